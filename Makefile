@@ -1,0 +1,38 @@
+# Two commands for a new machine with python3 (>= 3.11, venv) and make:
+#   make demo   design a panel, train its experts on the digits, label the held-out ones
+#   make test   everything that continuous integration checks
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test slow format clean
+
+# A stamp per set of dependencies: a second run installs nothing.
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/installed-test: pyproject.toml .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+demo: .venv/installed
+	$(BIN)/covote demo
+
+test: .venv/installed-test
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -n 2 -m 'not slow'
+
+# The statistical and exhaustive checks that take minutes.
+slow: .venv/installed-test
+	$(BIN)/pytest -n 2 -m slow
+
+format: .venv/installed-test
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf .venv demo

@@ -1,0 +1,1 @@
+"""Panels from nothing, from what there is, and from what is too much."""

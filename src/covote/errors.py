@@ -1,0 +1,40 @@
+"""The whole error tree.
+
+Every error of covote is a :class:`CovoteError` and also the builtin a caller would expect, so that
+``except ValueError`` keeps working. A message names the offending value and the remedy; the command line
+prints it as it is and exits with status 2.
+"""
+
+from __future__ import annotations
+
+
+class CovoteError(Exception):
+    """Any mistake that covote can explain to the person who made it."""
+
+
+class InputError(CovoteError, ValueError):
+    """A value that covote cannot work with."""
+
+
+class UnknownNameError(CovoteError, LookupError):
+    """A class or an expert that the panel does not have."""
+
+    def __str__(self) -> str:
+        # LookupError's KeyError child would quote the message; keep it as written.
+        return str(self.args[0]) if self.args else ""
+
+
+class CoverError(CovoteError, ValueError):
+    """Experts that cannot cover every pair of classes, where a cover was asked for."""
+
+
+class TooLargeError(CovoteError, MemoryError):
+    """A task that would need more memory or work than there is."""
+
+
+class FileError(CovoteError, OSError):
+    """A file that cannot be read, understood or written."""
+
+
+class MissingDependencyError(CovoteError, ImportError):
+    """An optional library that is not installed; the message gives the install line."""

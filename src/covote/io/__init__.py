@@ -1,0 +1,1 @@
+"""Files: votes, labels, reports."""

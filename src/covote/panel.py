@@ -1,0 +1,488 @@
+"""Panel: the classes, the experts, and who knows what."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import atomic, panel_formats, panel_views
+from .certificate import Certificate
+from .errors import FileError, InputError, TooLargeError, UnknownNameError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Name = str | int
+"""A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Experts that each know some of the classes.
+
+    Paper: the rows of `knows` are the classification matrix A of Def 3.
+
+    Parameters
+    ----------
+    classes
+        The K classes: strings or integers, or the number K for the classes 0..K-1.
+    knows
+        Boolean matrix (experts x classes): who knows what.
+    names
+        One name per expert; ``expert-1``, ``expert-2``, ... unless given.
+    cost
+        One finite, non-negative cost per expert; 1 each unless given.
+    models
+        What answers for each expert, as written in a panel file; kept as it is.
+    certificate
+        What is proved about this panel, if covote built it.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> panel
+    Panel(3 experts, 3 classes, size 2, covers every pair)
+    >>> panel.authorities("dog")
+    ('expert-1', 'expert-2')
+    """
+
+    classes: tuple[Name, ...]
+    knows: NDArray[np.bool_]
+    names: tuple[Name, ...]
+    cost: NDArray[np.float64]
+    models: tuple[Any, ...]
+    certificate: Certificate | None = field(default=None)
+
+    def __init__(
+        self,
+        classes: int | Iterable[Name],
+        knows: ArrayLike,
+        names: Iterable[Name] | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        models: Sequence[Any] | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        checked_classes = class_names(classes)
+        matrix = _knows_matrix(knows, len(checked_classes))
+        experts = len(matrix)
+        if names is None:
+            names = (f"expert-{i + 1}" for i in range(experts))
+        checked_names = _unique_names(names, "expert")
+        if len(checked_names) != experts:
+            raise InputError(
+                f"{len(checked_names)} names for {experts} experts; give one name per row of `knows`"
+            )
+        if models is None:
+            models = (None,) * experts
+        if len(models) != experts:
+            raise InputError(
+                f"{len(models)} models for {experts} experts; give one per expert, None for none"
+            )
+        for name, row_size in zip(checked_names, matrix.sum(axis=1), strict=True):
+            if row_size == 0:
+                raise InputError(f"expert {name!r} knows no class; remove it or say what it knows")
+        put = object.__setattr__  # the dataclass is frozen; this is its only writer
+        put(self, "classes", checked_classes)
+        put(self, "knows", matrix)
+        put(self, "names", checked_names)
+        put(self, "cost", _cost_vector(cost, checked_names))
+        put(self, "models", tuple(models))
+        put(self, "certificate", certificate)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        classes: int | Iterable[Name],
+        blocks: Iterable[Iterable[Name]],
+        names: Iterable[Name] | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        models: Sequence[Any] | None = None,
+        certificate: Certificate | None = None,
+    ) -> Panel:
+        """Build a panel from what each expert knows, as lists of classes.
+
+        >>> Panel.from_blocks(5, [[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4]]).covers()
+        True
+        """
+        checked_classes = class_names(classes)
+        column = {name: k for k, name in enumerate(checked_classes)}
+        rows = [list(block) for block in blocks]
+        labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
+        knows = zeros(len(rows), len(checked_classes))
+        for i, row in enumerate(rows):
+            for name in row:
+                name = _plain(name)
+                if name not in column:
+                    expert = repr(labels[i]) if i < len(labels) else f"number {i + 1}"
+                    raise UnknownNameError(
+                        f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
+                        f"{_did_you_mean(name, checked_classes)}; add it to the classes or remove it there"
+                    )
+                knows[i, column[name]] = True
+        return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
+
+    # Who knows what
+
+    @cached_property
+    def _class_index(self) -> dict[Name, int]:
+        return {name: k for k, name in enumerate(self.classes)}
+
+    @cached_property
+    def _expert_index(self) -> dict[Name, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def class_index(self, name: Name) -> int:
+        """Return the column of a class."""
+        return _lookup(self._class_index, name, "class", self.classes)
+
+    def expert_index(self, name: Name) -> int:
+        """Return the row of an expert."""
+        return _lookup(self._expert_index, name, "expert", self.names)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many classes each expert knows (R_i)."""
+        return cast("NDArray[np.int64]", self.knows.sum(axis=1))
+
+    def blocks(self) -> list[tuple[Name, ...]]:
+        """Return what each expert knows, as class names."""
+        return [tuple(self.classes[k] for k in np.flatnonzero(row)) for row in self.knows]
+
+    def authorities(self, name: Name) -> tuple[Name, ...]:
+        """Return the experts that know the class (C_k)."""
+        return tuple(self.names[i] for i in np.flatnonzero(self.knows[:, self.class_index(name)]))
+
+    # Pairs
+
+    def pair_counts(self) -> NDArray[np.int32]:
+        """Return how many experts know both classes of each pair (K x K; lambda_kj), and d_k on the diagonal."""
+        counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
+        for k, row in self._pair_count_rows():
+            counts[k] = row
+        return counts
+
+    def _pair_count_rows(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Yield (k, how many experts know k and j, for every j), one class at a time.
+
+        A row at a time keeps 10,000 classes within O(K) memory, and touches only what the experts know.
+        """
+        experts, members = np.nonzero(self.knows)
+        start = np.searchsorted(experts, np.arange(len(self.names) + 1))
+        sizes = np.diff(start)
+        by_class = np.argsort(members, kind="stable")
+        first = np.searchsorted(members[by_class], np.arange(len(self.classes) + 1))
+        owners = experts[by_class]
+        for k in range(len(self.classes)):
+            asked = owners[first[k] : first[k + 1]]
+            lengths = sizes[asked]
+            # Positions of all members of the asked experts, without a loop over experts.
+            ends = np.cumsum(lengths)
+            total = int(ends[-1]) if len(ends) else 0
+            positions = np.arange(total) + np.repeat(start[asked] - (ends - lengths), lengths)
+            yield k, np.bincount(members[positions], minlength=len(self.classes))
+
+    @cached_property
+    def redundancy(self) -> int:
+        """The fewest experts that know a common pair (the smallest lambda_kj).
+
+        0 means that some pair is uncovered. With a single class there are no pairs, and the number of experts
+        is returned.
+        """
+        fewest = len(self.names)
+        for k, row in self._pair_count_rows():
+            others = np.delete(row, k)
+            if len(others):
+                fewest = min(fewest, int(others.min()))
+            if fewest == 0:
+                break
+        return fewest
+
+    def covers(self, times: int = 1) -> bool:
+        """Whether every pair of classes is known by at least `times` common experts.
+
+        Paper: Cor 1 (the covering condition) for ``times=1``.
+        """
+        if times < 1:
+            raise InputError(f"times must be at least 1, not {times}")
+        return len(self.classes) == 1 or self.redundancy >= times
+
+    def uncovered(self, times: int = 1) -> list[tuple[Name, Name]]:
+        """Return the pairs of classes that fewer than `times` experts know together."""
+        if times < 1:
+            raise InputError(f"times must be at least 1, not {times}")
+        return [
+            (self.classes[k], self.classes[j])
+            for k, row in self._pair_count_rows()
+            for j in np.flatnonzero(row[k + 1 :] < times) + (k + 1)
+        ]
+
+    def correctable(self) -> int:
+        """How many wrong answers per item can always be repaired: the largest f with lambda >= 2f + 1.
+
+        theory: section 3. A panel that does not even cover repairs none.
+        """
+        return max(0, (self.redundancy - 1) // 2)
+
+    def detectable(self) -> int:
+        """How many wrong answers per item can always be noticed: the largest f with lambda >= f + 1."""
+        return max(0, self.redundancy - 1)
+
+    # Other panels
+
+    def only(self, *names: Name) -> Panel:
+        """Return the panel of these experts, in this panel's order."""
+        wanted = {self.expert_index(name) for name in names}
+        return self._rows(sorted(wanted))
+
+    def without(self, *names: Name) -> Panel:
+        """Return the panel of all other experts: what is left after an outage."""
+        gone = {self.expert_index(name) for name in names}
+        return self._rows([i for i in range(len(self.names)) if i not in gone])
+
+    def _rows(self, rows: Sequence[int]) -> Panel:
+        return Panel(
+            self.classes,
+            self.knows[list(rows)],
+            [self.names[i] for i in rows],
+            self.cost[list(rows)],
+            models=[self.models[i] for i in rows],
+        )
+
+    def renamed(self, names: Iterable[Name]) -> Panel:
+        """Return the same panel with other names for its experts."""
+        return Panel(
+            self.classes, self.knows, names, self.cost, models=self.models, certificate=self.certificate
+        )
+
+    def with_certificate(self, certificate: Certificate) -> Panel:
+        """Return the same panel with a proof attached."""
+        return Panel(
+            self.classes, self.knows, self.names, self.cost, models=self.models, certificate=certificate
+        )
+
+    def __add__(self, other: object) -> Panel:
+        """Return both panels' experts together, over the classes of both."""
+        if not isinstance(other, Panel):
+            return NotImplemented
+        twice = sorted(str(name) for name in set(self.names) & set(other.names))
+        if twice:
+            raise InputError(
+                f"both panels have an expert {twice[0]!r} ({len(twice)} names in common); "
+                "give one panel other names with panel.renamed(...)"
+            )
+        classes = list(self.classes) + [name for name in other.classes if name not in self._class_index]
+        column = {name: k for k, name in enumerate(classes)}
+        knows = zeros(len(self.names) + len(other.names), len(classes))
+        knows[: len(self.names), : len(self.classes)] = self.knows
+        knows[len(self.names) :, [column[name] for name in other.classes]] = other.knows
+        return Panel(
+            classes,
+            knows,
+            self.names + other.names,
+            np.concatenate([self.cost, other.cost]),
+            models=self.models + other.models,
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the panel to a ``.toml``, ``.json`` or ``.csv`` file, completely or not at all."""
+        atomic.write_text(path, panel_formats.dumps(self.to_dict(), panel_formats.format_of(path)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Panel:
+        """Read a panel from a ``.toml``, ``.json`` or ``.csv`` file."""
+        kind = panel_formats.format_of(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"cannot read {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise FileError(f"{path} is not a text file in UTF-8 (byte {error.start})") from error
+        try:
+            return cls.from_dict(panel_formats.loads(text, kind))
+        except (InputError, UnknownNameError) as error:
+            raise type(error)(f"{path}: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the panel as plain lists and dicts, as the panel files have it."""
+        experts = []
+        for name, known, cost, model in zip(self.names, self.blocks(), self.cost, self.models, strict=True):
+            expert: dict[str, Any] = {"name": name, "knows": list(known)}
+            if cost != 1:
+                expert["cost"] = int(cost) if cost == int(cost) else float(cost)
+            if model is not None:
+                expert["model"] = model
+            experts.append(expert)
+        return {"classes": list(self.classes), "experts": experts}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Panel:
+        """Build a panel from what :meth:`to_dict` gives."""
+        experts = panel_formats.checked_experts(data)
+        return cls.from_blocks(
+            data["classes"],
+            [expert["knows"] for expert in experts],
+            [expert["name"] for expert in experts],
+            [expert.get("cost", 1) for expert in experts],
+            models=[expert.get("model") for expert in experts],
+        )
+
+    # How it looks
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw who knows what, as a matrix, with matplotlib; return the axes."""
+        return panel_views.plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        return panel_views.html(self)
+
+    def __repr__(self) -> str:
+        return f"Panel({panel_views.summary(self)})"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        """Same classes, experts, knowledge, costs and models; the certificate does not matter."""
+        if not isinstance(other, Panel):
+            return NotImplemented
+        return (
+            self.classes == other.classes
+            and self.names == other.names
+            and self.models == other.models
+            and np.array_equal(self.knows, other.knows)
+            and np.array_equal(self.cost, other.cost)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.names, self.knows.tobytes(), self.cost.tobytes()))
+
+
+def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
+    """Return an all-False matrix, or say that there is not enough memory for it."""
+    try:
+        return np.zeros((experts, classes), dtype=bool)
+    except MemoryError as error:
+        size = experts * classes / 2**30
+        raise TooLargeError(
+            f"{experts} experts x {classes} classes need {size:.1f} GiB of memory; use fewer classes"
+        ) from error
+
+
+def class_names(classes: int | Iterable[Name]) -> tuple[Name, ...]:
+    """Check the classes; a number K stands for the classes 0..K-1.
+
+    >>> class_names(3)
+    (0, 1, 2)
+    """
+    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+        if classes < 1:
+            raise InputError(f"{classes} classes: there must be at least one class")
+        return tuple(range(int(classes)))
+    names = _unique_names(classes, "class")
+    if not names:
+        raise InputError("no classes: there must be at least one class")
+    return names
+
+
+def _plain(name: object) -> Name:
+    """Return numpy's strings and integers as Python's."""
+    if isinstance(name, np.integer):
+        return int(name)
+    if isinstance(name, np.str_):
+        return str(name)
+    return cast(Name, name)
+
+
+def _unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise InputError(f"the {what} names must be a list of strings or integers, not {names!r}")
+    seen: dict[Name, None] = {}
+    for raw in names:
+        name = _plain(raw)
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InputError(f"{what} name {name!r} is a {type(name).__name__}; use a string or an integer")
+        if isinstance(name, str) and not name.strip():
+            raise InputError(f"{what} name {name!r} is empty; give it a name")
+        if isinstance(name, str) and not name.isprintable() and not _writable(name):
+            raise InputError(f"{what} name {name!r} cannot be written as UTF-8; choose another name")
+        if name in seen:
+            raise InputError(f"{what} name {name!r} appears twice; names must be unique")
+        seen[name] = None
+    return tuple(seen)
+
+
+def _writable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
+    try:
+        matrix = np.asarray(knows)
+    except ValueError as error:
+        raise InputError(
+            "`knows` must be a matrix (experts x classes); its rows have unequal lengths"
+        ) from error
+    if matrix.size == 0 and matrix.ndim < 2:
+        matrix = matrix.reshape(0, classes)
+    if matrix.ndim != 2 or matrix.shape[1] != classes:
+        raise InputError(
+            f"`knows` has shape {matrix.shape}; it must have one row per expert and {classes} columns, "
+            "one per class"
+        )
+    if matrix.dtype != bool:
+        wrong = np.argwhere((matrix != 0) & (matrix != 1))
+        if len(wrong):
+            i, k = wrong[0]
+            raise InputError(f"knows[{i}, {k}] is {matrix[i, k]!r}; it must be True or False (1 or 0)")
+    frozen = np.array(matrix, dtype=bool, order="C")
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.float64]:
+    try:
+        vector = np.ones(len(names)) if cost is None else np.array(cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cost must be one number per expert, not {cost!r}") from error
+    if vector.shape != (len(names),):
+        raise InputError(
+            f"cost has shape {vector.shape} for {len(names)} experts; give one number per expert"
+        )
+    for name, value in zip(names, vector, strict=True):
+        if not np.isfinite(value) or value < 0:
+            raise InputError(f"expert {name!r} costs {value}; a cost must be a finite number, 0 or more")
+    vector.flags.writeable = False
+    return vector
+
+
+def _lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Name]) -> int:
+    try:
+        return index[_plain(name)]
+    except (KeyError, TypeError):
+        raise UnknownNameError(
+            f"no {what} {name!r} among the {len(known)} of this panel{_did_you_mean(name, known)}"
+        ) from None
+
+
+def _did_you_mean(name: object, known: Sequence[Name]) -> str:
+    """Suggest the name that was meant: another type of the same text, or a near miss."""
+    texts = {str(other): other for other in known}
+    if str(name) in texts:
+        other = texts[str(name)]
+        return f" (there is {other!r}, of type {type(other).__name__})"
+    near = difflib.get_close_matches(str(name), list(texts), n=1)
+    return f" (did you mean {texts[near[0]]!r}?)" if near else ""
