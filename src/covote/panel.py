@@ -163,7 +163,7 @@ class Panel:
     # Pairs
 
     def pair_counts(self) -> NDArray[np.int32]:
-        """Return how many experts know both classes of each pair (K x K; lambda_kj), and d_k on the diagonal."""
+        """Return how many experts know both classes of each pair (K x K; lambda_kj); the diagonal has d_k."""
         counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
         for k, row in self._pair_count_rows():
             counts[k] = row
@@ -384,7 +384,9 @@ def class_names(classes: int | Iterable[Name]) -> tuple[Name, ...]:
     >>> class_names(3)
     (0, 1, 2)
     """
-    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+    if isinstance(classes, bool):
+        raise InputError(f"classes must be names or a number, not {classes}")
+    if isinstance(classes, int | np.integer):
         if classes < 1:
             raise InputError(f"{classes} classes: there must be at least one class")
         return tuple(range(int(classes)))

@@ -1,0 +1,1 @@
+"""Every bound, paper and beyond, one function each."""
