@@ -1,1 +1,0 @@
-"""Every bound, paper and beyond, one function each."""
