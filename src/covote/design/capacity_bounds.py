@@ -1,0 +1,99 @@
+"""Proofs that experts of given capacities cannot fill a need.
+
+The need is a symmetric matrix: how many experts must (still) know each pair. A class x with total need D_x
+wants experts that know it and whose capacities, less 1 each, sum to at least D_x. Give every expert a
+weight w >= 0, and let W(D) be the least weight of experts that can serve a class of need D. An expert of
+capacity c knows at most c classes, so the sum of W(D_x) over the classes is at most the sum of w c over the
+experts. Weight c - 1 is the counting of pairs, weight 1 the Schonheim bound; rounded weights lie between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.bounds import best_lower_bound
+
+Ints = NDArray[np.int64]
+
+WORK = 20_000_000
+"""Most table entries that the rounded weights may cost."""
+
+
+def refute(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str | None:
+    """Return why experts of these sizes cannot fill the need, or None if counting does not show it.
+
+    >>> need = np.ones((6, 6), dtype=np.int16) - np.eye(6, dtype=np.int16)
+    >>> refute(need, np.array([4, 4]))
+    'together they can know 12 pairs of classes, and 15 are needed'
+    >>> refute(need, np.array([4, 4, 3]))
+    'each class must be known by 2 of them, which takes 12 places, and they have 11'
+    """
+    degrees = need.sum(axis=1, dtype=np.int64)
+    needed, known = int(degrees.sum()) // 2, sum(int(c) * (int(c) - 1) // 2 for c in sizes)
+    if needed > known:
+        return f"together they can know {known} pairs of classes, and {needed} are needed"
+    wanted, places = fewest_per_class(need, sizes), int(sizes.sum())
+    if wanted.max(initial=0) > len(sizes):
+        x = int(wanted.argmax())
+        return f"one class must meet {degrees[x]} others, and all of them together know fewer"
+    if wanted.sum() > places:
+        each = (
+            f"each class must be known by {wanted[0]} of them"
+            if len(set(wanted.tolist())) == 1
+            else (f"the classes must be known by up to {wanted.max()} of them each")
+        )
+        return f"{each}, which takes {wanted.sum()} places, and they have {places}"
+    largest, uniform = int(sizes.max(initial=0)), _uniform(need)
+    if uniform and (bound := best_lower_bound(len(need), largest, uniform))[0] > len(sizes):
+        return f"even if all had capacity {largest}, at least {bound[0]} would be needed ({bound[1]} bound)"
+    for weights in _rounded_weights(sizes, int(degrees.max(initial=0))):
+        demand = int(least_weights(degrees, sizes, weights).sum())
+        supply = int((weights * sizes).sum())
+        if demand > supply:
+            worth = ", ".join(
+                f"{w} for {c}" for c, w in sorted({*zip(sizes.tolist(), weights.tolist(), strict=True)})
+            )
+            return (
+                f"counting places by capacity ({worth}), the classes take at least {demand} and there are "
+                f"{supply}"
+            )
+    return None
+
+
+def _uniform(need: NDArray[np.int16]) -> int:
+    """Return the need if it is the same for every pair, else 0."""
+    most = int(need.max(initial=0))
+    return most if np.count_nonzero(need == most) == need.size - len(need) else 0
+
+
+def fewest_per_class(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> Ints:
+    """Return, per class, the fewest of these experts that can serve it; more than there are, if none can."""
+    largest_first = np.sort(sizes)[::-1].astype(np.int64) - 1
+    reach = np.concatenate([[0], np.cumsum(largest_first)])
+    by_degree = np.searchsorted(reach, need.sum(axis=1, dtype=np.int64))
+    return np.asarray(np.maximum(by_degree, need.max(axis=1, initial=0)), dtype=np.int64)
+
+
+def least_weights(degrees: Ints, sizes: NDArray[np.int32], weights: Ints) -> Ints:
+    """Return, per class, the least weight of experts whose capacities less 1 sum to its degree."""
+    most = int(degrees.max(initial=0))
+    beyond = int(weights.sum()) * len(degrees) + 1
+    least = np.full(most + 1, beyond, dtype=np.int64)
+    least[0] = 0
+    for size, weight in zip(sizes.tolist(), weights.tolist(), strict=True):
+        before = np.maximum(np.arange(most + 1) - (size - 1), 0)
+        least = np.minimum(least, least[before] + weight)
+    return least[degrees]
+
+
+def _rounded_weights(sizes: NDArray[np.int32], most: int) -> Iterator[Ints]:
+    shares = sizes.astype(np.int64) - 1
+    largest = int(shares.max(initial=0))
+    if len(np.unique(sizes)) < 2 or 2 * largest * len(sizes) * most > WORK:
+        return
+    for unit in range(2, largest):
+        yield -(-shares // unit)
+        yield shares // unit
