@@ -1,0 +1,62 @@
+"""From votes to labels: one decoder per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from covote.errors import InputError
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.votes import Votes
+
+from .authority import Authority
+from .protocol import Decoder, learned, run
+
+__all__ = ["DECODERS", "Decoder", "decode", "learned", "run"]
+
+DECODERS: dict[str, Callable[..., Decoder]] = {
+    "authority": Authority,
+}
+"""Every method by name. A new decoder is one new file and one line here."""
+
+
+def decode(
+    votes: Votes,
+    panel: Panel | None = None,
+    method: str = "authority",
+    *,
+    ties: Literal["default", "report"] = "default",
+    workers: int = 1,
+    **options: Any,
+) -> Labels:
+    """Say the class of every item, and how sure that is.
+
+    Parameters
+    ----------
+    votes
+        What the experts answered.
+    panel
+        Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
+    method
+        The name of a decoder, a key of ``DECODERS``.
+    ties
+        What the authority vote does where several classes share the best score: ``"report"`` leaves them
+        tied, as the paper's decoder does.
+    workers
+        How many threads to use; the labels are the same.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")
+    >>> labels.values, labels.status
+    (array(['cat', None], dtype=object), array(['sure', 'tied'], dtype='<U8'))
+    >>> labels.tied_classes(1)
+    ('cat', 'dog', 'fox')
+    """
+    if panel is not None:
+        votes = votes.for_panel(panel)
+    if method not in DECODERS:
+        raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
+    if workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}")
+    return run(DECODERS[method](**options), votes, workers)

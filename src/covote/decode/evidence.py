@@ -1,0 +1,76 @@
+"""What stands behind a label, whichever method chose it: violations and status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.labels import CONFLICT, SURE, TIED, UNHEARD, Evidence
+from covote.votes import Ragged, Votes
+
+from .tables import known_lists
+
+
+def evidence(
+    votes: Votes,
+    index: NDArray[Any],
+    tied: NDArray[np.bool_],
+    confidence: NDArray[np.float32],
+    margin: NDArray[np.float32],
+    runner_up: NDArray[Any],
+) -> Evidence:
+    """Return the evidence for labels; what the votes prove is the same for every method."""
+    fewest, own, consistent, unheard = examined(votes, index)
+    return Evidence(
+        confidence, margin, runner_up, fewest, status(index, tied, fewest, own, consistent, unheard)
+    )
+
+
+def examined(votes: Votes, index: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Count, for every item, what the votes prove (theory: section 3).
+
+    Returns the fewest violations of any class, the violations of the label, how many heard classes have none,
+    and whether some class was not heard although the panel has authorities for it. A class that was not heard
+    has no violations: it explains any votes.
+    """
+    from . import evidence_kernels
+
+    size = len(votes)
+    fewest, own, consistent = (np.zeros(size, np.int32) for _ in range(3))
+    unheard = np.zeros(size, np.bool_)
+    start, known = known_lists(votes.panel)
+    with_authority = int(votes.panel.knows.any(axis=0).sum())
+    for runs, span in ragged_parts(votes):
+        evidence_kernels.examine(
+            *runs, start, known, len(votes.panel.classes), with_authority, index[span],
+            fewest[span], own[span], consistent[span], unheard[span],
+        )  # fmt: skip
+    return fewest, own, consistent, unheard
+
+
+def ragged_parts(votes: Votes) -> Iterator[tuple[Ragged, slice]]:
+    """Yield (ragged votes, which items they are), one part after another."""
+    if votes.runs is not None:
+        yield votes.runs, slice(0, len(votes))
+        return
+    at = 0
+    for part in votes.parts(1 << 16):
+        yield part.ragged, slice(at, at + len(part))
+        at += len(part)
+
+
+def status(
+    index: NDArray[Any],
+    tied: NDArray[np.bool_],
+    fewest: NDArray[Any],
+    own: NDArray[Any],
+    consistent: NDArray[Any],
+    unheard: NDArray[np.bool_],
+) -> NDArray[np.uint8]:
+    """Return the status codes; see :attr:`covote.Labels.status`."""
+    erred = (fewest > 0) | (own > 0) | (index < 0)
+    found = np.where(unheard, UNHEARD, np.where(erred, CONFLICT, SURE))
+    return np.where(tied | (consistent > 1), TIED, found).astype(np.uint8)
