@@ -1,13 +1,79 @@
-"""Every bound, paper and beyond, one function each."""
+"""Every bound, paper and beyond, one function each.
+
+Lower bounds for covers that a certificate may rest on are proved in docs/bounds.md.
+"""
 
 from __future__ import annotations
 
-from .covers import best_lower_bound, counting_bound, hanani_bound, horsley_bound, schonheim_bound
+from .asking import (
+    adaptive_answers,
+    elimination_bound,
+    knockout_answers,
+    knockout_rounds,
+    minimax_answers,
+    two_round_answers,
+)
+from .constructions import two_group_bound
+from .covers import best_lower_bound, closure_bound, hanani_bound, horsley_bound, schonheim_bound
+from .exact import exact_error
+from .paper import (
+    conditional_entropy,
+    counting_bound,
+    fano_bound,
+    greedy_guarantee,
+    random_cover_bound,
+    random_panel_bound,
+)
+from .repair import (
+    authority_correctable,
+    correctable_errors,
+    detectable_errors,
+    pairwise_majority_error,
+    times_needed,
+)
+from .small import small_bound
+from .statistical import (
+    converse_bound,
+    panel_error_bound,
+    parallel_classes_error,
+    random_panel_error,
+    random_panel_experts,
+    random_partitions_bound,
+)
+from .table import BoundRow, bound_table
 
 __all__ = [
+    "BoundRow",
+    "adaptive_answers",
+    "authority_correctable",
     "best_lower_bound",
+    "bound_table",
+    "closure_bound",
+    "conditional_entropy",
+    "converse_bound",
+    "correctable_errors",
     "counting_bound",
+    "detectable_errors",
+    "elimination_bound",
+    "exact_error",
+    "fano_bound",
+    "greedy_guarantee",
     "hanani_bound",
     "horsley_bound",
+    "knockout_answers",
+    "knockout_rounds",
+    "minimax_answers",
+    "pairwise_majority_error",
+    "panel_error_bound",
+    "parallel_classes_error",
+    "random_cover_bound",
+    "random_panel_bound",
+    "random_panel_error",
+    "random_panel_experts",
+    "random_partitions_bound",
     "schonheim_bound",
+    "small_bound",
+    "times_needed",
+    "two_group_bound",
+    "two_round_answers",
 ]

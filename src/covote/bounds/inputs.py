@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from numbers import Integral
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from covote.errors import InputError
 
 
@@ -42,3 +45,27 @@ def check_probability(value: float, what: str) -> float:
     if not (math.isfinite(number) and 0 < number < 1):
         raise InputError(f"{what} must lie strictly between 0 and 1, not {value}; try 0.01")
     return number
+
+
+def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
+    """Return one probability per class that sum to 1; uniform if None.
+
+    >>> check_prior(None, 4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    if prior is None:
+        return np.full(classes, 1 / classes)
+    try:
+        pi = np.array(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"prior must be one probability per class, not {prior!r}") from None
+    if pi.shape != (classes,):
+        raise InputError(
+            f"prior has shape {pi.shape}; give one probability for each of the {classes} classes"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(pi) & (pi >= 0)))
+    if len(wrong):
+        raise InputError(f"prior[{wrong[0]}] is {pi[wrong[0]]}; a probability is a finite number, 0 or more")
+    if not math.isclose(pi.sum(), 1, rel_tol=1e-9):
+        raise InputError(f"prior sums to {pi.sum()}; divide it by its sum")
+    return pi

@@ -1,0 +1,130 @@
+"""Asking one expert at a time: how many answers identify the class, if experts are right where they know.
+
+theory: section 6. A class is *alive* while no asked expert that knows it has named another.
+"""
+
+from __future__ import annotations
+
+import math
+
+from covote.errors import CoverError, TooLargeError
+from covote.panel import Panel
+
+from .constructions import two_group_bound
+from .inputs import check_count, check_size
+
+MOST_CLASSES = 16
+
+
+def adaptive_answers(classes: int, size: int) -> int:
+    """Answers that are needed, and suffice, if any expert of this size can be asked next: ceil((K-1)/(R-1)).
+
+    Enough: ask about the last answer and R-1 fresh classes. Needed: as long as every answer is a class still
+    alive, an answer rules out at most R-1 classes, and K-1 must go.
+
+    >>> adaptive_answers(10, 4), adaptive_answers(10, 2)
+    (3, 9)
+    """
+    K, R = check_size(classes, size)
+    return -(-(K - 1) // (R - 1))
+
+
+def two_round_answers(classes: int, size: int) -> int:
+    """Answers that suffice in two rounds: ceil(K/R) experts split the classes, then a cover of their answers.
+
+    One more expert covers the answers if R >= sqrt(K); otherwise the two-group construction does.
+
+    >>> two_round_answers(100, 12), two_round_answers(1000, 12)
+    (10, 175)
+    """
+    K, R = check_size(classes, size)
+    first = -(-K // R)
+    if first == 1:
+        return 1
+    return first + two_group_bound(first, min(R, first))
+
+
+def knockout_rounds(classes: int, size: int) -> int:
+    """Rounds of a knock-out, in which only the classes that were named go on: ceil(log_R K).
+
+    >>> knockout_rounds(100, 10), knockout_rounds(101, 10)
+    (2, 3)
+    """
+    K, R = check_size(classes, size)
+    rounds = 0
+    while K > 1:
+        K, rounds = -(-K // R), rounds + 1
+    return rounds
+
+
+def knockout_answers(classes: int, size: int) -> int:
+    """Answers of a knock-out over all of its rounds.
+
+    >>> knockout_answers(100, 10)
+    11
+    """
+    K, R = check_size(classes, size)
+    answers = 0
+    while K > 1:
+        K = -(-K // R)
+        answers += K
+    return answers
+
+
+def elimination_bound(classes: int, experts: int) -> int:
+    """Answers that suffice on any covering panel: at most sqrt(m) (ln(K/sqrt m) + 3/2) + 2, and K - 1.
+
+    Always ask the expert that knows most classes still alive. Of n alive classes it knows s with
+    s(s-1) >= n(n-1)/m, and its answer rules out s-1, at least one.
+
+    >>> elimination_bound(100, 91), elimination_bound(10, 9)
+    (38, 9)
+    """
+    K = check_count(classes, "the number of classes", 1)
+    m = check_count(experts, "the number of experts", 1)
+    root = math.sqrt(m)
+    if root >= K:
+        return K - 1
+    return min(K - 1, math.floor(root * (math.log(K / root) + 1.5) + 2))
+
+
+def minimax_answers(panel: Panel) -> int:
+    """Answers that the best strategy needs in the worst case on this panel, by dynamic programming.
+
+    The state is the set of alive classes; to name a class that is not alive only helps, so the worst answer
+    is an alive one. At most 16 classes.
+
+    >>> minimax_answers(Panel.from_blocks(4, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]))
+    3
+    """
+    K = len(panel.classes)
+    if K > MOST_CLASSES:
+        raise TooLargeError(
+            f"the exact number of answers for {K} classes would take too long; it is computed for at most "
+            f"{MOST_CLASSES} (elimination_bound works for any number)"
+        )
+    if not panel.covers():
+        k, j = panel.uncovered()[0]
+        raise CoverError(
+            f"no expert knows both {k!r} and {j!r}, so no answers tell them apart; add one that does"
+        )
+    experts = sorted({sum(1 << int(k) for k in row.nonzero()[0]) for row in panel.knows})
+    known: dict[int, int] = {}
+
+    def answers(alive: int) -> int:
+        if alive & (alive - 1) == 0:
+            return 0
+        if alive not in known:
+            useful = {alive & expert for expert in experts if (alive & expert).bit_count() > 1}
+            known[alive] = 1 + min(worst(alive, asked) for asked in useful)
+        return known[alive]
+
+    def worst(alive: int, asked: int) -> int:
+        rest, most = alive & ~asked, 0
+        while asked:
+            named = asked & -asked
+            most = max(most, answers(rest | named))
+            asked ^= named
+        return most
+
+    return answers((1 << K) - 1)

@@ -1,0 +1,94 @@
+"""Wrong and missing answers: what a panel repairs, for sure or with high probability (theory: section 3).
+
+lambda is the fewest experts that know a common pair (`times` of a design, `redundancy` of a panel).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from covote.panel import Panel
+
+from .inputs import check_count, check_probability, check_size
+
+
+def correctable_errors(times: int, missing: int = 0) -> int:
+    """Wrong answers per item that can always be repaired: the largest f with lambda >= 2f + missing + 1.
+
+    The answers that two classes allow differ in at least lambda experts. Fewest violations and pairwise
+    majority reach this; a panel that loses all of its redundancy repairs none.
+
+    >>> correctable_errors(3), correctable_errors(4, missing=1)
+    (1, 1)
+    """
+    left = check_count(times, "times", 0) - check_count(missing, "the number of missing answers", 0)
+    return max(0, (left - 1) // 2)
+
+
+def detectable_errors(times: int, missing: int = 0) -> int:
+    """Wrong answers per item that can always be noticed: the largest f with lambda >= f + missing + 1.
+
+    >>> detectable_errors(3)
+    2
+    """
+    left = check_count(times, "times", 0) - check_count(missing, "the number of missing answers", 0)
+    return max(0, left - 1)
+
+
+def times_needed(errors: int, missing: int = 0) -> int:
+    """How often every pair must be covered to repair so many errors and missing answers: 2f + missing + 1.
+
+    >>> times_needed(1)
+    3
+    """
+    return (
+        2 * check_count(errors, "the number of errors", 0)
+        + check_count(missing, "the missing answers", 0)
+        + 1
+    )
+
+
+def authority_correctable(panel: Panel) -> int:
+    """Wrong answers per item that the paper's authority vote always repairs, on this panel.
+
+    It repairs f iff f d_j < (lambda_kj - f) d_k for every truth k and rival j, where d counts authorities:
+    the truth loses f of its d_k votes, the rival wins at most f from the common experts and all of its own.
+    Returns -1 if the vote fails even without an error (a pair is uncovered).
+
+    >>> authority_correctable(Panel.from_blocks(3, [[0, 1, 2]] * 3 + [[1, 2]] * 4))
+    0
+    """
+    counts = panel.pair_counts().astype(np.int64)
+    d = np.diagonal(counts).copy()
+    most = len(panel.names)
+    for k in range(len(d)):
+        others = np.arange(len(d)) != k
+        together = d[k] + d[others]
+        if not together.all():
+            return -1
+        # f (d_j + d_k) < lambda_kj d_k, so f is one less than the quotient, rounded up.
+        most = min([most, *(-(-counts[k, others] * d[k] // together) - 1).tolist()])
+    return int(most)
+
+
+def pairwise_majority_error(
+    classes: int, size: int, times: int, error: float, *, colluding: bool = False
+) -> float:
+    """Bound the error of pairwise majority when experts err with probability `error` inside their expertise.
+
+    (K-1) b^lambda with b = e(R-2)/(R-1) + 2 sqrt(e(1-e)/(R-1)) for uniform errors, and b = 2 sqrt(e(1-e))
+    when all errors may name the same rival; answers outside expertise are arbitrary.
+
+    >>> round(pairwise_majority_error(25, 5, 9, 0.1), 4)
+    0.0035
+    """
+    K, R = check_size(classes, size)
+    lam = check_count(times, "times")
+    e = check_probability(error, "the experts' error")
+    rival = e if colluding else e / (R - 1)
+    if rival >= 1 - e:  # the truth is not the likelier answer: nothing can be promised
+        return 1.0
+    b = (e - rival) + 2 * math.sqrt(rival * (1 - e))
+    return min(1.0, (K - 1) * b**lam)
