@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from .certificate import Certificate
+from .decode import decode
 from .errors import CovoteError
+from .labels import Labels
 from .panel import Panel
+from .votes import Votes
 
 __version__ = "0.1.0"
 
-__all__ = ["Certificate", "CovoteError", "Panel", "__version__"]
+__all__ = ["Certificate", "CovoteError", "Labels", "Panel", "Votes", "__version__", "decode"]

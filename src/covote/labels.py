@@ -70,7 +70,7 @@ class Labels:
         return vote_checks.plain_ids(self._ids, self._start, self._start + len(self))
 
     @cached_property
-    def values(self) -> NDArray[np.object_]:
+    def value(self) -> NDArray[np.object_]:
         """The class name of every item, None where there is no label."""
         return self._names(self.index)
 
@@ -89,9 +89,14 @@ class Labels:
         """Score of the best class minus score of the next, 0 in a tie; NaN with a single candidate."""
         return self.evidence.margin
 
+    @cached_property
+    def runner_up(self) -> NDArray[np.object_]:
+        """The name of the next best class; None where there is none or where several share the place."""
+        return self._names(self.evidence.runner_up)
+
     @property
-    def runner_up(self) -> NDArray[Any]:
-        """The next best class as an index; -1 where there is none or where several share the place."""
+    def runner_up_index(self) -> NDArray[Any]:
+        """The next best class as an index, -1 where `runner_up` is None."""
         return self.evidence.runner_up
 
     @property
@@ -128,20 +133,25 @@ class Labels:
         return found
 
     def to_arrow(self) -> pa.Table:
-        """Return a table: item, label, confidence, margin, runner_up, violations, status."""
+        """Return a table: item, label, confidence, margin, runner_up, violations, status.
+
+        Names that are text are dictionary-encoded.
+        """
         import pyarrow as pa
 
         evidence, names = self.evidence, vote_tables.name_array(self.panel.classes)
-        status = pa.DictionaryArray.from_arrays(pa.array(evidence.status.view(np.int8)), list(STATUSES))
+        status = pa.DictionaryArray.from_arrays(
+            pa.array(evidence.status.view(np.int8)), pa.array(STATUSES, pa.string())
+        )
         return pa.table(
             {
                 "item": vote_tables.id_array(self._ids, self._start, self._start + len(self)),
-                "label": vote_tables.named(self.index, names),
+                "label": vote_tables.coded(self.index, names),
                 "confidence": evidence.confidence,
                 "margin": evidence.margin,
-                "runner_up": vote_tables.named(evidence.runner_up, names),
+                "runner_up": vote_tables.coded(evidence.runner_up, names),
                 "violations": evidence.violations,
-                "status": status.cast(pa.string()),
+                "status": status,
             }
         )
 
@@ -155,7 +165,7 @@ class Labels:
                 "label": self._column(self.index),
                 "confidence": self.confidence,
                 "margin": self.margin,
-                "runner_up": self._column(self.runner_up),
+                "runner_up": self._column(self.runner_up_index),
                 "violations": self.violations,
                 "status": self.status,
             }

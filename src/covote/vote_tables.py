@@ -365,6 +365,15 @@ def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.A
     return pc.take(names, pa.array(np.where(missing, 0, index), mask=missing))
 
 
+def coded(index: NDArray[Any], names: pa.Array) -> pa.Array:
+    """Return the names at the indices, -1 as null; text stays a dictionary of codes."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(names.type):
+        return named(index, names)
+    return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == NOT_ASKED), names)
+
+
 def id_array(ids: Any, start: int, stop: int) -> pa.Array:
     """Return the item ids as an Arrow array of their own type."""
     import pyarrow as pa

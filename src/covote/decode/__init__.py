@@ -26,7 +26,7 @@ def decode(
     panel: Panel | None = None,
     method: str = "authority",
     *,
-    ties: Literal["default", "report"] = "default",
+    ties: Literal["default", "report"] | None = None,
     workers: int = 1,
     **options: Any,
 ) -> Labels:
@@ -42,13 +42,14 @@ def decode(
         The name of a decoder, a key of ``DECODERS``.
     ties
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
-        tied, as the paper's decoder does.
+        tied, as the paper's decoder does; ``"default"`` prefers the class with more authorities. What still
+        ties is reported.
     workers
         How many threads to use; the labels are the same.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")
-    >>> labels.values, labels.status
+    >>> labels.value, labels.status
     (array(['cat', None], dtype=object), array(['sure', 'tied'], dtype='<U8'))
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
@@ -59,4 +60,6 @@ def decode(
         raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
+    if ties is not None:
+        options["ties"] = ties
     return run(DECODERS[method](**options), votes, workers)

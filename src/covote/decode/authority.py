@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.labels import NO_LABEL, Evidence, Labels
+from covote.labels import Evidence, Labels
 from covote.panel import Panel
 from covote.vote_checks import smallest_int
 from covote.votes import Votes
 
 from .evidence import evidence, ragged_parts
-from .tables import authority_bits, authority_lists, known_lists, vote_weights
+from .tables import AuthorityWeights, authority_bits, authority_weights, known_lists
 
 
 @dataclass(frozen=True)
@@ -26,58 +26,72 @@ class Authority:
 
     Scores are compared in whole numbers, so the same votes tie on every machine. Where an item was not
     answered by everybody, d_k counts the authorities of k that answered it.
+
+    Parameters
+    ----------
+    ties
+        ``"report"``: classes that share the best score stay tied. ``"default"``: the one with most
+        authorities wins, if it is one; with perfect experts of equal size this is the most likely class
+        (theory: section 4).
     """
 
+    ties: str = "default"
     rounds: int = 0
 
-    def start(self, panel: Panel) -> list[int]:
+    def start(self, panel: Panel) -> AuthorityWeights:
         """Return what a vote for each class weighs, as whole numbers."""
-        return vote_weights(panel)
+        return authority_weights(panel)
 
-    def statistics(self, part: Votes, weights: list[int]) -> int:
+    def statistics(self, part: Votes, weights: AuthorityWeights) -> int:
         """Return how many items there are; the authority vote learns nothing from them."""
         return len(part)
 
-    def learn(self, panel: Panel, counts: int, weights: list[int]) -> list[int]:
+    def learn(self, panel: Panel, counts: int, weights: AuthorityWeights) -> AuthorityWeights:
         """Return the weights unchanged."""
         return weights
 
-    def score(self, part: Votes, weights: list[int]) -> Labels:
-        """Return the labels of a part; shared best scores are reported, not broken."""
+    def score(self, part: Votes, weights: AuthorityWeights) -> Labels:
+        """Return the labels of a part."""
         index, tied = best_class(part, weights)
+        if self.ties == "default" and tied.any():
+            rows = np.flatnonzero(tied)
+            index[rows] = most_authorities(part.subset(rows))
         return Labels(
             part.panel, index, tied, lambda: authority_evidence(part, index, tied),
             lambda rows: best_classes(part, rows), part._ids, part.start,
         )  # fmt: skip
 
 
-def best_class(part: Votes, weights: list[int]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def best_class(part: Votes, weights: AuthorityWeights) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return (class or -1, whether the best score is shared) for every item."""
     from . import kernels
 
-    panel = part.panel
-    index = np.full(len(part), NO_LABEL, dtype=smallest_int(len(panel.classes)))
-    tied = np.zeros(len(part), dtype=np.bool_)
-    largest = int(panel.knows.sum(axis=0).max(initial=0))
-    if part.columns is None or part.columns.dtype != np.int8 or largest > 181:
+    panel, columns = part.panel, part.columns
+    index = np.empty(len(part), dtype=smallest_int(len(panel.classes)))
+    tied = np.empty(len(part), dtype=np.bool_)
+    if columns is None or columns.dtype != np.int8 or weights.most > 181:
         for runs, span in ragged_parts(part):
             kernels.authority_runs(*runs, authority_bits(panel), index[span], tied[span])
-    elif part.complete and _common(panel, weights) < 255:
-        first, authority = authority_lists(panel)
+    elif part.complete and weights.common < 255:
         kernels.authority_columns(
-            part.columns, part.start, first, authority, np.array(weights, np.uint8), index, tied
+            columns, part.start, weights.first, weights.experts, weights.weight, index, tied
         )
     else:
-        first, authority = authority_lists(panel)
         kernels.authority_columns_partial(
-            part.columns, part.start, first, authority, part.complete, index, tied
+            columns, part.start, weights.first, weights.experts, part.complete, index, tied
         )
     return index, tied
 
 
-def _common(panel: Panel, weights: list[int]) -> int:
-    """Return lcm(d), the score of a class that all its authorities voted for."""
-    return max((w * int(d) for w, d in zip(weights, panel.knows.sum(axis=0), strict=True)), default=0)
+def most_authorities(part: Votes) -> NDArray[Any]:
+    """Return, of the classes that share the best score, the one with most answering authorities, or -1."""
+    from . import evidence_kernels
+
+    index = np.empty(len(part), dtype=smallest_int(len(part.panel.classes)))
+    start, known = known_lists(part.panel)
+    for runs, span in ragged_parts(part):
+        evidence_kernels.most_authorities(*runs, start, known, len(part.panel.classes), index[span])
+    return index
 
 
 def authority_evidence(part: Votes, index: NDArray[Any], tied: NDArray[np.bool_]) -> Evidence:

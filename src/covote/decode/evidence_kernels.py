@@ -111,6 +111,30 @@ def authority_margin(
 
 
 @njit(cache=True, nogil=True)
+def most_authorities(
+    indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, index: Array
+) -> None:
+    """Choose by score N_k / d_k, then by d_k; -1 if that leaves several classes."""
+    hits, asked, touched = (
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+        np.empty(classes, np.int64),
+    )
+    for n in range(len(index)):
+        count = heard(expert, label, indptr[n], indptr[n + 1], start, known, hits, asked, touched)
+        best, top_n, top_d = -1, -1, 1
+        for c in range(count):
+            k = touched[c]
+            left, right = hits[k] * top_d, top_n * asked[k]
+            if left > right or (left == right and asked[k] > top_d):
+                best, top_n, top_d = k, hits[k], asked[k]
+            elif left == right and asked[k] == top_d:
+                best = -1
+        index[n] = best
+        forget(touched, count, hits, asked)
+
+
+@njit(cache=True, nogil=True)
 def best_classes(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, n: int
 ) -> Array:

@@ -19,93 +19,142 @@ Array = NDArray[Any]
 BLOCK = 4096
 """Items per block: the block's votes and counters stay in the fast caches."""
 
+# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits and every
+# value is loaded before it is chosen; hence the casts.
+
+
+@njit(cache=True, nogil=True)
+def _add1(a: Array, score: Array, k: Any, w: Any, size: int) -> None:
+    for t in range(size):
+        score[t] = np.uint8(score[t] + (w if a[t] == k else np.uint8(0)))
+
+
+@njit(cache=True, nogil=True)
+def _add2(a: Array, b: Array, score: Array, k: Any, w: Any, size: int) -> None:
+    for t in range(size):
+        one = w if a[t] == k else np.uint8(0)
+        two = w if b[t] == k else np.uint8(0)
+        score[t] = np.uint8(score[t] + one + two)
+
+
+@njit(cache=True, nogil=True)
+def _add4(a: Array, b: Array, c: Array, d: Array, score: Array, k: Any, w: Any, size: int) -> None:
+    for t in range(size):
+        one = w if a[t] == k else np.uint8(0)
+        two = w if b[t] == k else np.uint8(0)
+        three = w if c[t] == k else np.uint8(0)
+        four = w if d[t] == k else np.uint8(0)
+        score[t] = np.uint8(score[t] + one + two + three + four)
+
+
+@njit(cache=True, nogil=True)
+def add_votes(
+    columns: Array, begin: int, end: int, experts: Array, p: int, last: int, score: Array, k: Any, w: Any
+) -> None:
+    """Add w to the score of every item begin:end for each vote k of ``experts[p:last]``.
+
+    Four experts at a time: the score is then loaded and stored once for four votes.
+    """
+    size = end - begin
+    while p + 4 <= last:
+        _add4(
+            columns[experts[p], begin:end], columns[experts[p + 1], begin:end],
+            columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end], score, k, w, size,
+        )  # fmt: skip
+        p += 4
+    if p + 2 <= last:
+        _add2(columns[experts[p], begin:end], columns[experts[p + 1], begin:end], score, k, w, size)
+        p += 2
+    if p < last:
+        _add1(columns[experts[p], begin:end], score, k, w, size)
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(score: Array, best: Array, second: Array, value: Array, k: Any, size: int) -> None:
+    for t in range(size):
+        s, old, v, other = score[t], best[t], value[t], second[t]
+        low = np.uint8(min(s, old))
+        best[t] = np.uint8(max(s, old))
+        second[t] = np.uint8(max(low, other))
+        value[t] = np.int8(k if s > old else v)
+
+
+@njit(cache=True, nogil=True)
+def _report(best: Array, second: Array, value: Array, index: Array, tied: Array) -> None:
+    for t in range(len(index)):
+        same, v = best[t] == second[t], value[t]
+        tied[t] = same
+        index[t] = np.int8(np.int8(-1) if same else v)
+
 
 @njit(cache=True, nogil=True)
 def authority_columns(
-    columns: Array, start: int, first: Array, authority: Array, weight: Array, index: Array, tied: Array
+    columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array, tied: Array
 ) -> None:
-    """Label complete dense votes.
+    """Label complete dense votes; the authorities of k are ``experts[first[k]:first[k + 1]]``.
 
     Every vote for k adds ``weight[k]`` = lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores
     begin at 1: then 0 means "no class yet", and a class without any vote still counts as a candidate.
     """
-    size = len(index)
-    score = np.empty(BLOCK, np.uint8)
-    best = np.empty(BLOCK, np.uint8)
-    second = np.empty(BLOCK, np.uint8)
+    score, best, second = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8)
     value = np.empty(BLOCK, np.int8)
-    for a in range(0, size, BLOCK):
-        b = min(BLOCK, size - a)
-        best[:b] = 0
-        second[:b] = 0
-        value[:b] = -1
+    for a in range(0, len(index), BLOCK):
+        size = min(BLOCK, len(index) - a)
+        begin, end = start + a, start + a + size
+        best[:] = 0
+        second[:] = 0
+        value[:] = -1
         for k in range(len(weight)):
-            if first[k] == first[k + 1]:
-                continue
-            class_k, w = np.int8(k), np.uint8(weight[k])
-            score[:b] = 1
-            for p in range(first[k], first[k + 1]):
-                row = columns[authority[p], start + a : start + a + b]
-                for t in range(b):
-                    score[t] += w if row[t] == class_k else np.uint8(0)
-            for t in range(b):
-                s = score[t]
-                low = min(s, best[t])
-                value[t] = class_k if s > best[t] else value[t]
-                best[t] = max(s, best[t])
-                second[t] = max(low, second[t])
-        for t in range(b):
-            same = best[t] == second[t]
-            tied[a + t] = same
-            index[a + t] = np.int8(-1) if same else value[t]
+            if first[k] < first[k + 1]:
+                score[:] = 1
+                add_votes(columns, begin, end, experts, first[k], first[k + 1], score, np.int8(k), weight[k])
+                _keep_best(score, best, second, value, np.int8(k), size)
+        _report(best, second, value, index[a : a + size], tied[a : a + size])
+
+
+@njit(cache=True, nogil=True)
+def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array, k: Any, size: int) -> None:
+    best_n, best_d, value, shared = state[0], state[1], state[2], state[3]
+    for t in range(size):
+        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
+        old_n, old_d, old_k, old_shared = best_n[t], best_d[t], value[t], shared[t]
+        left, right = np.int16(n * old_d), np.int16(old_n * d)
+        more = left > right
+        same = np.int16(np.int16(left == right) & np.int16(d != 0))
+        same = np.int16(same | old_shared)
+        best_n[t] = np.int16(n if more else old_n)
+        best_d[t] = np.int16(d if more else old_d)
+        value[t] = np.int16(k if more else old_k)
+        shared[t] = np.int16(np.int16(0) if more else same)
 
 
 @njit(cache=True, nogil=True)
 def authority_columns_partial(
-    columns: Array, start: int, first: Array, authority: Array, complete: bool, index: Array, tied: Array
+    columns: Array, start: int, first: Array, experts: Array, complete: bool, index: Array, tied: Array
 ) -> None:
-    """Label dense votes with gaps: d_k counts the authorities that answered; needs d_k <= 181.
+    """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
 
-    Scores N_k / d_k are compared by cross multiplication in 16-bit integers. No class yet is -1 / 1.
+    d_k counts the authorities that answered. N_k / d_k is compared by cross multiplication in 16 bits.
+    No class yet is -1 / 1, which every class beats that was heard.
     """
-    size = len(index)
-    hits = np.empty(BLOCK, np.uint8)
-    asked = np.empty(BLOCK, np.uint8)
-    best_n = np.empty(BLOCK, np.int16)
-    best_d = np.empty(BLOCK, np.int16)
-    value = np.empty(BLOCK, np.int8)
-    shared = np.empty(BLOCK, np.bool_)
-    for a in range(0, size, BLOCK):
-        b = min(BLOCK, size - a)
-        best_n[:b] = -1
-        best_d[:b] = 1
-        value[:b] = -1
-        shared[:b] = False
+    hits, missing = np.empty(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
+    state = np.empty((4, BLOCK), np.int16)
+    for a in range(0, len(index), BLOCK):
+        size = min(BLOCK, len(index) - a)
+        begin, end = start + a, start + a + size
+        state[0], state[1], state[2], state[3] = -1, 1, -1, 0
         for k in range(len(first) - 1):
-            class_k = np.int8(k)
-            hits[:b] = 0
-            asked[:b] = first[k + 1] - first[k] if complete else 0
-            for p in range(first[k], first[k + 1]):
-                row = columns[authority[p], start + a : start + a + b]
-                for t in range(b):
-                    hits[t] += np.uint8(row[t] == class_k)
-                if not complete:
-                    for t in range(b):
-                        asked[t] += np.uint8(row[t] != np.int8(-1))
-            for t in range(b):
-                heard = asked[t] != 0
-                n = np.int16(hits[t]) if heard else np.int16(-1)
-                d = np.int16(asked[t]) if heard else np.int16(1)
-                left, right = np.int16(n * best_d[t]), np.int16(best_n[t] * d)
-                more = left > right
-                shared[t] = False if more else (shared[t] | (left == right))
-                value[t] = class_k if more else value[t]
-                best_n[t] = n if more else best_n[t]
-                best_d[t] = d if more else best_d[t]
-        for t in range(b):
-            heard = best_n[t] >= 0
-            tied[a + t] = shared[t] & heard
-            index[a + t] = value[t] if heard & ~shared[t] else np.int8(-1)
+            p, last = first[k], first[k + 1]
+            hits[:] = 0
+            add_votes(columns, begin, end, experts, p, last, hits, np.int8(k), np.uint8(1))
+            if not complete:
+                missing[:] = 0
+                add_votes(columns, begin, end, experts, p, last, missing, np.int8(-1), np.uint8(1))
+            _keep_best_share(hits, missing, np.int16(last - p), state, np.int16(k), size)
+        for t in range(size):
+            heard, same = state[0, t] >= 0, state[3, t] != 0
+            tied[a + t] = same & heard
+            index[a + t] = np.int8(-1) if same else np.int8(state[2, t])
 
 
 @njit(cache=True, nogil=True, inline="always")

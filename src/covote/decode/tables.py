@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,28 @@ def authority_bits(panel: Panel) -> Array:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def vote_weights(panel: Panel) -> list[int]:
-    """Return what a vote for each class weighs: lcm(d) / d_k, 0 for a class without authorities.
+class AuthorityWeights(NamedTuple):
+    """What a vote weighs in the authority vote, in whole numbers.
 
-    With these whole numbers N_k / d_k is compared exactly. Paper: Eq. (4).
+    A vote for k weighs lcm(d) / d_k, so N_k / d_k is compared exactly. Paper: Eq. (4).
 
-    >>> vote_weights(Panel.from_blocks(3, [[0, 1], [1, 2], [1, 2]]))
-    [6, 2, 3]
+    >>> panel = Panel.from_blocks(3, [[0, 1], [1, 2], [1, 2]])
+    >>> authority_weights(panel).weight, authority_weights(panel).common
+    (array([6, 2, 3], dtype=uint8), 6)
     """
-    counts = [int(d) for d in panel.knows.sum(axis=0)]
+
+    first: Array
+    experts: Array
+    weight: Array
+    common: int
+    most: int
+
+
+@lru_cache(maxsize=32)
+def authority_weights(panel: Panel) -> AuthorityWeights:
+    """Return the weights of a panel; `weight` is of use only where `common` < 255."""
+    first, experts = authority_lists(panel)
+    counts = [int(d) for d in np.diff(first)]
     common = math.lcm(*(d for d in counts if d))
-    return [common // d if d else 0 for d in counts]
+    weight = np.array([common // d if d and common < 255 else 0 for d in counts], dtype=np.uint8)
+    return AuthorityWeights(first, experts, weight, common, max(counts))
