@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from covote.panel import Panel
 
 NOT_ASKED, NONE = -1, -2
@@ -43,3 +46,53 @@ def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:
     if len(counts) < len(known):
         return "unheard"
     return "sure" if possible == [label] else "conflict"
+
+
+def likelihood(
+    panel: Panel, row: Any, accuracy: Any, prior: Any = None
+) -> tuple[set[int], dict[int, Fraction]]:
+    """Return (the most likely heard classes, the posterior of every class) under uniform noise, exactly."""
+    weight = {}
+    for k in range(len(panel.classes)):
+        chance = Fraction(1) if prior is None else Fraction(prior[k])
+        for i, v in enumerate(row):
+            size = int(panel.sizes[i])
+            if v == NOT_ASKED:
+                continue
+            if not panel.knows[i, k] or size == 1:
+                chance *= Fraction(1, size)
+            elif v == k:
+                chance *= Fraction(accuracy[i])
+            else:
+                chance *= (1 - Fraction(accuracy[i])) / (size - 1)
+        weight[k] = chance
+    candidates = {k: weight[k] for k in heard(panel, row) if weight[k] > 0 or prior is None or prior[k]}
+    total = sum(weight.values())
+    best = {k for k, w in candidates.items() if w == max(candidates.values())}
+    return best, {k: w / total if total else Fraction(0) for k, w in weight.items()}
+
+
+def pairwise(panel: Panel, row: Any) -> set[int]:
+    """Return the classes with most won comparisons, then best share, then most authorities."""
+    counts = heard(panel, row)
+    points = dict.fromkeys(counts, 0)
+    for k in counts:
+        for j in counts:
+            if j != k:
+                both = [v for i, v in enumerate(row) if panel.knows[i, k] and panel.knows[i, j]]
+                mine, theirs = both.count(k), both.count(j)
+                points[k] += 2 if mine > theirs else 1 if mine == theirs else 0
+    rank = {k: (points[k], Fraction(n, d), d) for k, (n, d) in counts.items()}
+    return {k for k, r in rank.items() if r == max(rank.values())}
+
+
+def all_vectors(panel: Panel) -> NDArray[Any]:
+    """Return every answer vector that the experts can give."""
+    choices = [np.flatnonzero(known) for known in panel.knows]
+    return np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(choices))
+
+
+def violation_matrix(panel: Panel, vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return V_k = d_k - N_k for every vector and class."""
+    classes = range(len(panel.classes))
+    return np.stack([(vectors[:, panel.knows[:, k]] != k).sum(axis=1) for k in classes], axis=1)

@@ -20,9 +20,9 @@ def panels(draw, most_classes=6, most_experts=6):
 
 
 @st.composite
-def panels_and_votes(draw, complete=False):
+def panels_and_votes(draw, complete=False, none=True):
     panel = draw(panels())
-    codes = [] if complete else [-1, -2]
+    codes = [] if complete else [-1, -2] if none else [-1]
     row = st.tuples(*(st.sampled_from([*np.flatnonzero(known).tolist(), *codes]) for known in panel.knows))
     rows = draw(st.lists(row, min_size=1, max_size=12))
     return panel, np.array(rows)

@@ -11,12 +11,18 @@ from covote.panel import Panel
 from covote.votes import Votes
 
 from .authority import Authority
+from .likelihood import Likelihood
+from .lookup import Lookup
+from .pairwise import Pairwise
 from .protocol import Decoder, learned, run
 
 __all__ = ["DECODERS", "Decoder", "decode", "learned", "run"]
 
 DECODERS: dict[str, Callable[..., Decoder]] = {
     "authority": Authority,
+    "lookup": Lookup,
+    "likelihood": Likelihood,
+    "pairwise": Pairwise,
 }
 """Every method by name. A new decoder is one new file and one line here."""
 
