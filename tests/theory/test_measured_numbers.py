@@ -47,8 +47,8 @@ def lexicographic_greedy(classes, size):
 def simulated_error(knows, items, rng):
     """Mean error of maximum likelihood, as one minus the mean chance that it names the truth.
 
-    All experts have one size. The truth is always alive; of the alive classes, those with most authorities are
-    the likeliest.
+    All experts have one size. The truth is always alive; of the alive classes, those with most authorities
+    are the likeliest.
     """
     authorities = knows.sum(axis=0)
     blocks = np.array([np.flatnonzero(row) for row in knows])
