@@ -1,0 +1,70 @@
+"""Weighted blow-ups: every point of a base design stands for some classes, or for none.
+
+Two classes of different points meet on the line through these points. A line that carries more classes than an
+expert can know is covered recursively. Induced covers (weights 0 and 1), multiplication (all weights equal) and
+the optimal covers with few experts are all of this kind; annealing finds the weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import blowup_kernels as kernels
+from .covers import Blocks, Cover
+from .recursions import build, padded, relabelled, table
+
+
+def line_costs(classes: int, size: int) -> NDArray[np.float64]:
+    """Return how many experts a line with w classes costs, for w = 0..classes."""
+    return table().size[size, : classes + 1].astype(np.float64)
+
+
+def anneal_blowup(
+    lines: Blocks, classes: int, size: int, *, moves: int, seed: int, target: int = 0
+) -> NDArray[np.int32]:
+    """Return weights of the base points that sum to `classes` and need few experts."""
+    points = int(lines.max()) + 1
+    through, degree = _lines_through(lines, points)
+    cost = line_costs(classes, size)
+    random = np.random.default_rng(seed)
+    weights = np.bincount(random.permutation(np.arange(classes) % points), minlength=points).astype(np.int32)
+    random.shuffle(weights)
+    state = random.integers(1, 2**63, size=1, dtype=np.uint64)
+    kernels.anneal_weights(
+        np.ascontiguousarray(lines), through, degree, weights, cost, size, moves, 1.5, 0.12, float(target), state
+    )
+    return weights
+
+
+def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> Cover:
+    """Build the cover: each point its classes, each line an expert or as many as it takes."""
+    start = np.concatenate([[0], np.cumsum(weights)])
+    parts = []
+    for line in lines:
+        present = [p for p in line if p >= 0 and weights[p] > 0]
+        if len(present) < 2:
+            continue
+        members = np.concatenate([np.arange(start[p], start[p + 1], dtype=np.int32) for p in present])
+        parts.append(
+            padded([members], size)
+            if len(members) <= size
+            else relabelled(build(len(members), size).blocks, members)
+        )
+    return Cover(np.vstack(parts), f"{base} with weighted points")
+
+
+def blow_up_cost(lines: Blocks, weights: NDArray[np.int32], size: int) -> int:
+    """Return how many experts the blow-up needs."""
+    held = np.where(lines >= 0, weights[lines], 0)
+    costs = line_costs(int(weights.sum()), size)[held.sum(axis=1)]
+    return int(costs[(held > 0).sum(axis=1) > 1].sum())
+
+
+def _lines_through(lines: Blocks, points: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    degree = np.bincount(lines[lines >= 0], minlength=points).astype(np.int32)
+    through = np.zeros((points, int(degree.max())), dtype=np.int32)
+    for point in range(points):
+        on = np.flatnonzero((lines == point).any(axis=1))
+        through[point, : len(on)] = on
+    return through, degree

@@ -1,0 +1,133 @@
+"""Annealing of the weights of a blow-up. Compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+
+@njit(cache=True)
+def _next(state: NDArray[np.uint64]) -> np.uint64:
+    """Step the xorshift64* generator."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return x * np.uint64(2685821657736338717)
+
+
+@njit(cache=True)
+def _below(state: NDArray[np.uint64], n: int) -> int:
+    """Return a random integer below n."""
+    return int((_next(state) >> np.uint64(33)) % np.uint64(n))
+
+
+@njit(cache=True)
+def _uniform(state: NDArray[np.uint64]) -> float:
+    return float(_next(state) >> np.uint64(11)) / 9007199254740992.0
+
+
+@njit(cache=True)
+def line_loads(lines: Ints, weights: Ints, load: Ints, support: Ints) -> None:
+    """Sum the weights on each line, and count its points that have any."""
+    for i in range(lines.shape[0]):
+        load[i] = 0
+        support[i] = 0
+        for j in range(lines.shape[1]):
+            p = lines[i, j]
+            if p >= 0:
+                load[i] += weights[p]
+                support[i] += 1 if weights[p] > 0 else 0
+
+
+@njit(cache=True)
+def total_cost(load: Ints, support: Ints, cost: NDArray[np.float64]) -> float:
+    """Sum what the lines cost; a line with one point left, or none, is not needed."""
+    total = 0.0
+    for i in range(load.shape[0]):
+        if support[i] > 1:
+            total += cost[load[i]]
+    return total
+
+
+@njit(cache=True)
+def anneal_weights(
+    lines: Ints,
+    through: Ints,
+    degree: Ints,
+    weights: Ints,
+    cost: NDArray[np.float64],
+    limit: int,
+    moves: int,
+    hot: float,
+    cold: float,
+    target: float,
+    state: NDArray[np.uint64],
+) -> float:
+    """Move units of weight between points; leave the best weights in `weights` and return their cost.
+
+    through[p, :degree[p]] are the lines on point p. A move changes only the lines on one of its two points.
+    No point gets more than `limit`, so that at least two points have weight.
+    """
+    points = weights.shape[0]
+    load = np.zeros(lines.shape[0], np.int32)
+    support = np.zeros(lines.shape[0], np.int32)
+    line_loads(lines, weights, load, support)
+    now = total_cost(load, support, cost)
+    best = now
+    kept = weights.copy()
+    temperature = hot
+    for step in range(moves):
+        if step & 255 == 0:
+            temperature = hot * (cold / hot) ** (step / moves)
+        p = _below(state, points)
+        if weights[p] == 0:
+            continue
+        q = _below(state, points)
+        if p == q or weights[q] >= limit:
+            continue
+        change = _shift(through, degree, weights, load, support, cost, p, -1)
+        change += _shift(through, degree, weights, load, support, cost, q, 1)
+        if change <= 0.0 or _uniform(state) < np.exp(-change / temperature):
+            now += change
+            if now < best - 1e-9:
+                best = now
+                kept[:] = weights
+                if best <= target + 1e-9:
+                    break
+        else:
+            _shift(through, degree, weights, load, support, cost, q, -1)
+            _shift(through, degree, weights, load, support, cost, p, 1)
+    weights[:] = kept
+    return best
+
+
+@njit(cache=True)
+def _shift(
+    through: Ints,
+    degree: Ints,
+    weights: Ints,
+    load: Ints,
+    support: Ints,
+    cost: NDArray[np.float64],
+    point: int,
+    by: int,
+) -> float:
+    """Change the weight of a point by one unit, and return the change in cost."""
+    before = weights[point]
+    weights[point] = before + by
+    flips = (1 if weights[point] > 0 else 0) - (1 if before > 0 else 0)
+    change = 0.0
+    for i in range(degree[point]):
+        line = through[point, i]
+        if support[line] > 1:
+            change -= cost[load[line]]
+        load[line] += by
+        support[line] += flips
+        if support[line] > 1:
+            change += cost[load[line]]
+    return change

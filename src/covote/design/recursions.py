@@ -1,0 +1,246 @@
+"""Which recursive construction is best for every (classes, size), as sizes first and blocks only on demand."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import recursion_kernels as kernels
+from .covers import Blocks, Cover
+from .fields import prime_power
+from .planes import affine_lines, affine_plane, projective_lines, projective_plane
+from .transversal import most_groups, transversal_design
+
+WIDEST, MOST = 40, 260  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
+
+
+class Seed(NamedTuple):
+    """A design known beforehand: its numbers of points and blocks, and which it is."""
+
+    points: int
+    block: int
+    blocks: int
+    kind: str
+    dimension: int
+    order: int
+
+
+def seeds(widest: int, most: int) -> list[Seed]:
+    """List the geometries whose lines have up to `widest` of up to `most` points."""
+    found = []
+    for q in range(2, widest + 1):
+        if prime_power(q) is None:
+            continue
+        for dimension in range(2, 9):
+            if q**dimension > most:
+                break
+            points = q**dimension
+            lines = points * (points - 1) // (q * (q - 1))
+            found.append(Seed(points, q, lines, "affine", dimension, q))
+            points = (q ** (dimension + 1) - 1) // (q - 1)
+            lines = points * (points - 1) // ((q + 1) * q)
+            if points <= most and q + 1 <= widest:
+                found.append(Seed(points, q + 1, lines, "projective", dimension, q))
+    return found
+
+
+class Table(NamedTuple):
+    """size[k, v]: the smallest cover of v classes by blocks of k that the rules build; plan[k, v]: how."""
+
+    size: NDArray[np.int32]
+    plan: NDArray[np.int32]
+    seeds: list[Seed]
+
+
+@lru_cache(maxsize=1)
+def table() -> Table:
+    """Fill the table of sizes; a fraction of a second, once."""
+    size = np.full((WIDEST + 1, MOST + 1), kernels.UNKNOWN, dtype=np.int32)
+    plan = np.zeros((WIDEST + 1, MOST + 1, 4), dtype=np.int32)
+    classes = np.arange(MOST + 1)
+    size[2] = classes * (classes - 1) // 2
+    plan[2, :, 0] = kernels.PAIRS
+    for k in range(2, WIDEST + 1):
+        size[k, : k + 1] = 1
+        plan[k, : k + 1, 0] = kernels.SINGLE
+    size[2:, :2] = 0
+    known = seeds(WIDEST, MOST)
+    for index, seed in enumerate(known):
+        if seed.blocks < size[seed.block, seed.points]:
+            size[seed.block, seed.points] = seed.blocks
+            plan[seed.block, seed.points, :2] = kernels.SEED, index
+    groups = np.array([most_groups(n) for n in range(MOST + 1)], dtype=np.int32)
+    kernels.fill(size, plan, groups)
+    return Table(size, plan, known)
+
+
+def in_table(classes: int, size: int) -> bool:
+    """Whether the table knows covers of `classes` classes by blocks of `size`."""
+    return size <= WIDEST and classes <= MOST
+
+
+def build(classes: int, size: int) -> Cover:
+    """Build the cover that the table has found.
+
+    >>> cover = build(13, 4)
+    >>> cover.blocks.shape, cover.construction
+    ((13, 4), 'projective plane of order 3')
+    """
+    rule, a, b, c = (int(x) for x in table().plan[size, classes])
+    if classes <= 1:
+        return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
+    if classes <= size:
+        return Cover(padded([np.arange(classes)], size), "one expert that knows every class")
+    return _BUILDERS[rule](classes, size, a, b, c)
+
+
+def padded(blocks: list[NDArray[np.int32]], size: int) -> Blocks:
+    """Stack blocks of up to `size` classes; -1 marks the room that is left."""
+    stacked = np.full((len(blocks), size), -1, dtype=np.int32)
+    for row, block in zip(stacked, blocks, strict=True):
+        row[: len(block)] = block
+    return stacked
+
+
+def widened(blocks: Blocks, size: int) -> Blocks:
+    """Add room to every block until it has `size` places."""
+    room = np.full((len(blocks), size - blocks.shape[1]), -1, dtype=np.int32)
+    return np.hstack([blocks, room])
+
+
+def relabelled(blocks: Blocks, classes: NDArray[np.int32]) -> Blocks:
+    """Replace index i by classes[i]; room stays room."""
+    return np.where(blocks < 0, np.int32(-1), classes[blocks])
+
+
+def _drop_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
+    larger = build(v + 1, k)
+    blocks = np.where(larger.blocks == v, np.int32(-1), larger.blocks)
+    return Cover(blocks, _less(larger.construction))
+
+
+def _less(construction: str) -> str:
+    """Count the classes left out: "X without 1 class", "X without 2 classes"."""
+    head, separator, tail = construction.rpartition(" without ")
+    if separator and tail.split()[0].isdigit() and len(tail.split()) == 2:
+        return f"{head} without {int(tail.split()[0]) + 1} classes"
+    return f"{construction} without 1 class"
+
+
+def _smaller(v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v, k - 1)
+    return Cover(widened(part.blocks, k), part.construction)
+
+
+def _common_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v - 1, k - 1)
+    common = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)
+    return Cover(np.hstack([part.blocks, common]), f"{part.construction}, plus a class that everyone knows")
+
+
+def _hub(v: int, k: int, hub: int, b: int, c: int) -> Cover:
+    rest = v - hub
+    part = build(rest, k)
+    spokes = [
+        np.concatenate([np.arange(rest, v), chunk]).astype(np.int32)
+        for chunk in np.array_split(np.arange(rest), -(-rest // (k - hub)))
+    ]
+    blocks = np.vstack([part.blocks, padded(spokes, k)])
+    return Cover(blocks, f"{part.construction}, plus experts that link {hub} more")
+
+
+def _multiply(v: int, k: int, a: int, b: int, c: int) -> Cover:
+    points = -(-v // a)
+    part = build(points, k // a)
+    copies = [np.where(part.blocks < 0, -1, part.blocks + i * points) for i in range(a)]
+    blocks = np.hstack(copies)
+    blocks = np.where(blocks >= v, -1, blocks).astype(np.int32)
+    return Cover(widened(blocks, k), f"{part.construction}, each point {a} classes")
+
+
+def _two_groups(v: int, k: int, first: int, part: int, c: int) -> Cover:
+    one, two = build(first, k), build(v - first, k)
+    lefts = np.array_split(np.arange(first), -(-first // part))
+    rights = np.array_split(np.arange(first, v), -(-(v - first) // (k - part)))
+    cross = [np.concatenate([left, right]).astype(np.int32) for left in lefts for right in rights]
+    blocks = np.vstack([one.blocks, relabelled(two.blocks, _range(first, v)), padded(cross, k)])
+    return Cover(blocks, f"groups of {first} and {v - first} classes, linked")
+
+
+def _compose(v: int, k: int, middle: int, b: int, c: int) -> Cover:
+    outer, inner = build(v, middle), build(middle, k)
+    blocks = np.vstack([relabelled(inner.blocks, block) for block in outer.blocks])
+    return Cover(blocks, f"{outer.construction}, each block covered by {inner.construction}")
+
+
+def _seed(v: int, k: int, index: int, b: int, c: int) -> Cover:
+    seed = table().seeds[index]
+    if seed.dimension == 2:
+        plane = projective_plane if seed.kind == "projective" else affine_plane
+        return Cover(plane(seed.order), f"{seed.kind} plane of order {seed.order}")
+    lines = projective_lines if seed.kind == "projective" else affine_lines
+    space = f"lines of the {seed.kind} space of dimension {seed.dimension} and order {seed.order}"
+    return Cover(lines(seed.dimension, seed.order), space)
+
+
+def _transversal(v: int, k: int, code: int, groups: int, shared: int) -> Cover:
+    order, full = divmod(code, 2)
+    return fill_transversal(v, k, order, groups, shared, bool(full))
+
+
+def fill_transversal(v: int, k: int, order: int, groups: int, shared: int, full: bool) -> Cover:
+    """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
+
+    k - groups classes join every block; `shared` classes join every group.
+    """
+    free = k - groups
+    points = v - free - shared
+    sizes = _full(points, groups, order) if full else [len(s) for s in np.array_split(range(points), groups)]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    design = transversal_design(order, groups)
+    blocks = np.where(design < np.array(sizes), design + start[:-1], -1).astype(np.int32)
+    always = np.tile(_range(points, points + free), (len(blocks), 1))
+    parts = [np.hstack([blocks, always])]
+    common = _range(points + free, v)
+    for i, size in enumerate(sizes):
+        if size:
+            members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
+            parts.append(relabelled(cover_of(len(members), k).blocks, members))
+    return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
+
+
+def _full(points: int, groups: int, order: int) -> list[int]:
+    sizes = [order] * (points // order)
+    if points % order:
+        sizes.append(points % order)
+    return sizes + [0] * (groups - len(sizes))
+
+
+def _range(start: int, stop: int) -> Blocks:
+    return np.arange(start, stop, dtype=np.int32)
+
+
+def _pairs(v: int, k: int, a: int, b: int, c: int) -> Cover:
+    return Cover(np.array(np.triu_indices(v, 1), dtype=np.int32).T, "all pairs")
+
+
+_BUILDERS = {
+    kernels.DROP_POINT: _drop_point,
+    kernels.SMALLER: _smaller,
+    kernels.COMMON_POINT: _common_point,
+    kernels.HUB: _hub,
+    kernels.MULTIPLY: _multiply,
+    kernels.TWO_GROUPS: _two_groups,
+    kernels.COMPOSE: _compose,
+    kernels.SEED: _seed,
+    kernels.TRANSVERSAL: _transversal,
+    kernels.PAIRS: _pairs,
+}
+
+
+def cover_of(classes: int, size: int) -> Cover:
+    """Build the best recursive cover of any number of classes."""
+    return build(classes, size)
