@@ -1,1 +1,7 @@
 """Panels from nothing, from what there is, and from what is too much."""
+
+from __future__ import annotations
+
+from .designing import design
+
+__all__ = ["design"]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import blowup_kernels as kernels
-from .covers import Blocks, Cover
-from .recursions import build, padded, relabelled, table
+from .covers import Blocks, Cover, padded, relabelled
+from .recursions import build, table
 
 
 def line_costs(classes: int, size: int) -> NDArray[np.float64]:

@@ -18,3 +18,39 @@ class Cover(NamedTuple):
 
     blocks: Blocks
     construction: str
+
+
+def padded(blocks: list[NDArray[np.int32]], size: int) -> Blocks:
+    """Stack blocks of up to `size` classes; -1 marks the room that is left."""
+    stacked = np.full((len(blocks), size), -1, dtype=np.int32)
+    for row, block in zip(stacked, blocks, strict=True):
+        row[: len(block)] = block
+    return stacked
+
+
+def widened(blocks: Blocks, size: int) -> Blocks:
+    """Add room to every block until it has `size` places."""
+    room = np.full((len(blocks), size - blocks.shape[1]), -1, dtype=np.int32)
+    return np.hstack([blocks, room])
+
+
+def relabelled(blocks: Blocks, classes: NDArray[np.int32]) -> Blocks:
+    """Replace index i by classes[i]; room stays room."""
+    return np.where(blocks < 0, np.int32(-1), classes[blocks])
+
+
+def without_room(blocks: Blocks, classes: int) -> Blocks:
+    """Give all room to classes, in turn, so that every block is full; blocks of fewer than two classes go.
+
+    >>> without_room(np.array([[0, 1, -1], [2, -1, -1]], dtype=np.int32), 4)
+    array([[0, 1, 2]], dtype=int32)
+    """
+    filled = blocks[(blocks >= 0).sum(axis=1) > 1]
+    following = 0
+    for row in filled:
+        for slot in np.flatnonzero(row < 0):
+            known = set(row.tolist())
+            while following in known:
+                following = (following + 1) % classes
+            row[slot] = following
+    return filled

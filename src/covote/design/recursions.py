@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import recursion_kernels as kernels
-from .covers import Blocks, Cover
+from .covers import Blocks, Cover, padded, relabelled, widened
 from .fields import prime_power
 from .planes import affine_lines, affine_plane, projective_lines, projective_plane
 from .transversal import most_groups, transversal_design
@@ -95,25 +95,6 @@ def build(classes: int, size: int) -> Cover:
     if classes <= size:
         return Cover(padded([np.arange(classes)], size), "one expert that knows every class")
     return _BUILDERS[rule](classes, size, a, b, c)
-
-
-def padded(blocks: list[NDArray[np.int32]], size: int) -> Blocks:
-    """Stack blocks of up to `size` classes; -1 marks the room that is left."""
-    stacked = np.full((len(blocks), size), -1, dtype=np.int32)
-    for row, block in zip(stacked, blocks, strict=True):
-        row[: len(block)] = block
-    return stacked
-
-
-def widened(blocks: Blocks, size: int) -> Blocks:
-    """Add room to every block until it has `size` places."""
-    room = np.full((len(blocks), size - blocks.shape[1]), -1, dtype=np.int32)
-    return np.hstack([blocks, room])
-
-
-def relabelled(blocks: Blocks, classes: NDArray[np.int32]) -> Blocks:
-    """Replace index i by classes[i]; room stays room."""
-    return np.where(blocks < 0, np.int32(-1), classes[blocks])
 
 
 def _drop_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
@@ -208,7 +189,7 @@ def fill_transversal(v: int, k: int, order: int, groups: int, shared: int, full:
     for i, size in enumerate(sizes):
         if size:
             members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
-            parts.append(relabelled(cover_of(len(members), k).blocks, members))
+            parts.append(relabelled(build(len(members), k).blocks, members))
     return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
 
 
@@ -240,7 +221,3 @@ _BUILDERS = {
     kernels.PAIRS: _pairs,
 }
 
-
-def cover_of(classes: int, size: int) -> Cover:
-    """Build the best recursive cover of any number of classes."""
-    return build(classes, size)
