@@ -1,8 +1,8 @@
 """Weighted blow-ups: every point of a base design stands for some classes, or for none.
 
-Two classes of different points meet on the line through these points. A line that carries more classes than an
-expert can know is covered recursively. Induced covers (weights 0 and 1), multiplication (all weights equal) and
-the optimal covers with few experts are all of this kind; annealing finds the weights.
+Two classes of different points meet on the line through these points. A line that carries more classes than
+an expert can know is covered recursively. Induced covers (weights 0 and 1) and multiplication (all weights
+equal) are of this kind; annealing finds the weights.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import blowup_kernels as kernels
+from .chance_kernel import chance
 from .covers import Blocks, Cover, padded, relabelled
 from .recursions import build, table
 
@@ -30,9 +31,19 @@ def anneal_blowup(
     random = np.random.default_rng(seed)
     weights = np.bincount(random.permutation(np.arange(classes) % points), minlength=points).astype(np.int32)
     random.shuffle(weights)
-    state = random.integers(1, 2**63, size=1, dtype=np.uint64)
+    state = chance(seed)
     kernels.anneal_weights(
-        np.ascontiguousarray(lines), through, degree, weights, cost, size, moves, 1.5, 0.12, float(target), state
+        np.ascontiguousarray(lines),
+        through,
+        degree,
+        weights,
+        cost,
+        size,
+        moves,
+        1.5,
+        0.12,
+        float(target),
+        state,
     )
     return weights
 

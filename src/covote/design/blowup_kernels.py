@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from .chance_kernel import State, below, draw
+
 Ints = NDArray[np.int32]
-
-
-@njit(cache=True)
-def _next(state: NDArray[np.uint64]) -> np.uint64:
-    """Step the xorshift64* generator."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return x * np.uint64(2685821657736338717)
-
-
-@njit(cache=True)
-def _below(state: NDArray[np.uint64], n: int) -> int:
-    """Return a random integer below n."""
-    return int((_next(state) >> np.uint64(33)) % np.uint64(n))
-
-
-@njit(cache=True)
-def _uniform(state: NDArray[np.uint64]) -> float:
-    return float(_next(state) >> np.uint64(11)) / 9007199254740992.0
 
 
 @njit(cache=True)
@@ -66,7 +48,7 @@ def anneal_weights(
     hot: float,
     cold: float,
     target: float,
-    state: NDArray[np.uint64],
+    state: State,
 ) -> float:
     """Move units of weight between points; leave the best weights in `weights` and return their cost.
 
@@ -84,15 +66,15 @@ def anneal_weights(
     for step in range(moves):
         if step & 255 == 0:
             temperature = hot * (cold / hot) ** (step / moves)
-        p = _below(state, points)
+        p = below(state, points)
         if weights[p] == 0:
             continue
-        q = _below(state, points)
+        q = below(state, points)
         if p == q or weights[q] >= limit:
             continue
         change = _shift(through, degree, weights, load, support, cost, p, -1)
         change += _shift(through, degree, weights, load, support, cost, q, 1)
-        if change <= 0.0 or _uniform(state) < np.exp(-change / temperature):
+        if change <= 0.0 or draw(state) / 4294967296.0 < np.exp(-change / temperature):
             now += change
             if now < best - 1e-9:
                 best = now
@@ -103,7 +85,7 @@ def anneal_weights(
             _shift(through, degree, weights, load, support, cost, q, -1)
             _shift(through, degree, weights, load, support, cost, p, 1)
     weights[:] = kept
-    return best
+    return float(best)
 
 
 @njit(cache=True)
@@ -116,7 +98,7 @@ def _shift(
     cost: NDArray[np.float64],
     point: int,
     by: int,
-) -> float:
+) -> Any:
     """Change the weight of a point by one unit, and return the change in cost."""
     before = weights[point]
     weights[point] = before + by

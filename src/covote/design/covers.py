@@ -45,7 +45,7 @@ def without_room(blocks: Blocks, classes: int) -> Blocks:
     >>> without_room(np.array([[0, 1, -1], [2, -1, -1]], dtype=np.int32), 4)
     array([[0, 1, 2]], dtype=int32)
     """
-    filled = blocks[(blocks >= 0).sum(axis=1) > 1]
+    filled: Blocks = blocks[(blocks >= 0).sum(axis=1) > 1]
     following = 0
     for row in filled:
         for slot in np.flatnonzero(row < 0):

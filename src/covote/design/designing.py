@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..bounds import best_lower_bound
-from ..certificate import Certificate
-from ..errors import CoverError, InputError, TooLargeError
-from ..panel import Name, Panel, class_names, zeros
-from .covers import Blocks, Cover
+from covote.bounds import best_lower_bound
+from covote.certificate import Certificate
+from covote.errors import CoverError, InputError, TooLargeError
+from covote.panel import Name, Panel, class_names, zeros
+
+from .efforts import effort_named
 from .watching import Progress, Watch, interruptible
 
-METHODS = ("auto", "paper", "random", "parallel")
+METHODS = ("auto", "paper", "random")
+
+
+class Rows(NamedTuple):
+    """Class indices of each expert, which may differ in number, and the construction in words."""
+
+    blocks: Sequence[NDArray[np.int32]]
+    construction: str
 
 
 def design(
@@ -62,35 +72,79 @@ def design(
     names = class_names(classes)
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    if isinstance(size, int | np.integer) and not isinstance(size, bool):
-        lower, bound = best_lower_bound(len(names), int(size), times)
-        check_memory(lower, len(names), int(size))
+    effort_named(effort)
+    if experts is not None and method not in ("random", "parallel"):
+        raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
+    if not isinstance(size, int | np.integer) or isinstance(size, bool):
+        return _with_capacities(names, cast("Sequence[int]", size), times, method, effort, seed, progress)
+    if len(names) == 1:
+        raise InputError("a single class needs no panel; give at least 2 classes")
+    lower, bound = best_lower_bound(len(names), int(size), times)
+    check_memory(lower, len(names), int(size))
+    if method == "auto":
         cover = _auto(len(names), int(size), times, effort, seed, progress, lower)
-        return _checked(names, cover, times, lower, bound)
-    raise InputError(f"size must be a whole number, not {size!r}")
+    else:
+        cover = _other(len(names), int(size), times, method, seed, experts)
+    return _checked(names, cover, times, (lower, bound), must_cover=experts is None)
+
+
+def _other(classes: int, size: int, times: int, method: str, seed: int, experts: int | None) -> Rows:
+    if method == "paper":
+        from .paper import paper_cover
+
+        return Rows(*paper_cover(classes, size, times))
+    from .random_panels import random_panel
+
+    return Rows(*random_panel(classes, size, times, experts, seed))
+
+
+def _with_capacities(
+    names: tuple[Name, ...],
+    sizes: Sequence[int],
+    times: int,
+    method: str,
+    effort: str,
+    seed: int,
+    progress: Progress | None,
+) -> Panel:
+    from .capacities import capacity_cover
+
+    if method != "auto":
+        raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
+    if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
+        raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
+    rows = Rows(*capacity_cover(len(names), list(sizes), times, effort, seed, progress))
+    largest = min(len(names), max(len(row) for row in rows.blocks))
+    return _checked(names, rows, times, best_lower_bound(len(names), largest, times), must_cover=True)
 
 
 def _auto(
     classes: int, size: int, times: int, effort: str, seed: int, progress: Progress | None, lower: int
-) -> Cover:
-    from .portfolio import best_cover, effort_named
+) -> Rows:
+    from .portfolio import best_cover
 
     budget = effort_named(effort)
     watch = Watch(budget.total, progress)
     with interruptible(watch):
-        return best_cover(classes, size, lower, effort=budget, seed=seed, watch=watch)
+        cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, watch=watch)
+    return Rows(list(cover.blocks), cover.construction)
 
 
-def _checked(names: tuple[Name, ...], cover: Cover, times: int, lower: int, bound: str) -> Panel:
-    """Return the panel if it covers by an independent count, or fail loudly."""
+def _checked(
+    names: tuple[Name, ...], cover: Rows, times: int, bound: tuple[int, str], must_cover: bool
+) -> Panel:
+    """Return the panel with its certificate if it covers by an independent count; else fail loudly.
+
+    A panel of a given number of random experts need not cover; it has no certificate then.
+    """
     knows = zeros(len(cover.blocks), len(names))
-    np.put_along_axis(knows, cover.blocks.astype(np.intp), True, axis=1)
-    proof = Certificate(len(knows), lower, bound, cover.construction, times)
-    panel = Panel(names, knows, certificate=proof)
-    if not panel.covers(times):
-        raise CoverError(
-            f"the cover built from {cover.construction} misses pairs; please report this as a defect of covote"
-        )
+    for row, block in zip(knows, cover.blocks, strict=True):
+        row[block] = True
+    panel = Panel(names, knows)
+    if panel.covers(times):
+        return panel.with_certificate(Certificate(len(knows), *bound, cover.construction, times))
+    if must_cover:
+        raise CoverError(f"the panel built from {cover.construction} misses pairs; please report this defect")
     return panel
 
 
@@ -111,8 +165,3 @@ def _available_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):  # pragma: no cover - not known on this system
         return 1 << 62
-
-
-def blocks_of_rows(rows: Sequence[np.ndarray]) -> Blocks:  # type: ignore[type-arg]
-    """Stack blocks of equal size."""
-    return np.array([np.asarray(row) for row in rows], dtype=np.int32)

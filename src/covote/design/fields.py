@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from covote.errors import InputError
 
 Elements = NDArray[np.int64]
 
@@ -77,7 +77,7 @@ def finite_field(q: int) -> Field:
 
 
 def _primitive_powers(p: int, n: int) -> Elements:
-    """Return x^0, x^1, ... modulo the first primitive polynomial of degree n over GF(p), as numbers base p."""
+    """Return x^0, x^1, ... modulo the first primitive polynomial of degree n over GF(p), in base p."""
     q = p**n
     for low in range(1, q):
         # x^n is replaced by `feedback`, minus the lower coefficients of the polynomial.

@@ -1,9 +1,9 @@
 """Few experts: every class is a set of experts, and any two of these sets must meet.
 
-A cover with b experts is a family of pairwise intersecting subsets of the b experts, one per class, in which no
-expert is used more often than it has room. Seen this way, classes with the same experts are twins, and a class
-that becomes the twin of another inherits everything it meets: one move where swapping needs many. Annealing
-over such moves finds the optimal weighted designs whenever there are not too many experts.
+A cover with b experts is a family of pairwise intersecting subsets of the b experts, one per class, in which
+no expert is used more often than it has room. Seen this way, classes with the same experts are twins, and a
+class that becomes the twin of another inherits everything it meets: one move where swapping needs many.
+Annealing over such moves finds the best weighted designs whenever there are not too many experts.
 """
 
 from __future__ import annotations

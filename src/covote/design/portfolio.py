@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..errors import InputError
+from covote.bounds import best_lower_bound
+
 from .annealing import anneal
 from .blowup import anneal_blowup, blow_up, blow_up_cost
 from .covers import Blocks, Cover, without_room
+from .efforts import Effort
 from .fields import prime_power
 from .larger import build
 from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, blow_up_start, masks_of, meet, random_start
@@ -17,32 +17,11 @@ from .planes import projective_plane
 from .pruning import pair_counts, prune
 from .watching import Watch
 
+SEARCHED = 400
+"""Beyond so many classes no search within these efforts improves a transversal design."""
 
-class Effort(NamedTuple):
-    """Budgets in moves, per search."""
-
-    weights: int
-    meeting: int
-    annealing: int
-
-    @property
-    def total(self) -> int:
-        """All moves that a search may make."""
-        return self.meeting + self.annealing
-
-
-EFFORTS = {
-    "fast": Effort(40_000, 0, 0),
-    "normal": Effort(100_000, 12_000_000, 12_000_000),
-    "max": Effort(400_000, 300_000_000, 300_000_000),
-}
-
-
-def effort_named(name: str) -> Effort:
-    """Look an effort up by its name."""
-    if name not in EFFORTS:
-        raise InputError(f"unknown effort {name!r}; choose one of {', '.join(EFFORTS)}")
-    return EFFORTS[name]
+PRUNED = 2_000_000
+"""Blocks are checked for redundancy when they hold at most so many pairs."""
 
 
 class Search:
@@ -55,7 +34,7 @@ class Search:
     def offer(self, cover: Cover) -> None:
         """Keep a cover if it needs fewer experts than all before, without the redundant ones."""
         blocks = without_room(cover.blocks, self.classes)
-        if len(blocks) < 4000:
+        if len(blocks) * self.size**2 <= PRUNED:
             blocks = prune(blocks, self.classes)
         if self.best is None or len(blocks) < len(self.best.blocks):
             self.best = Cover(blocks, cover.construction)
@@ -66,23 +45,43 @@ class Search:
         assert self.best is not None
         return self.best
 
+    def moved(self, moves: int) -> bool:
+        """Report moves to the watch; return whether to stop."""
+        return self.watch.moved(moves, f"{len(self.found.blocks)} experts; trying fewer")
+
     @property
     def over(self) -> bool:
         """Whether nothing is left to win, or nobody waits any more."""
         return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
 
-def best_cover(classes: int, size: int, lower: int, *, effort: Effort, seed: int, watch: Watch) -> Cover:
+def best_cover(
+    classes: int, size: int, lower: int, *, times: int = 1, effort: Effort, seed: int, watch: Watch
+) -> Cover:
     """Return the smallest cover that the portfolio finds within its effort."""
+    if times > 1:
+        return _repeated(classes, size, lower, times, effort, seed, watch)
     search = Search(classes, size, lower, seed, watch)
     search.offer(build(classes, size))
-    if not search.over:
-        _blow_ups(search, effort.weights)
-    if not search.over and effort.meeting:
-        _meet(search, effort.meeting)
-    if not search.over and effort.annealing:
-        _anneal(search, effort.annealing)
+    if classes > SEARCHED:
+        return search.found
+    scaled = effort.scaled(classes, size)
+    for stage in (_blow_ups, _meet, _anneal):
+        if not search.over:
+            stage(search, scaled)
     return search.found
+
+
+def _repeated(
+    classes: int, size: int, lower: int, times: int, effort: Effort, seed: int, watch: Watch
+) -> Cover:
+    single, _ = best_lower_bound(classes, size)
+    once = best_cover(classes, size, single, effort=effort, seed=seed, watch=watch)
+    copies = np.vstack([once.blocks] * times)
+    blocks = anneal(copies, classes, times, moves=effort.annealing, seed=seed, lower=lower)
+    if len(blocks) == len(copies):
+        return Cover(copies, f"{times} copies of: {once.construction}")
+    return Cover(blocks, f"{times} copies of: {once.construction}; annealed")
 
 
 def plane_orders(classes: int, size: int) -> list[int]:
@@ -95,31 +94,31 @@ def plane_orders(classes: int, size: int) -> list[int]:
     return sorted(orders, key=lambda q: abs(q * q / (q + 1) + 0.7 - ratio))
 
 
-def _blow_ups(search: Search, moves: int) -> None:
+def _blow_ups(search: Search, effort: Effort) -> None:
     if search.classes > 150 or search.size > 30:
         return
     for order in plane_orders(search.classes, search.size):
         lines = projective_plane(order)
-        weights = anneal_blowup(lines, search.classes, search.size, moves=moves, seed=search.seed)
+        weights = anneal_blowup(lines, search.classes, search.size, moves=effort.weights, seed=search.seed)
         if blow_up_cost(lines, weights, search.size) < len(search.found.blocks):
             search.offer(blow_up(lines, weights, search.size, f"projective plane of order {order}"))
         if search.over:
             return
 
 
-def _meet(search: Search, moves: int) -> None:
+def _meet(search: Search, effort: Effort) -> None:
     """Shrink by :mod:`meeting`, from the best cover, from planes and from nothing, in turn."""
     from .chance_kernel import chance
 
+    if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
+        return
     state = chance(search.seed)
     random = np.random.default_rng(search.seed)
-    made = 0
+    made, moves = 0, effort.meeting
     attempt = 0
     orders = plane_orders(search.classes, search.size)[:3]
     while not search.over and made < moves:
         experts = len(search.found.blocks) - 1
-        if experts > MOST_EXPERTS or search.classes > 512:
-            return
         kinds = ["best", *orders, "random"]
         kind = kinds[attempt % len(kinds)]
         length = min(moves - made, 700_000 << (attempt // len(kinds)))
@@ -130,7 +129,7 @@ def _meet(search: Search, moves: int) -> None:
             start = random_start(search.classes, experts, search.size, random)
             hot = RANDOM_HOT
         else:
-            start = blow_up_start(projective_plane(int(kind)), search.classes, experts, random)
+            start = blow_up_start(projective_plane(int(str(kind))), search.classes, experts, random)
             hot = HOT
         blocks = meet(
             start,
@@ -139,7 +138,7 @@ def _meet(search: Search, moves: int) -> None:
             moves=length,
             state=state,
             hot=hot,
-            pause=lambda step: search.watch.moved(step, f"{experts + 1} experts; trying {experts}"),
+            pause=search.moved,
         )
         made += length
         attempt += 1
@@ -163,7 +162,9 @@ def _without_least_needed(blocks: Blocks, classes: int) -> Blocks:
     return np.delete(blocks, int(critical.argmin()), axis=0)
 
 
-def _anneal(search: Search, moves: int) -> None:
+def _anneal(search: Search, effort: Effort) -> None:
+    if effort.annealing == 0:
+        return
     before = search.found
     reported = 0
 
@@ -173,7 +174,12 @@ def _anneal(search: Search, moves: int) -> None:
         return search.watch.moved(step, f"{size} experts; trying {size - 1}")
 
     blocks = anneal(
-        before.blocks, search.classes, moves=moves, seed=search.seed, lower=search.lower, pause=pause
+        before.blocks,
+        search.classes,
+        moves=effort.annealing,
+        seed=search.seed,
+        lower=search.lower,
+        pause=pause,
     )
     if len(blocks) < len(before.blocks):
         search.offer(Cover(blocks, _words("best", before.construction)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -9,8 +11,8 @@ from numpy.typing import NDArray
 Table = NDArray[np.int32]
 
 # The rules, as the table records them; `recursions` turns them into blocks.
-SINGLE, DROP_POINT, SMALLER, COMMON_POINT, HUB, MULTIPLY, TWO_GROUPS, COMPOSE, SEED, TRANSVERSAL, PAIRS = range(
-    11
+SINGLE, DROP_POINT, SMALLER, COMMON_POINT, HUB, MULTIPLY, TWO_GROUPS, COMPOSE, SEED, TRANSVERSAL, PAIRS = (
+    range(11)
 )
 UNKNOWN = 1 << 29
 
@@ -24,15 +26,15 @@ def split_cost(row: Table, points: int, groups: int, most: int, shared: int, ful
     if full:
         count = points // most
         rest = points - count * most
-        total = count * row[most + shared]
+        total = count * int(row[most + shared])
         if rest > 0:
-            total += row[rest + shared]
+            total += int(row[rest + shared])
         return total
     size = points // groups
     larger = points - size * groups
-    total = larger * row[size + 1 + shared] if larger > 0 else 0
+    total = larger * int(row[size + 1 + shared]) if larger > 0 else 0
     if size > 0:
-        total += (groups - larger) * row[size + shared]
+        total += (groups - larger) * int(row[size + shared])
     return total
 
 
@@ -53,7 +55,9 @@ def fill(size: Table, plan: NDArray[np.int32], most_groups: Table) -> None:
 
 
 @njit(cache=True)
-def _better(size: Table, plan: NDArray[np.int32], k: int, v: int, cost: int, rule: int, a: int, b: int, c: int) -> bool:
+def _better(
+    size: Table, plan: NDArray[np.int32], k: int, v: int, cost: int, rule: int, a: int, b: int, c: int
+) -> Any:
     if cost >= size[k, v]:
         return False
     size[k, v] = cost
@@ -65,14 +69,14 @@ def _better(size: Table, plan: NDArray[np.int32], k: int, v: int, cost: int, rul
 
 
 @njit(cache=True)
-def _downwards(size: Table, plan: NDArray[np.int32], k: int, v: int) -> bool:
+def _downwards(size: Table, plan: NDArray[np.int32], k: int, v: int) -> Any:
     if v + 1 < size.shape[1]:
         return _better(size, plan, k, v, size[k, v + 1], DROP_POINT, 0, 0, 0)
     return False
 
 
 @njit(cache=True)
-def _one_step(size: Table, plan: NDArray[np.int32], k: int, v: int) -> bool:
+def _one_step(size: Table, plan: NDArray[np.int32], k: int, v: int) -> Any:
     changed = _better(size, plan, k, v, size[k - 1, v], SMALLER, 0, 0, 0)
     changed |= _better(size, plan, k, v, size[k - 1, v - 1], COMMON_POINT, 0, 0, 0)
     for hub in range(1, min(k, v)):
@@ -89,7 +93,7 @@ def _one_step(size: Table, plan: NDArray[np.int32], k: int, v: int) -> bool:
 
 
 @njit(cache=True)
-def _two_groups(size: Table, plan: NDArray[np.int32], k: int, v: int) -> bool:
+def _two_groups(size: Table, plan: NDArray[np.int32], k: int, v: int) -> Any:
     changed = False
     for first in range(1, v // 2 + 1):
         second = v - first
@@ -103,12 +107,12 @@ def _two_groups(size: Table, plan: NDArray[np.int32], k: int, v: int) -> bool:
 
 
 @njit(cache=True)
-def _transversal(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v: int) -> bool:
+def _transversal(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v: int) -> Any:
     changed = False
     for groups in range(max(2, k - 4), k + 1):
         free = k - groups  # points that join every block of the transversal design
         # A free and a shared point would not meet, so there is only one of the two kinds.
-        for shared in range(0, k + 1 if free == 0 else 1):
+        for shared in range(k + 1 if free == 0 else 1):
             points = v - free - shared
             if points <= groups:
                 break

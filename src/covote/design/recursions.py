@@ -1,4 +1,4 @@
-"""Which recursive construction is best for every (classes, size), as sizes first and blocks only on demand."""
+"""Which recursive construction is best for every (classes, size): sizes first, blocks only on demand."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def build(classes: int, size: int) -> Cover:
     if classes <= 1:
         return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
     if classes <= size:
-        return Cover(padded([np.arange(classes)], size), "one expert that knows every class")
+        return Cover(padded([_range(0, classes)], size), "one expert that knows every class")
     return _BUILDERS[rule](classes, size, a, b, c)
 
 
@@ -220,4 +220,3 @@ _BUILDERS = {
     kernels.TRANSVERSAL: _transversal,
     kernels.PAIRS: _pairs,
 }
-

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from covote.design import meeting, meeting_kernel
+from covote.design.chance_kernel import chance
+from covote.design.planes import projective_plane
+from tests.plain_covers import covers
+
+
+def plain_cost(masks, experts, size):
+    """Pairs of classes without a common expert, plus the price of overload."""
+    sets = [
+        {j for j in range(experts) if int(masks[j // 64, x]) >> (j % 64) & 1} for x in range(masks.shape[1])
+    ]
+    pairs = sum(not (sets[x] & sets[y]) for x in range(len(sets)) for y in range(x))
+    over = [max(0, sum(j in known for known in sets) - size) for j in range(experts)]
+    return pairs + meeting.PRICE * sum(o * (o + 1) // 2 for o in over), pairs
+
+
+@pytest.mark.parametrize(
+    ("classes", "size", "experts"), [(20, 5, 12), (40, 8, 31), (50, 6, 70), (30, 3, 120)]
+)
+def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, experts):
+    random = np.random.default_rng(0)
+    masks = meeting.random_start(classes, experts, size, random)
+    load = meeting_kernel.loads_of(masks, experts)
+    cost = np.array(plain_cost(masks, experts, size))
+    assert meeting_kernel.shortfall(masks) == cost[1]
+    for _ in range(5):
+        meeting_kernel.walk(masks, load, size, meeting.PRICE, 0.3, 2000, 1.0, 0.5, cost, chance(1))
+        assert tuple(cost) == plain_cost(masks, experts, size)
+        assert np.array_equal(load, meeting_kernel.loads_of(masks, experts))
+
+
+@pytest.mark.parametrize(("classes", "size", "experts"), [(10, 5, 6), (16, 9, 5), (26, 11, 7), (64, 25, 10)])
+def test_optimal_covers_with_few_experts_are_found_from_nothing(classes, size, experts):
+    start = meeting.random_start(classes, experts, size, np.random.default_rng(1))
+    blocks = meeting.meet(start, experts, size, moves=6_000_000, state=chance(2), hot=meeting.RANDOM_HOT)
+    assert blocks is not None
+    assert blocks.shape == (experts, size)
+    assert covers(blocks, classes)
+
+
+def test_a_plane_is_recognised_as_a_cover():
+    start = meeting.blow_up_start(projective_plane(9), 91, 91, np.random.default_rng(0))
+    blocks = meeting.meet(start, 91, 10, moves=1, state=chance(0))
+    assert blocks is not None
+    assert covers(blocks, 91)
+
+
+def test_masks_and_blocks_are_two_views_of_one_cover():
+    blocks = projective_plane(8)
+    assert np.array_equal(meeting.blocks_of(meeting.masks_of(blocks, 73), 73, 9), np.sort(blocks, axis=1))
+
+
+def test_a_pause_stops_the_search():
+    start = meeting.random_start(30, 4, 5, np.random.default_rng(0))
+    assert meeting.meet(start, 4, 5, moves=10**12, state=chance(0), pause=lambda step: True) is None
