@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import vote_checks, vote_tables
+from . import vote_checks, vote_names
 from .errors import InputError
 from .panel import Name, Panel
 
@@ -139,17 +139,17 @@ class Labels:
         """
         import pyarrow as pa
 
-        evidence, names = self.evidence, vote_tables.name_array(self.panel.classes)
+        evidence, names = self.evidence, vote_names.name_array(self.panel.classes)
         status = pa.DictionaryArray.from_arrays(
             pa.array(evidence.status.view(np.int8)), pa.array(STATUSES, pa.string())
         )
         return pa.table(
             {
-                "item": vote_tables.id_array(self._ids, self._start, self._start + len(self)),
-                "label": vote_tables.coded(self.index, names),
+                "item": vote_names.id_array(self._ids, self._start, self._start + len(self)),
+                "label": vote_names.coded(self.index, names),
                 "confidence": evidence.confidence,
                 "margin": evidence.margin,
-                "runner_up": vote_tables.coded(evidence.runner_up, names),
+                "runner_up": vote_names.coded(evidence.runner_up, names),
                 "violations": evidence.violations,
                 "status": status,
             }

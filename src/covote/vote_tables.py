@@ -11,6 +11,17 @@ from numpy.typing import NDArray
 from .errors import InputError, UnknownNameError
 from .panel import Name, Panel
 from .vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int, unknown_class
+from .vote_names import (
+    NULL,
+    STRANGE,
+    arrow_table,
+    id_array,
+    item_codes,
+    name_array,
+    name_codes,
+    named,
+    unique_ids,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +30,6 @@ if TYPE_CHECKING:
 
 ITEM_COLUMNS = ("item", "task")
 EXPERT_COLUMNS = ("expert", "worker")
-_STRANGE = -3  # a name that is neither a class nor "none of mine"; an expert that the panel does not have
-_NULL = -4
 
 
 @dataclass(frozen=True)
@@ -31,63 +40,6 @@ class Read:
     columns: NDArray[Any] | None = None
     runs: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
     probabilities: NDArray[np.float32] | None = None
-
-
-def arrow_table(table: Any) -> pa.Table:
-    """Return anything that speaks Arrow as an Arrow table."""
-    import pyarrow as pa
-
-    try:
-        if isinstance(table, pa.RecordBatchReader):
-            found = table.read_all()
-        elif isinstance(table, pa.RecordBatch):
-            found = pa.Table.from_batches([table])
-        else:
-            found = pa.table(table)
-    except (TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise InputError(
-            f"cannot read votes from a {type(table).__name__}; give a table: pandas, polars, pyarrow, duckdb "
-            f"or a dict of columns ({error})"
-        ) from error
-    index = [name for name in found.column_names if name.startswith("__index_level_")]
-    return found.drop_columns(index) if index else found
-
-
-def name_codes(values: pa.ChunkedArray, names: tuple[Name, ...]) -> tuple[NDArray[np.int64], list[Any], Any]:
-    """Return (code of each distinct entry, the entries, which entry each row has).
-
-    Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
-    by its text if that is unambiguous: CSV files have no types.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(flat, pa.ChunkedArray):  # an empty column has no chunk to combine
-        flat = flat.chunk(0) if flat.num_chunks else pa.array([], values.type)
-    if not pa.types.is_dictionary(flat.type):
-        flat = pc.dictionary_encode(flat)
-    entries = flat.dictionary.to_pylist()
-    exact: dict[Any, int] = {name: k for k, name in enumerate(names)}
-    texts: dict[str, int] = {}
-    for k, name in enumerate(names):
-        texts[str(name)] = -1 if str(name) in texts else k
-    codes = np.full(len(entries) + 1, _NULL, dtype=np.int64)
-    for e, entry in enumerate(entries):
-        codes[e] = _code(entry, exact, texts)
-    rows = flat.indices.fill_null(len(entries)).to_numpy(zero_copy_only=False)
-    return codes, entries, rows
-
-
-def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
-    if entry is None or (isinstance(entry, float) and entry != entry):
-        return _NULL
-    if isinstance(entry, float) and entry.is_integer():
-        entry = int(entry)  # pandas turns integers with gaps into floats
-    if isinstance(entry, str | int) and not isinstance(entry, bool) and entry in exact:
-        return exact[entry]
-    k = texts.get(str(entry), -1)
-    return k if k >= 0 else _STRANGE
 
 
 @dataclass(frozen=True)
@@ -139,7 +91,7 @@ class Reader:
                 )
             i = by_text[name]
             columns[i] = self._known_codes(table.column(name), i)
-        ids = None if item is None else _unique_ids(table.column(item), self.first_row)
+        ids = None if item is None else unique_ids(table.column(item), self.first_row)
         return Read(ids, columns=frozen(columns))
 
     def _known_codes(self, column: Any, i: int) -> NDArray[np.int64]:
@@ -147,19 +99,19 @@ class Reader:
         codes, entries, rows = name_codes(column, self.panel.classes)
         codes = self._with_none(codes, entries)
         known = np.append(self.panel.knows[i], True)  # codes below 0 are checked apart
-        wrong = (codes == _STRANGE) | ~known[np.maximum(codes, -1)]
+        wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
         if wrong.any():
             bad = np.flatnonzero(wrong[rows])
             if len(bad) and not self.drop:
                 row = int(bad[0])
                 raise self._unknown_vote(row, i, entries[rows[row]])
             codes = np.where(wrong, NOT_ASKED, codes)
-        found: NDArray[np.int64] = np.where(codes == _NULL, NOT_ASKED, codes)[rows]
+        found: NDArray[np.int64] = np.where(codes == NULL, NOT_ASKED, codes)[rows]
         return found
 
     def _with_none(self, codes: NDArray[np.int64], entries: list[Any]) -> NDArray[np.int64]:
         for e, entry in enumerate(entries):
-            if codes[e] == _STRANGE and entry == self.none:
+            if codes[e] == STRANGE and entry == self.none:
                 codes[e] = NONE_OF_MINE
         return codes
 
@@ -168,7 +120,7 @@ class Reader:
     def _read_long(self, table: pa.Table, item: str, expert: str, label: str) -> Read:
         from . import vote_kernels
 
-        ids, items = _item_codes(table.column(item), self.first_row)
+        ids, items = item_codes(table.column(item), self.first_row)
         codes, experts, rows = name_codes(table.column(expert), self.panel.names)
         who = codes[rows]
         codes, labels, rows_label = name_codes(table.column(label), self.panel.classes)
@@ -202,13 +154,13 @@ class Reader:
         labels: list[Any], label_rows: NDArray[Any],
     ) -> NDArray[np.bool_]:  # fmt: skip
         """Return which rows are votes; raise at the first that is no vote of this panel."""
-        null = (what == _NULL) | (who == _NULL)
-        strange = (who == _STRANGE) | (what == _STRANGE)
+        null = (what == NULL) | (who == NULL)
+        strange = (who == STRANGE) | (what == STRANGE)
         knows = np.pad(self.panel.knows, ((0, 1), (0, 1)), constant_values=True)
         wrong = ~null & (strange | ~knows[np.maximum(who, -1), np.maximum(what, -1)])
         if not self.drop and wrong.any():
             row = int(np.argmax(wrong))
-            if who[row] == _STRANGE:
+            if who[row] == STRANGE:
                 raise UnknownNameError(
                     f"row {self.first_row + row}: {experts[expert_rows[row]]!r} is not an expert of the "
                     f"panel ({_some(self.panel.names)}); add it to the panel or pass unknown='drop'"
@@ -294,96 +246,7 @@ def _some(names: tuple[Name, ...]) -> str:
     return ", ".join(map(str, names[:5])) + (f", ... {len(names)} in all" if len(names) > 5 else "")
 
 
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    import pyarrow as pa
-
-    if column.num_chunks == 0:
-        return pa.array([], column.type)
-    flat = column.combine_chunks()
-    return flat.chunk(0) if isinstance(flat, pa.ChunkedArray) else flat
-
-
-def _item_codes(column: pa.ChunkedArray, first_row: int) -> tuple[pa.Array, NDArray[Any]]:
-    """Return (distinct ids in order of appearance, the position of each row's id among them)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = _flat(column)
-    _refuse_null(flat, first_row)
-    if pa.types.is_dictionary(flat.type):
-        flat = flat.cast(flat.type.value_type)
-    encoded = pc.dictionary_encode(flat)
-    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def _unique_ids(column: pa.ChunkedArray, first_row: int) -> pa.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = _flat(column)
-    _refuse_null(flat, first_row)
-    if pa.types.is_dictionary(flat.type):
-        flat = flat.cast(flat.type.value_type)
-    if len(flat) and pc.count_distinct(flat).as_py() != len(flat):
-        seen: set[Any] = set()
-        for row, value in enumerate(flat.to_pylist()):
-            if value in seen:
-                raise InputError(
-                    f"row {first_row + row}: item {value!r} appears again; a wide table has one row per item"
-                )
-            seen.add(value)
-    return flat
-
-
-def _refuse_null(ids: pa.Array, first_row: int) -> None:
-    if ids.null_count:
-        row = first_row + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(f"row {row} has no item; give every row an item")
-
-
 # Back to names
-
-
-def name_array(names: tuple[Name, ...]) -> pa.Array:
-    """Return names as an Arrow array: integers if all are, else text."""
-    import pyarrow as pa
-
-    if all(isinstance(name, int) for name in names):
-        return pa.array(list(names), pa.int64())
-    return pa.array([str(name) for name in names], pa.string())
-
-
-def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.Array:
-    """Return the names at the indices; -1 becomes null, -2 the word for "none of mine"."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = index == NOT_ASKED
-    if none is not None and (index == NONE_OF_MINE).any():
-        names = pa.concat_arrays([names.cast(pa.string()), pa.array([none])])
-        index = np.where(index == NONE_OF_MINE, len(names) - 1, index)
-    return pc.take(names, pa.array(np.where(missing, 0, index), mask=missing))
-
-
-def coded(index: NDArray[Any], names: pa.Array) -> pa.Array:
-    """Return the names at the indices, -1 as null; text stays a dictionary of codes."""
-    import pyarrow as pa
-
-    if pa.types.is_integer(names.type):
-        return named(index, names)
-    return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == NOT_ASKED), names)
-
-
-def id_array(ids: Any, start: int, stop: int) -> pa.Array:
-    """Return the item ids as an Arrow array of their own type."""
-    import pyarrow as pa
-
-    if ids is None:
-        return pa.array(np.arange(start, stop))
-    part = ids[start:stop]
-    if isinstance(part, np.ndarray) and part.dtype == object and len({type(v) for v in part}) > 1:
-        part = [str(value) for value in part]  # Arrow columns have one type
-    return part if isinstance(part, pa.Array) else pa.array(part)
 
 
 def write(votes: Votes, shape: Literal["long", "wide"], none: str = "none of mine") -> pa.Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from covote.errors import InputError
@@ -62,10 +63,20 @@ def decode(
     """
     if panel is not None:
         votes = votes.for_panel(panel)
-    if method not in DECODERS:
-        raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     if ties is not None:
         options["ties"] = ties
-    return run(DECODERS[method](**options), votes, workers)
+    return run(make(method, options), votes, workers)
+
+
+def make(method: str, options: Mapping[str, Any]) -> Decoder:
+    """Return the decoder of that name; options are the parameters of its class."""
+    if method not in DECODERS:
+        raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
+    known = [name for name in inspect.signature(DECODERS[method]).parameters if name != "rounds"]
+    for name in options:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(f"method {method!r} has no option {name!r}; it has: {listed}")
+    return DECODERS[method](**options)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.labels import Evidence, Labels
 from covote.panel import Panel
-from covote.vote_checks import smallest_int
+from covote.vote_checks import check_choice, smallest_int
 from covote.votes import Votes
 
 from .evidence import evidence, ragged_parts
@@ -40,6 +40,7 @@ class Authority:
 
     def start(self, panel: Panel) -> AuthorityWeights:
         """Return what a vote for each class weighs, as whole numbers."""
+        check_choice("ties", self.ties, ("default", "report"))
         return authority_weights(panel)
 
     def statistics(self, part: Votes, weights: AuthorityWeights) -> int:

@@ -38,19 +38,24 @@ def _add_up(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _posterior(score: Array, touched: Array, count: int, best: int, prior: Array, scale: float) -> float:
-    """Return the posterior probability of a class; a class that was not heard keeps its prior."""
+def _posterior(
+    score: Array, touched: Array, count: int, best: int, prior: Array, certain: int, scale: float
+) -> float:
+    """Return the posterior probability of a class; a class that was not heard keeps its prior.
+
+    A gap beyond half of `certain` is an infinite one.
+    """
     top = score[best]
     total, heard_prior = 0.0, 0.0
     for c in range(count):
         k = touched[c]
-        total += math.exp((score[k] - top) / scale)
+        if 2 * (top - score[k]) < certain:
+            total += math.exp((score[k] - top) / scale)
         heard_prior += math.exp(prior[k] / scale)
     if heard_prior < 1 - 1e-9:
-        rest = math.log(1 - heard_prior) - top / scale
-        if rest > 700:
+        if 2 * -top > certain:
             return 0.0
-        total += math.exp(rest)
+        total += math.exp(math.log(1 - heard_prior) - top / scale)
     return 1 / total
 
 
@@ -84,7 +89,7 @@ def most_likely(
             if k != best and (second < 0 or score[k] > score[second]):
                 second = k
         tied[n] = sharing > 1
-        confidence[n] = _posterior(score, touched, count, best, prior, scale)
+        confidence[n] = _posterior(score, touched, count, best, prior, certain, scale)
         if second >= 0:
             gap = score[best] - score[second]
             margin[n] = 0 if tied[n] else (np.inf if 2 * gap > certain else gap / scale)

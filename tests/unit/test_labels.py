@@ -1,0 +1,95 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from covote import CovoteError, Panel, Votes, decode
+
+PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
+ROWS = [
+    [0, 1, 0],  # sure: cat
+    [0, 1, 2],  # everybody says something else
+    [0, -1, -1],  # cat, but nobody who knows fox and cat was asked
+    [-1, -1, -1],  # nobody was asked
+    [-2, 1, -2],  # only bob names a class
+]
+COLUMNS = ["item", "label", "confidence", "margin", "runner_up", "violations", "status"]
+
+
+@pytest.fixture
+def labels():
+    return decode(Votes.from_dense(ROWS, PANEL, items=["a", "b", "c", "d", "e"]), ties="report")
+
+
+def test_every_item_has_a_value_and_its_evidence(labels):
+    assert labels.value.tolist() == ["cat", None, "cat", None, "dog"]
+    assert labels.index.tolist() == [0, -1, 0, -1, 1]
+    assert labels.status.tolist() == ["sure", "tied", "unheard", "unheard", "conflict"]
+    assert labels.violations.tolist() == [0, 1, 0, 0, 1]
+    assert labels.tied.tolist() == [False, True, False, False, False]
+    assert labels.count() == {"sure": 1, "tied": 1, "conflict": 1, "unheard": 2}
+
+
+def test_a_shared_second_place_is_nobodys(labels):
+    # cat 2/2, then dog 1/2 and fox 0/2; and for "e": dog 1/2, fox 0/2 and cat 0/2 share the next place.
+    assert labels.runner_up[0] == "dog"
+    assert labels.margin[0] == 0.5
+    assert labels.runner_up[4] is None
+    assert labels.margin[4] == 0.5
+
+
+def test_the_tied_classes_are_at_hand(labels):
+    assert labels.tied_classes(1) == ("cat", "dog", "fox")
+    assert labels.tied_classes(0) == ("cat",)
+    assert labels.tied_classes(3) == ()
+    with pytest.raises(CovoteError, match="no item at position 5"):
+        labels.tied_classes(5)
+
+
+def test_tables_have_the_seven_columns(labels):
+    table = labels.to_arrow()
+    assert table.column_names == COLUMNS
+    assert table.column("label").to_pylist() == ["cat", None, "cat", None, "dog"]
+    assert table.column("item").to_pylist() == ["a", "b", "c", "d", "e"]
+    assert table.column("status").to_pylist() == labels.status.tolist()
+    frame = labels.to_pandas()
+    assert list(frame) == COLUMNS
+    assert frame["label"].isna().tolist() == [False, True, False, True, False]
+    assert frame.loc[4, "violations"] == 1
+
+
+def test_integer_names_stay_integers():
+    panel = Panel([10, 20, 30], PANEL.knows)
+    labels = decode(Votes.from_dense(ROWS, panel), ties="report")
+    assert labels.value.tolist() == [10, None, 10, None, 20]
+    assert labels.to_arrow().column("label").type == pa.int64()
+    assert labels.to_arrow().column("label").to_pylist() == [10, None, 10, None, 20]
+    assert labels.to_pandas()["label"].dtype == pd.Int64Dtype()
+    assert labels.to_pandas()["item"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_ids_keep_their_arrow_type():
+    ids = pa.array([1, 2], pa.uint16())
+    votes = Votes.from_table(pa.table({"item": ids, "ann": ["cat", "dog"]}), PANEL)
+    assert decode(votes).to_arrow().column("item").type == pa.uint16()
+
+
+def test_labels_of_parts_are_the_labels_of_the_whole(labels):
+    whole = decode(Votes.from_dense(ROWS, PANEL, items=["a", "b", "c", "d", "e"]), ties="report", workers=3)
+    assert whole.to_pandas().equals(labels.to_pandas())
+    assert whole.tied_classes(1) == ("cat", "dog", "fox")
+
+
+def test_no_items():
+    labels = decode(Votes.from_dense([], PANEL))
+    assert len(labels) == 0
+    assert labels.to_arrow().num_rows == len(labels.to_pandas()) == 0
+    assert repr(labels) == "Labels(0 items, 0 without a label)"
+    assert sum(labels.count().values()) == 0
+
+
+def test_the_evidence_is_computed_when_it_is_asked_for():
+    labels = decode(Votes.from_dense(ROWS, PANEL))
+    assert "evidence" not in vars(labels)
+    assert labels.violations is labels.evidence.violations
+    assert isinstance(labels.evidence.status, np.ndarray)

@@ -1,0 +1,206 @@
+import datetime
+import uuid
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from covote import CovoteError, Panel, Votes
+
+PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
+LONG = {
+    "item": ["x", "y", "x", "x", "y"],
+    "expert": ["ann", "cy", "bob", "cy", "ann"],
+    "label": ["cat", "fox", "dog", "cat", None],
+}
+WIDE = {"item": ["x", "y"], "ann": ["cat", None], "bob": ["dog", None], "cy": ["cat", "fox"]}
+DENSE = [[0, 1, 0], [-1, -1, 2]]
+
+
+def duck(data):
+    votes = pa.table(data)  # noqa: F841 (duckdb finds it by name)
+    return duckdb.sql("select * from votes")
+
+
+MAKERS = {
+    "dict": dict,
+    "pyarrow": pa.table,
+    "reader": lambda data: pa.table(data).to_reader(),
+    "batch": lambda data: pa.RecordBatch.from_pydict(data),
+    "pandas": pd.DataFrame,
+    "pandas, other index": lambda data: (
+        pd.DataFrame(data).iloc[::1].set_index(pd.Index(range(5, 5 + len(data["item"]))))
+    ),
+    "pandas, categories": lambda data: pd.DataFrame(data).astype("category"),
+    "polars": pl.DataFrame,
+    "polars, categories": lambda data: pl.DataFrame(data).with_columns(pl.all().cast(pl.Categorical)),
+    "duckdb": duck,
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_every_kind_of_table(make):
+    for data in (LONG, WIDE):
+        for layout in ("auto", "dense", "ragged"):
+            votes = Votes.from_table(make(data), PANEL, layout=layout)
+            assert votes.dense.tolist() == DENSE
+            assert votes.items.tolist() == ["x", "y"]
+
+
+def test_crowd_kit_columns_and_other_names():
+    names = {"item": "task", "expert": "worker", "label": "label"}
+    assert Votes.from_table({names[c]: v for c, v in LONG.items()}, PANEL).dense.tolist() == DENSE
+    other = {"doc": LONG["item"], "who": LONG["expert"], "says": LONG["label"]}
+    votes = Votes.from_table(other, PANEL, item="doc", expert="who", label="says")
+    assert votes.dense.tolist() == DENSE
+    with pytest.raises(CovoteError, match="no column 'text'"):
+        Votes.from_table(other, PANEL, item="text")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [7, 3],
+        ["ü", "日本"],
+        ["1", "01"],
+        [1.5, 2.5],
+        [datetime.date(2026, 1, 2), datetime.date(2025, 1, 2)],
+        [datetime.datetime(2026, 1, 2, 3, 4), datetime.datetime(2025, 1, 2)],
+        [uuid.UUID(int=5).bytes, uuid.UUID(int=6).bytes],
+        [True, False],
+    ],
+    ids=lambda ids: type(ids[0]).__name__,
+)
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_item_ids_survive(ids, shape):
+    table = pa.table({**WIDE, "item": ids})
+    votes = Votes.from_table(table, PANEL)
+    back = votes.to_arrow(shape)
+    assert back.column("item").type == table.column("item").type
+    again = Votes.from_table(back, PANEL, layout="dense")
+    assert again.to_arrow("wide").column("item").to_pylist() == ids
+    assert again.dense.tolist() == DENSE
+
+
+@pytest.mark.parametrize("classes", [[5, 7, 9], ["5", "7", "9"], ["ä b", "β", "猫"], [5, "7", "x y"]])
+def test_class_names_survive(classes):
+    panel = Panel(classes, PANEL.knows, [1, 2, 3])
+    votes = Votes.from_dense([[0, 1, -2], [1, -1, 2]], panel)
+    for shape in ("long", "wide"):
+        assert (Votes.from_table(votes.to_arrow(shape), panel).dense == votes.dense).all()
+
+
+def test_text_that_could_be_two_names_is_not_guessed():
+    panel = Panel([1, "1"], [[1, 1]], ["ann"])
+    assert Votes.from_table({"item": [1], "ann": ["1"]}, panel).dense.tolist() == [[1]]
+    assert Votes.from_table({"item": [1], "ann": [1]}, panel).dense.tolist() == [[0]]
+
+
+def test_integers_with_gaps_come_as_floats():
+    panel = Panel([5, 7], [[1, 1], [1, 1]], ["ann", "bob"])
+    frame = pd.DataFrame({"item": [0, 1], "ann": [5, 7], "bob": [np.nan, 5]})
+    assert Votes.from_table(frame, panel).dense.tolist() == [[0, -1], [1, 0]]
+
+
+def test_none_of_mine_is_an_answer():
+    table = {"item": [1], "ann": ["none of mine"], "bob": ["dog"]}
+    assert Votes.from_table(table, PANEL).dense.tolist() == [[-2, 1, -1]]
+    table = {"item": [1], "expert": ["ann"], "label": ["no idea"]}
+    assert Votes.from_table(table, PANEL, none="no idea").dense.tolist() == [[-2, -1, -1]]
+
+
+def test_an_item_whose_answers_are_dropped_stays():
+    table = {"item": [1, 2, 2], "expert": ["ann", "zoe", "bob"], "label": ["fox", "cat", "cat"]}
+    votes = Votes.from_table(table, PANEL, unknown="drop")
+    assert votes.items.tolist() == [1, 2]
+    assert votes.answers == 0
+
+
+def mistake(table, **options):
+    with pytest.raises(CovoteError) as caught:
+        Votes.from_table(table, PANEL, **options)
+    return str(caught.value)
+
+
+def changed(row, **values):
+    table = {name: list(column) for name, column in LONG.items()}
+    for name, value in values.items():
+        table[name][row] = value
+    return table
+
+
+class TestMistakes:
+    def test_a_class_the_expert_does_not_know(self):
+        message = mistake(changed(2, label="cat"))
+        assert message.startswith(
+            "row 3: expert 'bob' answered 'cat', which it does not know (it knows: dog, fox)"
+        )
+        assert "unknown='drop'" in message
+        assert mistake(changed(2, label="cat"), first_row=101).startswith("row 103:")
+        assert mistake({**WIDE, "bob": ["dog", "cat"]}).startswith("row 2: expert 'bob' answered 'cat'")
+
+    def test_a_class_nobody_has_heard_of(self):
+        assert "row 3: expert 'bob' answered 'doge'" in mistake(changed(2, label="doge"))
+
+    def test_an_unknown_expert(self):
+        assert "row 5: 'zoe' is not an expert" in mistake(changed(4, expert="zoe", label="cat"))
+        assert "column 'zoe'" in mistake({**WIDE, "zoe": ["cat", "dog"]})
+
+    def test_two_answers(self):
+        message = mistake(changed(3, expert="ann", label="dog"))
+        assert "row 4: expert 'ann' answered 'dog', but the same item 'cat' in row 1" in message
+        twice = changed(3, expert="ann", label="dog")
+        assert Votes.from_table(twice, PANEL, duplicates="first").dense[0].tolist() == [0, 1, -1]
+        assert Votes.from_table(twice, PANEL, duplicates="last").dense[0].tolist() == [1, 1, -1]
+
+    def test_the_same_answer_twice_counts_once(self):
+        same = changed(3, expert="ann", label="cat")
+        assert Votes.from_table(same, PANEL).dense[0].tolist() == [0, 1, -1]
+
+    def test_a_missing_column(self):
+        assert "no column 'label'" in mistake({"item": [1], "expert": ["ann"]}, shape="long")
+
+    def test_a_row_without_an_item(self):
+        assert "row 2 has no item" in mistake(changed(1, item=None))
+
+    def test_a_wide_table_with_an_item_twice(self):
+        assert "row 2: item 'x' appears again" in mistake({**WIDE, "item": ["x", "x"]})
+
+    def test_what_is_no_table(self):
+        assert "cannot read votes from a int" in mistake(3)
+
+    def test_a_word_that_is_no_choice(self):
+        assert "duplicates='both'" in mistake(LONG, duplicates="both")
+
+
+class TestProbabilities:
+    def test_one_per_vote(self):
+        table = {**LONG, "probability": [0.9, 0.8, 0.7, 0.6, None]}
+        votes = Votes.from_table(table, PANEL, layout="ragged")
+        assert votes.vote_probability == pytest.approx([0.9, 0.7, 0.6, 0.8])
+        again = Votes.from_table(votes.to_arrow(), PANEL, layout="ragged")
+        assert (again.vote_probability == votes.vote_probability).all()
+
+    def test_one_per_known_class(self):
+        lists = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], None]
+        votes = Votes.from_table({**LONG, "probabilities": lists}, PANEL, layout="ragged")
+        assert votes.class_probability == pytest.approx([0.9, 0.1, 0.7, 0.3, 0.6, 0.4, 0.2, 0.8])
+        again = Votes.from_table(votes.to_arrow(), PANEL, layout="ragged")
+        assert (again.class_probability == votes.class_probability).all()
+
+    def test_mistakes(self):
+        assert "row 2: nan" in mistake({**LONG, "probability": [0.9, None, 0.7, 0.6, None]})
+        assert "row 1: 1.5" in mistake({**LONG, "probability": [1.5, 0.5, 0.7, 0.6, None]})
+        lists = [[0.9, 0.1], [0.2, 0.8], [0.7], [0.6, 0.4], None]
+        assert "row 3: 1 probabilities of expert 'bob'" in mistake({**LONG, "probabilities": lists})
+        lists = [[0.9, 0.1], [0.2, 0.8], [0.7, -0.3], [0.6, 0.4], None]
+        assert "row 3: -0.3" in mistake({**LONG, "probabilities": lists})
+        assert "must hold numbers" in mistake({**LONG, "probability": ["a"] * 5})
+
+
+def test_an_empty_table():
+    for table in ({"item": [], "expert": [], "label": []}, {"item": [], "ann": []}):
+        assert len(Votes.from_table(table, PANEL)) == 0
