@@ -302,7 +302,8 @@ class Panel:
         """Read a panel from a ``.toml``, ``.json`` or ``.csv`` file."""
         kind = panel_formats.format_of(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
+            text = Path(path).read_bytes().decode("utf-8-sig")
         except OSError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -415,7 +416,7 @@ def _unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
             raise InputError(f"{what} name {name!r} is a {type(name).__name__}; use a string or an integer")
         if isinstance(name, str) and not name.strip():
             raise InputError(f"{what} name {name!r} is empty; give it a name")
-        if isinstance(name, str) and not name.isprintable() and not _writable(name):
+        if isinstance(name, str) and not _writable(name):
             raise InputError(f"{what} name {name!r} cannot be written as UTF-8; choose another name")
         if name in seen:
             raise InputError(f"{what} name {name!r} appears twice; names must be unique")

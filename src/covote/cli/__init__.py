@@ -1,7 +1,66 @@
-"""The command line: it translates, it does not compute."""
+"""The command line: it translates between argv and the library, it does not compute."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
+import typer
+
+from covote.errors import CovoteError
+
+from .bounds import bounds_command
+from .check import check
+from .demo import demo
+from .design import design
+
+app = typer.Typer(
+    name="covote",
+    help="Design panels of partial experts that together know every class, and decode their votes.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "design": design,
+    "check": check,
+    "bounds": bounds_command,
+    "demo": demo,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from covote import __version__
+
+        typer.echo(f"covote {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    pass
+
 
 def main() -> None:
-    """Run the `covote` command."""
+    """Run the `covote` command; a person's mistake ends in one line and exit status 2."""
+    try:
+        app()
+    except CovoteError as error:
+        typer.echo(f"covote: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("covote: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # `covote ... | head`: the reader has had enough.
+        sys.stderr.close()
+        sys.exit(0)

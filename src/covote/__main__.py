@@ -1,0 +1,5 @@
+"""`python -m covote` is `covote`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,80 @@
+"""How the commands read their arguments: classes, sizes, panels."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote.errors import FileError, InputError
+from covote.panel import Name
+
+_REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
+
+
+def read_classes(text: str) -> int | list[Name]:
+    """Read a number of classes, or a text file with one class per line.
+
+    The lines are strings, unless every one of them is an integer.
+
+    >>> read_classes("10")
+    10
+    """
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    try:
+        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError as error:
+        raise FileError(
+            f"{text!r} is neither a number of classes nor a file with one class per line"
+        ) from error
+    except OSError as error:
+        raise FileError(f"cannot read {text}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{text} is not a text file in UTF-8 (byte {error.start})") from error
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
+        raise InputError(f"{text} has no classes; write one class per line")
+    if all(re.fullmatch(r"-?(0|[1-9]\d*)", name) for name in names):
+        return [int(name) for name in names]
+    return list(names)
+
+
+def read_size(text: str) -> int | list[int]:
+    """Read one size for all experts, or a list of capacities.
+
+    >>> read_size("4"), read_size("3x4,2x6")
+    (4, [4, 4, 4, 6, 6])
+    """
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    sizes: list[int] = []
+    for part in text.split(","):
+        match = _REPEATED.fullmatch(part.strip())
+        if not match:
+            raise InputError(
+                f"size {text!r} is not understood; write one size (4), a list (4,4,6), or counts (3x4,2x6)"
+            )
+        sizes += [int(match[2])] * int(match[1] or 1)
+    return sizes
+
+
+PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json or .csv.", show_default=False)]
+Size = Annotated[
+    str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.", show_default=False)
+]
+Times = Annotated[int, typer.Option(help="Every pair known by at least this many experts.")]
+Effort = Annotated[str, typer.Option(help="How long to search: fast, normal or max.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same panel.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", help="Write the panel to this .toml, .json or .csv file.", show_default=False
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Picture = Annotated[
+    Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
+]

@@ -1,0 +1,57 @@
+"""`covote check`: what a panel covers, and what it survives."""
+
+from __future__ import annotations
+
+import typer
+
+from covote.bounds import best_lower_bound
+from covote.panel import Panel
+
+from . import output
+from .arguments import Json, PanelFile, Picture, Times
+
+_SHOWN = 20  # uncovered pairs that are listed
+
+
+def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_json: Json = False) -> None:
+    """Say which pairs of classes a panel covers. Exit status 1 if any is uncovered."""
+    output.check_picture(picture)
+    panel = Panel.load(panel_file)
+    missing = panel.uncovered(times)
+    if as_json:
+        output.say_json(
+            {
+                "experts": len(panel),
+                "classes": len(panel.classes),
+                "covers": panel.redundancy,
+                "asked": times,
+                "uncovered": missing,
+                "correctable": panel.correctable(),
+                "detectable": panel.detectable(),
+            }
+        )
+    else:
+        _tell(panel, missing, times)
+    output.keep(panel, None, picture, quiet=as_json)
+    if missing:
+        raise typer.Exit(1)
+
+
+def _tell(panel: Panel, missing: list[tuple[str | int, str | int]], times: int) -> None:
+    output.say_covered(panel)
+    output.show_matrix(panel)
+    output.say_redundancy(panel)
+    if missing:
+        pairs = ", ".join(f"({a}, {b})" for a, b in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        often = "" if times == 1 else f" {times} times"
+        output.say(f"Not covered{often}: {pairs}{more}.")
+        output.say("Next: `covote complete` finds the fewest additional experts.")
+    elif len(panel) and len(panel.classes) > 1:
+        size = int(panel.sizes.max())
+        if size >= 2:
+            fewest, name = best_lower_bound(len(panel.classes), size, times)
+            output.say(
+                f"Any panel of experts with at most {output.counted(size, 'class')} needs {fewest} experts "
+                f"or more ({name}); this one has {len(panel)}."
+            )

@@ -1,0 +1,49 @@
+"""`covote demo`: the main job, start to end, in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote.errors import FileError
+
+from . import output
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where the panel and its picture go.")] = Path("demo"),
+) -> None:
+    """Design a panel for the ten digits, train its experts, label held-out digits by their votes."""
+    from covote.experiments.digits import digits
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"cannot make the folder {folder}: {error.strerror}; choose another with --folder"
+        ) from error
+    output.say("Ten digits, and experts that can tell only four of them apart. How many experts are needed?")
+    output.say()
+    result = digits()
+    output.say_covered(result.panel)
+    output.say_proof(result.panel)
+    output.show_matrix(result.panel)
+    output.say(
+        f"Trained one model per expert on scikit-learn's digits, each on only the classes it knows\n"
+        f"({result.trained_on} images), then asked all of them about {result.held_out} held-out images. "
+        f"Most of the time\nthey had to answer about digits they have never seen."
+    )
+    output.say()
+    output.say(f"  each expert, on digits it knows        {result.experts:6.1%}")
+    output.say(f"  the panel, by the paper's vote         {result.panel_accuracy:6.1%}")
+    output.say(f"  one centralised model of all digits    {result.centralised:6.1%}")
+    output.say()
+    output.say(
+        f"On {result.sure} images one class has the votes of all its experts, as it must if nobody errs\n"
+        f"inside expertise; {result.tied} images were tied between classes (counted as a fair draw)."
+    )
+    picture, file = folder / "panel.png", folder / "panel.toml"
+    output.keep(result.panel, file, picture, quiet=False)
+    output.say(f"Look at {picture}; then try: covote check {file}")

@@ -1,0 +1,65 @@
+"""`covote design`: the fewest experts for these classes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import output
+from .arguments import Effort, Json, Output, Picture, Seed, Size, Times, read_classes, read_size
+
+
+def design(
+    classes: Annotated[
+        str,
+        typer.Argument(help="How many classes, or a text file with one class per line.", show_default=False),
+    ],
+    size: Size,
+    times: Times = 1,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto (fewest experts), paper (its greedy cover), random, or parallel (every prefix good)."
+        ),
+    ] = "auto",
+    experts: Annotated[
+        int | None, typer.Option(help="How many experts, for random and parallel.", show_default=False)
+    ] = None,
+    effort: Effort = "normal",
+    seed: Seed = 0,
+    output_file: Output = None,
+    picture: Picture = None,
+    as_json: Json = False,
+) -> None:
+    """Design a panel: which subsets of the classes need an expert, so that the truth can be recovered.
+
+    Ctrl-C during the search gives the best panel found so far.
+    """
+    from covote.design import design as design_panel
+    from covote.panel_formats import format_of
+
+    output.check_picture(picture)
+    if output_file is not None:
+        format_of(output_file)
+    with output.progress_bar() as progress:
+        panel = design_panel(
+            read_classes(classes),
+            read_size(size),
+            times=times,
+            method=method,
+            effort=effort,
+            seed=seed,
+            experts=experts,
+            progress=progress,
+        )
+    if as_json:
+        output.say_json(output.panel_dict(panel))
+    else:
+        output.say_covered(panel)
+        output.say_proof(panel)
+        output.show_matrix(panel)
+        output.say_redundancy(panel)
+    output.keep(panel, output_file, picture, quiet=as_json)
+    if output_file is not None and not as_json:
+        output.say(f"Next: covote decode votes.csv --panel {output_file} -o labels.csv")

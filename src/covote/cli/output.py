@@ -1,0 +1,213 @@
+"""What the commands print: panels, proofs, progress, JSON, pictures."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote import atomic
+from covote.errors import InputError
+from covote.panel import Panel
+from covote.panel_views import text_matrix
+
+Progress = Callable[[int, int, str], None]
+PATIENCE = 1.0  # seconds of work before a progress bar appears
+MANY = 2000  # classes, beyond which a command does not count all pairs just to print a number
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def say(text: str = "") -> None:
+    """Print a line for a person."""
+    print(text)
+
+
+def say_json(data: Any) -> None:
+    """Print an answer for a program."""
+    print(json.dumps(data, ensure_ascii=False, indent=1, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Give a progress callback that draws a bar once the work has taken a second, on a terminal only."""
+    started = time.monotonic()
+    bars: list[Any] = []  # the bar and its task, once there is one
+
+    def report(done: int, total: int, message: str) -> None:
+        if not bars:
+            if not sys.stderr.isatty() or time.monotonic() - started < PATIENCE:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as RichProgress
+
+            columns = (BarColumn(), TextColumn("{task.percentage:3.0f}%"), TimeElapsedColumn())
+            bar = RichProgress(
+                *columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True
+            )
+            bar.start()
+            bars.extend([bar, bar.add_task(message, total=total)])
+        bars[0].update(bars[1], completed=done, total=total, description=message)
+
+    try:
+        yield report
+    finally:
+        if bars:
+            bars[0].stop()
+
+
+def certificate_dict(panel: Panel) -> dict[str, Any] | None:
+    """Return a panel's certificate as JSON has it."""
+    proof = panel.certificate
+    if proof is None:
+        return None
+    return {
+        "size": proof.size,
+        "lower": proof.lower,
+        "bound": proof.bound,
+        "optimal": proof.optimal,
+        "gap": proof.gap,
+        "construction": proof.construction,
+        "times": proof.times,
+    }
+
+
+def panel_dict(panel: Panel) -> dict[str, Any]:
+    """Return a panel and what is known about it as JSON has it."""
+    return {**panel.to_dict(), "covers": panel.redundancy, "certificate": certificate_dict(panel)}
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture format we cannot draw before any work is done."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise InputError(f"{path}: a picture ends in {', '.join(PICTURES)}, not in {path.suffix!r}")
+
+
+def draw(panel: Panel, path: Path) -> None:
+    """Draw a panel to a picture file, completely or not at all."""
+    check_picture(path)
+    figure = panel.plot().get_figure()
+    if figure is not None:
+        with atomic.replacing(path) as beside:
+            figure.savefig(beside, dpi=150, format=path.suffix.lower().removeprefix("."))  # type: ignore[union-attr]
+
+
+def show_matrix(panel: Panel) -> None:
+    """Print who knows what, where it is small enough to look at."""
+    experts, classes = panel.knows.shape
+    if experts and classes <= 60:
+        say()
+        say("\n".join("  " + line for line in text_matrix(panel).splitlines()))
+        say()
+
+
+def say_covered(panel: Panel) -> None:
+    """Print how many experts know how much, and which pairs they cover."""
+    experts, classes = panel.knows.shape
+    sizes = panel.sizes
+    low, high = int(sizes.min(initial=classes)), int(sizes.max(initial=0))
+    span = f"{low}" if low == high else f"{low} to {high}"
+    who = f"{counted(experts, 'expert')} know{'s' * (experts == 1)} {span} of {counted(classes, 'class')}"
+    times = panel.redundancy
+    pairs = classes * (classes - 1) // 2
+    if times == 0:
+        say(f"{who}; {counted(len(panel.uncovered()), 'pair')} of {pairs} are uncovered.")
+    else:
+        often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")
+        say(f"{who}; together they cover {_all_pairs(pairs)}{often}.")
+
+
+def _all_pairs(pairs: int) -> str:
+    return "the one pair" if pairs == 1 else f"all {pairs} pairs"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 expert", "2 experts", "3 classes".
+
+    >>> counted(1, "pair"), counted(3, "class")
+    ('1 pair', '3 classes')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def say_proof(panel: Panel, what: str = "experts") -> None:
+    """Print what is proved about the size, and how the panel was built."""
+    proof = panel.certificate
+    if proof is None:
+        return
+    if proof.optimal:
+        say(f"Proved optimal: {_bound(proof.bound)} is {proof.lower:g}. Built from: {proof.construction}.")
+    else:
+        say(
+            f"Not proved optimal: {_bound(proof.bound)} is {proof.lower:g}, so at most {proof.gap:g} {what} "
+            f"too many. Built from: {proof.construction}."
+        )
+
+
+def _bound(name: str) -> str:
+    return f"the {name}" if "bound" in name else f"the {name} bound"
+
+
+def say_redundancy(panel: Panel) -> None:
+    """Print the authorities per class, and what an outage or a wrong answer does."""
+    experts, classes = panel.knows.shape
+    if classes < 2 or not experts:
+        return
+    degrees = panel.knows.sum(axis=0)
+    low, high = int(degrees.min()), int(degrees.max())
+    span = f"{low}" if low == high else f"{low} to {high}"
+    wrong = panel.correctable()
+    text = f"Each class has {span} {'authority' if high == 1 else 'authorities'}. "
+    if panel.redundancy == 0:
+        text += "Items of uncovered pairs may be decided wrongly even if every expert is right."
+    elif panel.redundancy == 1 and classes > MANY:
+        text += "Losing an expert may leave pairs uncovered; --times 2 survives any one loss."
+    elif panel.redundancy == 1:
+        lost = losses(panel)
+        worst = int(np.argmax(lost))
+        who = "any one expert" if lost.min() == lost.max() else f"{panel.names[worst]!r}"
+        pairs = counted(int(lost[worst]), "pair")
+        text += f"Losing {who} leaves {pairs} uncovered; --times 2 survives any one loss."
+    elif wrong == 0:
+        text += "Any one expert can be lost, and any one wrong answer per item is noticed."
+    else:
+        text += (
+            f"Any {panel.redundancy - 1} experts can be lost, and up to "
+            f"{counted(wrong, 'wrong answer')} per item are repaired."
+        )
+    say(text)
+
+
+def losses(panel: Panel) -> NDArray[np.int64]:
+    """Return how many pairs each expert is the only one to know."""
+    counts = panel.pair_counts()
+    members = [np.flatnonzero(row) for row in panel.knows]
+    alone = [np.count_nonzero(np.triu(counts[np.ix_(known, known)] == 1, 1)) for known in members]
+    return np.array(alone, dtype=np.int64)
+
+
+def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) -> None:
+    """Write the panel and its picture where asked, and say so."""
+    if file is not None:
+        panel.save(file)
+    if picture is not None:
+        draw(panel, picture)
+    if not quiet:
+        for path in (file, picture):
+            if path is not None:
+                say(f"Wrote {path}.")

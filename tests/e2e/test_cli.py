@@ -1,0 +1,80 @@
+"""The commands as a person types them."""
+
+import json
+
+import pytest
+
+from covote import Panel
+
+
+def test_design_prints_a_proof_and_writes_what_it_says(covote, tmp_path):
+    ran = covote("design", 13, 4, "-o", "panel.toml", "--picture", "panel.png")
+    assert ran.status == 0
+    assert "13 experts know 4 of 13 classes; together they cover all 78 pairs." in ran.out
+    assert "Proved optimal" in ran.out
+    assert ran.out.count("■") == 52
+    panel = Panel.load(tmp_path / "panel.toml")
+    assert len(panel) == 13
+    assert panel.covers()
+    assert (tmp_path / "panel.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_design_takes_classes_from_a_file(covote, tmp_path):
+    (tmp_path / "classes.txt").write_text("skin\neye\n\nZoë's ear\n")
+    ran = covote("design", "classes.txt", 2, "--json")
+    data = json.loads(ran.out)
+    assert data["classes"] == ["skin", "eye", "Zoë's ear"]
+    assert data["certificate"] | {"construction": ""} == {
+        "size": 3, "lower": 3, "bound": data["certificate"]["bound"], "optimal": True, "gap": 0,
+        "construction": "", "times": 1,
+    }  # fmt: skip
+
+
+def test_integers_in_a_classes_file_stay_integers(covote, tmp_path):
+    (tmp_path / "classes.txt").write_text("10\n20\n30\n")
+    assert json.loads(covote("design", "classes.txt", 2, "--json").out)["classes"] == [10, 20, 30]
+
+
+def test_the_papers_greedy_cover_from_the_command_line(covote):
+    data = json.loads(covote("design", 5, 3, "--method", "paper", "--json").out)
+    assert [expert["knows"] for expert in data["experts"]] == [[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4]]
+
+
+def test_capacities_from_the_command_line(covote):
+    data = json.loads(covote("design", 6, "3x4", "--json").out)
+    assert [len(expert["knows"]) <= 4 for expert in data["experts"]] == [True] * 3
+    ran = covote("design", 10, "2x4")
+    assert ran.status == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("design", 10, 1), "1"),
+        (("design", 10, 11), "11"),
+        (("design", 0, 2), "0"),
+        (("design", "none.txt", 2), "neither a number of classes nor a file"),
+        (("design", 10, "four"), "'four' is not understood"),
+        (("design", 10, 4, "--times", 0), "0"),
+        (("design", 10, 4, "--method", "magic"), "magic"),
+        (("design", 10, 4, "--effort", "none"), "none"),
+        (("design", 10, 4, "-o", "panel.yaml"), ".toml, .json or .csv"),
+        (("design", 10, 4, "-o", "no/such/folder/panel.toml"), "cannot write"),
+        (("design", 10, 4, "--picture", "panel.xyz"), ".png"),
+        (("design", 50_000, 20), "memory"),
+        (("check", "none.toml"), "No such file"),
+        (("bounds", 10, 1), "1"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_two(covote, tmp_path, arguments, words):
+    ran = covote(*arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "Traceback" not in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_version_and_help(covote):
+    assert covote("--version").out.startswith("covote ")
+    assert "design" in covote("--help").out
