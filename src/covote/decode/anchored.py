@@ -1,0 +1,78 @@
+"""Anchored: what the answers say inside and outside expertise, learned once from the authority labels.
+
+theory.md section 9: I + O outright, a single re-estimation. It replaces the authority score, so it is less
+safe on intact covers than deciding only the ties by it (:mod:`tie_score`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.votes import Votes
+
+from . import scoring, tie_score
+from .gold import Gold
+from .patterns import cells
+from .statistics import DENSE, Statistics
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Learn from authority labels how experts answer, then let every answer speak about every class.
+
+    Parameters
+    ----------
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
+    statistics
+        What was learned from earlier votes of the same panel, to go on from.
+    """
+
+    gold: Gold | None = None
+    past: Statistics | None = None
+    rounds: int = 1
+
+    def start(self, panel: Panel) -> None:
+        """Begin without weights: the first pass uses authority labels."""
+
+    def statistics(self, part: Votes, weights: object) -> Statistics:
+        """Count answers by authority label."""
+        return tie_score.statistics(part, self.gold)
+
+    def learn(self, panel: Panel, counts: Statistics, weights: object) -> tie_score.Weights:
+        """Return what each answer says about each class."""
+        return tie_score.learn(counts if self.past is None else self.past + counts)
+
+    def score(self, part: Votes, weights: tie_score.Weights) -> Labels:
+        """Return the labels; the confidence is tempered by the number of authorities."""
+        column = _remembered(weights) if _fits(part.panel) else weights.column
+        return scoring.apply(part, column, temperature=temperature(part.panel))
+
+
+def temperature(panel: Panel) -> float:
+    """Return sqrt(mean d): experts err together, so d answers are worth about sqrt(d) independent ones."""
+    known = panel.knows.sum(axis=0)
+    return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
+
+
+def _fits(panel: Panel) -> bool:
+    return len(cells(panel)) * len(panel.classes) <= DENSE
+
+
+@lru_cache(maxsize=4)
+def _remembered(weights: tie_score.Weights) -> scoring.Column:
+    """Return the columns of the weights, each worked out once."""
+    table: dict[int, NDArray[np.int64]] = {}
+
+    def column(k: int) -> NDArray[np.int64]:
+        if k not in table:
+            table[k] = weights.column(k)
+        return table[k]
+
+    return column

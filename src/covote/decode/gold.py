@@ -1,0 +1,39 @@
+"""Gold items: items whose class is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+from covote.votes import Votes
+
+Gold = Mapping[Any, Any] | NDArray[Any]
+"""Known classes: ``{item id: class name}``, or one class index per item, -1 where it is not known."""
+
+
+def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (positions, class indices) of the items in a part whose class is known."""
+    if gold is None or len(gold) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if isinstance(gold, Mapping):
+        at = [n for n, item in enumerate(part.items.tolist()) if item in gold]
+        names = [gold[part.items[n]] for n in at]
+        truth = [part.panel.class_index(name) for name in names]
+        return np.array(at, dtype=np.int64), np.array(truth, dtype=np.int64)
+    index = np.asarray(gold)
+    if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) < part.stop:
+        raise InputError(
+            f"gold has shape {index.shape} for {part.stop} items; give one class index per item, "
+            "-1 where the class is not known, or {item: class}"
+        )
+    index = index[part.start : part.stop]
+    wrong = (index < -1) | (index >= len(part.panel.classes))
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
+    rows = np.flatnonzero(index >= 0)
+    return rows, index[rows].astype(np.int64)

@@ -1,0 +1,88 @@
+"""Compiled loops that find equal answer rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def packed(columns: Array, start: int, stop: int, base: int) -> Array:
+    """Write every answer row as one number in the given base; the codes -1 and -2 become 1 and 0."""
+    keys = np.zeros(stop - start, np.int64)
+    for i in range(columns.shape[0]):
+        row = columns[i, start:stop]
+        for n in range(stop - start):
+            keys[n] = keys[n] * base + np.int64(row[n]) + 2
+    return keys
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _home(key: int, shift: int) -> int:
+    """Return where to look for a key first: Fibonacci hashing, the high bits are well mixed."""
+    return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
+
+
+@njit(cache=True, nogil=True)
+def distinct(keys: Array) -> tuple[Array, Array, Array]:
+    """Return (position of the first of each different key, how many there are, which one each key is)."""
+    bits = 10
+    table = np.full(1 << bits, -1, np.int32)
+    first = np.empty(512, np.int64)
+    count = np.empty(512, np.int64)
+    inverse = np.empty(len(keys), np.int32)
+    found = 0
+    for n in range(len(keys)):
+        key = keys[n]
+        mask = (1 << bits) - 1
+        place = _home(key, 64 - bits)
+        while table[place] >= 0 and keys[first[table[place]]] != key:
+            place = (place + 1) & mask
+        which = table[place]
+        if which >= 0:
+            count[which] += 1
+            inverse[n] = which
+            continue
+        table[place] = found
+        first[found] = n
+        count[found] = 1
+        inverse[n] = found
+        found += 1
+        if found == len(first):
+            # Half full: twice the room, everything finds a new place.
+            bits += 1
+            first = np.concatenate((first, np.empty(found, np.int64)))
+            count = np.concatenate((count, np.empty(found, np.int64)))
+            table = np.full(1 << bits, -1, np.int32)
+            mask = (1 << bits) - 1
+            for f in range(found):
+                place = _home(keys[first[f]], 64 - bits)
+                while table[place] >= 0:
+                    place = (place + 1) & mask
+                table[place] = f
+    return first[:found].copy(), count[:found].copy(), inverse
+
+
+@njit(cache=True, nogil=True)
+def find_cells(expert: Array, label: Array, first: Array, known: Array, classes: int, cell: Array) -> None:
+    """Number the answers: the cell of expert i's c-th class is first[i] + i + c, "none of mine" comes last."""
+    for p in range(len(expert)):
+        i, v = np.int64(expert[p]), np.int64(label[p])
+        low, high = first[i], first[i + 1]
+        if v < 0:
+            cell[p] = high + i
+        elif high - low == classes:
+            cell[p] = low + i + v
+        else:
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if known[middle] <= v:
+                    low = middle
+                else:
+                    high = middle
+            cell[p] = low + i

@@ -1,0 +1,117 @@
+"""Applying weights: score[k] = base[k] + the sum of the weights of all answers for k; then the best class.
+
+This is the same for every decoder that has learned what each answer says about each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.labels import Evidence, Labels
+from covote.vote_checks import smallest_int
+from covote.votes import Votes
+
+from .evidence import evidence
+from .patterns import pattern_parts
+
+Array = NDArray[Any]
+
+UNIT = 1 << 24
+"""One unit of log-likelihood in scores: scores are whole numbers, so their order never depends on rounding."""
+
+Column = Callable[[int], NDArray[np.int64]]
+"""From a class to the weight of every possible answer (see `patterns.cells`) for it."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The best class of every item, the next one, how far apart they are and how probable the best is."""
+
+    index: Array
+    tied: NDArray[np.bool_]
+    confidence: NDArray[np.float32]
+    margin: NDArray[np.float32]
+    runner_up: Array
+
+    @classmethod
+    def empty(cls, part: Votes) -> Scored:
+        """Make room for a part of the votes."""
+        size, kind = len(part), smallest_int(len(part.panel.classes))
+        return cls(
+            np.full(size, -1, dtype=kind),
+            np.zeros(size, dtype=np.bool_),
+            np.zeros(size, dtype=np.float32),
+            np.full(size, np.nan, dtype=np.float32),
+            np.full(size, -1, dtype=kind),
+        )
+
+    def put(self, span: slice, spread: Callable[[Array], Array], values: tuple[Array, ...]) -> None:
+        """Write (best, shared, confidence, margin, runner-up) of patterns to their items."""
+        best, shared, confidence, margin, runner_up = values
+        tied = shared > 1
+        self.index[span] = spread(np.where(tied, -1, best))
+        self.tied[span] = spread(tied)
+        self.confidence[span] = spread(confidence)
+        self.margin[span] = spread(margin)
+        self.runner_up[span] = spread(np.where(tied, -1, runner_up))
+
+    def labels(self, part: Votes, tied_classes: Callable[[Array], list[Array]]) -> Labels:
+        """Return the labels, with what the votes prove about them."""
+
+        def behind() -> Evidence:
+            return evidence(part, self.index, self.tied, self.confidence, self.margin, self.runner_up)
+
+        return Labels(part.panel, self.index, self.tied, behind, tied_classes, part._ids, part.start)
+
+
+def apply(part: Votes, column: Column, base: Array | None = None, temperature: float = 1.0) -> Labels:
+    """Label a part of the votes; the confidence is a softmax of score / temperature.
+
+    A class that nobody who knows it was asked about cannot win.
+    """
+    from . import scoring_kernels
+
+    scored = Scored.empty(part)
+    panel = part.panel
+    start = np.zeros(len(panel.classes), dtype=np.int64) if base is None else base
+    for patterns, span in pattern_parts(part):
+        state = scoring_kernels.fresh(len(patterns))
+        for k in np.flatnonzero(panel.knows.any(axis=0)):
+            scoring_kernels.absorb(
+                k, column(int(k)), start[k], panel.knows[:, k], patterns.indptr, patterns.expert,
+                patterns.cell, 1 / (UNIT * temperature), *state,
+            )  # fmt: skip
+        best, second, chosen, runner_up, shared, mass = state
+        gap = np.where(runner_up >= 0, (best - second) / UNIT, np.nan)
+        confidence = np.where(chosen >= 0, 1 / np.maximum(mass, 1), 0)
+        scored.put(span, patterns.spread, (chosen, shared, confidence, gap, runner_up))
+    return scored.labels(part, lambda rows: equal_best(part, rows, column, start))
+
+
+def scores(part: Votes, column: Column, base: Array | None = None) -> NDArray[np.float64]:
+    """Return the scores of all classes (items x classes); -inf for a class that was not heard."""
+    from . import scoring_kernels
+
+    panel = part.panel
+    found = np.full((len(part), len(panel.classes)), -np.inf)
+    for patterns, span in pattern_parts(part):
+        for k in np.flatnonzero(panel.knows.any(axis=0)):
+            score = scoring_kernels.one_class(
+                column(int(k)), 0 if base is None else base[k], panel.knows[:, k],
+                patterns.indptr, patterns.expert, patterns.cell,
+            )  # fmt: skip
+            value = np.where(score == scoring_kernels.UNHEARD, -np.inf, score / UNIT)
+            found[span, k] = patterns.spread(value)
+    return found
+
+
+def equal_best(part: Votes, rows: Array, column: Column, base: Array) -> list[Array]:
+    """Return the classes that share the best score, for some items."""
+    table = scores(part.subset(rows), column, base)
+    best = table.max(axis=1, initial=-np.inf)
+    return [np.flatnonzero((row == b) & np.isfinite(row)) for row, b in zip(table, best, strict=True)]

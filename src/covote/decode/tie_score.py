@@ -1,0 +1,164 @@
+"""The confirmed tie score: among classes with equal authority, the one that the answers fit best.
+
+theory.md section 9, decoder H. The authority labels of all items, taken as they are, tell how often each
+expert is right inside its expertise (I) and what it answers to classes it does not know (O). Ties are decided
+by 0.7 I + O: the authority vote has already used what I says, and counting it in full again made the worst
+panels worse (benchmarks/accuracy.py, chosen on one half of the data sets, confirmed on the other).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.panel import Panel
+from covote.votes import Votes
+
+from .gold import Gold, gold_rows
+from .patterns import Patterns, cells, pattern_parts
+from .scoring import UNIT
+from .statistics import ONE, Statistics
+from .tables import known_lists
+
+Array = NDArray[Any]
+
+INSIDE = 0.7
+"""Weight of I against O in the tie score."""
+
+PRIOR = 20.0
+"""How many answers the prior knowledge about an expert counts for (theory.md section 9)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What each answer says about each class, learned from statistics.
+
+    `right` and `wrong` are the weights, per expert, of a right and of a wrong answer to a class that it knows;
+    what its answers say about other classes is worked out class by class in :meth:`outside`.
+    """
+
+    statistics: Statistics
+    accuracy: NDArray[np.float64]
+    right: NDArray[np.float64]
+    wrong: NDArray[np.float64]
+    answers: NDArray[np.int64]
+
+    def inside(self, k: int) -> NDArray[np.float64]:
+        """Return what every answer says about class k if its expert knows k, else 0: the I of theory.md."""
+        layout, panel = cells(self.statistics.panel), self.statistics.panel
+        knows = panel.knows[layout.expert, k]
+        weight = np.where(layout.label == k, self.right[layout.expert], self.wrong[layout.expert])
+        return np.where(knows & self._can(layout.label), weight, 0.0)
+
+    def outside(self, k: int) -> NDArray[np.float64]:
+        """Return what every answer says about class k if its expert does not know k, else 0: the O."""
+        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        count = self.statistics.column(k)
+        count[panel.knows[layout.expert, k]] = 0
+        size, classes = len(panel), len(panel.classes)
+        total = np.bincount(layout.expert, weights=count, minlength=size)
+        can = self._can(layout.label)
+        seen = np.bincount(layout.label, weights=count, minlength=classes + 1)
+        asked = np.bincount(
+            layout.label, weights=np.where(can, total[layout.expert], 0), minlength=classes + 1
+        )
+        similar = np.where(can, ((seen + 0.02) / (asked + 2))[layout.label], 0.0)
+        share = similar / np.bincount(layout.expert, weights=similar, minlength=size)[layout.expert]
+        chance = (count + PRIOR * share) / (total + PRIOR)[layout.expert]
+        use = can & ~panel.knows[layout.expert, k]
+        return np.log(np.where(use, self.answers[layout.expert] * chance, 1.0))
+
+    def _can(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which answers are possible: "none of mine" only for experts that ever gave it."""
+        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        abstains = self.answers > panel.sizes
+        return (label < len(panel.classes)) | abstains[layout.expert]
+
+    def column(self, k: int, inside: float = 1.0, outside: float = 1.0) -> NDArray[np.int64]:
+        """Return the weight of every answer for class k as whole numbers."""
+        weight = inside * self.inside(k) + outside * self.outside(k) if outside else inside * self.inside(k)
+        return np.rint(weight * UNIT).astype(np.int64)
+
+
+def statistics(part: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
+    """Count answers by authority label; an item whose best score is shared counts for all of them in parts."""
+    from . import tie_kernels
+
+    rows, truth = gold_rows(gold, part)
+    found = known_truth(part, rows, truth, method)
+    for patterns, span in pattern_parts(part):
+        mine = (rows >= span.start) & (rows < span.stop)
+        count = patterns.count_without(rows[mine] - span.start)
+        first, best = best_classes(patterns, part.panel)
+        keys, values = tie_kernels.shared_counts(
+            patterns.indptr, patterns.cell, count, first, best, len(part.panel.classes), ONE
+        )
+        items = span.stop - span.start - int(mine.sum())
+        found += Statistics.of(part.panel, method, items, keys, values)
+    return found
+
+
+def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statistics:
+    """Count the answers to items whose class is known."""
+    classes = len(part.panel.classes)
+    keys = [np.empty(0, dtype=np.int64)]
+    for patterns, span in pattern_parts(part.subset(rows)):
+        one_each = patterns.spread(np.arange(len(patterns)))
+        lengths = np.diff(patterns.indptr)[one_each]
+        at = np.repeat(patterns.indptr[one_each] - np.cumsum(lengths) + lengths, lengths)
+        cell = patterns.cell[at + np.arange(len(at))]
+        keys.append(cell * classes + np.repeat(truth[span], lengths))
+    flat = np.concatenate(keys)
+    return Statistics.of(part.panel, method, len(rows), flat, np.full(len(flat), ONE, dtype=np.int64))
+
+
+def best_classes(patterns: Patterns, panel: Panel) -> tuple[Array, Array]:
+    """Return the classes with the best N_k / d_k: those of pattern p at ``first[p]:first[p + 1]``."""
+    from . import tie_kernels
+
+    start, known = known_lists(panel)
+    return tie_kernels.best_classes(
+        patterns.indptr, patterns.expert, patterns.label, start, known, len(panel.classes)
+    )
+
+
+def learn(counts: Statistics) -> Weights:
+    """Estimate accuracies inside expertise, shrunk towards the common one (theory.md section 9)."""
+    right, total, none = counts.inside()
+    common = (right.sum() + 9) / (total.sum() + 10)
+    answers = counts.panel.sizes + (none > 0)
+    low = np.minimum(1 / answers + 0.02, 0.995)
+    accuracy = np.clip((right + PRIOR * common) / (total + PRIOR), low, 0.995)
+    # An expert with one possible answer says nothing by giving it.
+    says = answers > 1
+    log_right = np.log(np.where(says, answers * accuracy, 1.0))
+    log_wrong = np.log(np.where(says, answers * (1 - accuracy) / np.maximum(answers - 1, 1), 1.0))
+    return Weights(counts, accuracy, log_right, log_wrong, answers)
+
+
+def decided(part: Votes, index: Array, tied: NDArray[np.bool_], weights: Weights) -> Array:
+    """Return the labels with ties decided; -1 where classes have the same tie score too."""
+    rows = np.flatnonzero(tied)
+    chosen = index.copy()
+    for patterns, span in pattern_parts(part.subset(rows)):
+        chosen[rows[span]] = patterns.spread(_best(patterns, part.panel, weights))
+    return chosen
+
+
+def _best(patterns: Patterns, panel: Panel, weights: Weights) -> NDArray[np.int64]:
+    """Return the best of the tied classes of each pattern, or -1."""
+    from . import tie_kernels
+
+    first, best = best_classes(patterns, panel)
+    owner = np.repeat(np.arange(len(patterns)), np.diff(first))
+    score = np.empty(len(best), dtype=np.int64)
+    by_class = np.argsort(best, kind="stable")
+    bounds = np.searchsorted(best[by_class], np.arange(len(panel.classes) + 1))
+    for k in np.unique(best):
+        pairs = by_class[bounds[k] : bounds[k + 1]]
+        column = weights.column(int(k), inside=INSIDE)
+        tie_kernels.summed(patterns.indptr, patterns.cell, column, owner[pairs], pairs, score)
+    return tie_kernels.unique_best(first, best, score)
