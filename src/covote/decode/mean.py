@@ -1,0 +1,14 @@
+"""Mean: the class to which its authorities gave the highest probability on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .soft import MEAN, Soft
+
+
+@dataclass(frozen=True)
+class Mean(Soft):
+    """Mean probability of the authorities outright; it is also the confidence (theory.md section 9)."""
+
+    by: int = MEAN

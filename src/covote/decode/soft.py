@@ -1,0 +1,137 @@
+"""Decoders for experts that give probabilities (theory.md section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.votes import Votes
+
+from .scoring import Scored
+from .tables import known_lists
+
+Array = NDArray[Any]
+
+POWER = 0.3
+"""Probabilities are raised to this power before coupling: real experts are too sure (benchmarks/accuracy.py)."""
+
+ROUNDS = 60
+PART = 1 << 15
+MEAN, COUPLED, BOTH = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Soft:
+    """The default for votes with probabilities: argmax N_k / d_k + q_k.
+
+    N_k / d_k is the authority vote; q is what the experts' probabilities say together: the solution of
+    q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts i that know k. Pairwise coupling is the case where
+    every expert knows two classes.
+
+    `tied` of the labels says where the authority vote alone would tie. The confidence is the mean probability
+    that the authorities gave to the label.
+    """
+
+    power: float = POWER
+    rounds: int = 0
+    by: int = BOTH
+
+    def __post_init__(self) -> None:
+        if not 0 < self.power <= 1:
+            raise InputError(f"power must be above 0 and at most 1, not {self.power}")
+
+    def start(self, panel: Panel) -> None:
+        """Begin without weights; none are needed."""
+
+    def statistics(self, part: Votes, weights: None) -> int:
+        """Return how many items there are; nothing is learned from them."""
+        return len(part)
+
+    def learn(self, panel: Panel, counts: int, weights: None) -> None:
+        """Learn nothing."""
+
+    def score(self, part: Votes, weights: None) -> Labels:
+        """Return the labels of a part of the votes."""
+        scored = Scored.empty(part)
+        bare = np.zeros(len(part), dtype=np.bool_)
+        for piece, span in _pieces(part):
+            best, shared, confidence, margin, runner_up, tied = self._run(piece, np.empty((0, 0)))
+            scored.put(span, _same, (best, shared, confidence, margin, runner_up))
+            bare[span] = tied
+        if self.by == BOTH:
+            scored.tied[:] |= bare
+        return scored.labels(part, lambda rows: self._equal(part, rows))
+
+    def _run(self, piece: Votes, table: Array) -> tuple[Array, ...]:
+        from . import soft_kernels
+
+        size = len(piece)
+        out = (
+            np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size),
+            np.empty(size, np.int64), np.empty(size, np.bool_),
+        )  # fmt: skip
+        start, known = known_lists(piece.panel)
+        soft_kernels.soft_best(
+            *piece.ragged, *_probabilities(piece), start, known, len(piece.panel.classes),
+            self.by, self.power, ROUNDS, table, *out,
+        )  # fmt: skip
+        return out
+
+    def _equal(self, part: Votes, rows: Array) -> list[Array]:
+        """Return the classes that share the best score; where only the authority vote ties, its classes."""
+        from .authority import best_classes
+
+        table = self.table(part.subset(rows))
+        best = table.max(axis=1, initial=-np.inf)
+        found = [np.flatnonzero((row == b) & np.isfinite(row)) for row, b in zip(table, best, strict=True)]
+        if self.by != BOTH:
+            return found
+        bare = best_classes(part, rows)
+        return [own if len(own) > 1 else all_best for own, all_best in zip(found, bare, strict=True)]
+
+    def table(self, part: Votes) -> NDArray[np.float64]:
+        """Return the scores (items x classes); -inf for a class that was not heard."""
+        table = np.full((len(part), len(part.panel.classes)), -np.inf)
+        for piece, span in _pieces(part):
+            self._run(piece, table[span])
+        return table
+
+
+def log_coupled(part: Votes, power: float = POWER) -> NDArray[np.float64]:
+    """Return log q (items x classes); -inf for a class that was not heard."""
+    q = Soft(power, by=COUPLED).table(part)
+    return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
+
+
+def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
+    """Yield (ragged votes with probabilities, which items they are)."""
+    if not part.soft:
+        raise InputError(
+            "these votes carry no probabilities; give them (Votes.from_dense(..., probabilities=...)) or choose "
+            "a method for plain votes, such as 'authority'"
+        )
+    for first in range(0, len(part), PART):
+        span = slice(first, min(first + PART, len(part)))
+        yield part.part(span.start, span.stop).to_ragged(), span
+
+
+def _probabilities(piece: Votes) -> tuple[Array, Array, Array]:
+    """Return (per vote, per class, where those of a vote start) of ragged votes, as they count from 0."""
+    assert piece.runs is not None
+    begin, end = int(piece.runs.indptr[0]), int(piece.runs.indptr[-1])
+    none = np.empty(0, dtype=np.float32)
+    if piece.class_probability is not None and piece.class_start is not None:
+        return none, piece.class_probability, piece.class_start[begin : end + 1]
+    assert piece.vote_probability is not None
+    return piece.vote_probability[begin:end], none, np.empty(0, dtype=np.int64)
+
+
+def _same(values: Array) -> Array:
+    return values

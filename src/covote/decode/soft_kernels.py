@@ -1,0 +1,196 @@
+"""Compiled loops for experts that give probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+ONE = 1 << 30
+"""A probability of 1 in scores: scores are whole numbers, so their order never depends on rounding."""
+
+MEAN, COUPLED, BOTH = 0, 1, 2
+"""What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + q_k."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _given(
+    vote: Array, per_class: Array, class_start: Array, p: int, size: int, label: int, members: Array, out: Array
+) -> None:
+    """Write what one expert gave to the classes it knows; they sum to 1, or to less with "none of mine"."""
+    if len(per_class):
+        total = 0.0
+        for c in range(size):
+            out[c] = per_class[class_start[p] + c]
+            total += out[c]
+        if total > 1 or (label >= 0 and total > 0):
+            for c in range(size):
+                out[c] /= total
+    elif label < 0:
+        for c in range(size):
+            out[c] = (1 - vote[p]) / size
+    else:
+        for c in range(size):
+            if members[c] == label:
+                out[c] = vote[p] if size > 1 else 1.0
+            else:
+                out[c] = (1 - vote[p]) / (size - 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _tempered(out: Array, size: int, power: float) -> None:
+    """Raise probabilities to a power and keep their sum: experts are surer than they should be."""
+    before, after = 0.0, 0.0
+    for c in range(size):
+        before += out[c]
+        out[c] = out[c] ** power if out[c] > 0 else 0.0
+        after += out[c]
+    if after > 0:
+        for c in range(size):
+            out[c] *= before / after
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _couple(
+    begin: int, end: int, bounds: Array, member: Array, given: Array, count: int, rounds: int,
+    total: Array, q: Array, need: Array,
+) -> None:  # fmt: skip
+    """Solve q_k <- sum_i p_i(k) / sum_i 1 / q(Y_i) over the experts i that know k (theory.md section 9)."""
+    for c in range(count):
+        total[c] = 0.0
+        q[c] = 1.0 / count
+    for p in range(end - begin):
+        for x in range(bounds[p], bounds[p + 1]):
+            total[member[x]] += given[x]
+    for _ in range(rounds):
+        for c in range(count):
+            need[c] = 0.0
+        for p in range(end - begin):
+            inside = 0.0
+            for x in range(bounds[p], bounds[p + 1]):
+                inside += q[member[x]]
+            share = 1.0 / max(inside, 1e-12)
+            for x in range(bounds[p], bounds[p + 1]):
+                need[member[x]] += share
+        norm = 0.0
+        for c in range(count):
+            q[c] = total[c] / need[c]
+            norm += q[c]
+        if norm <= 0:
+            for c in range(count):
+                q[c] = 1.0 / count
+            return
+        for c in range(count):
+            q[c] /= norm
+
+
+@njit(cache=True, nogil=True)
+def soft_best(
+    indptr: Array, expert: Array, label: Array, vote: Array, per_class: Array, class_start: Array,
+    start: Array, known: Array, classes: int, by: int, power: float, rounds: int, table: Array,
+    best: Array, shared: Array, confidence: Array, margin: Array, runner_up: Array, tied: Array,
+) -> None:  # fmt: skip
+    """Score the heard classes of every item.
+
+    `table` (items x classes, or empty) gets the scores. `tied` says whether the bare authority vote ties.
+    """
+    place = np.full(classes, -1, np.int64)
+    touched = np.empty(classes, np.int64)
+    total, q, need = np.empty(classes), np.empty(classes), np.empty(classes)
+    hits, asked = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    mean, score = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    widest = 0
+    for n in range(len(best)):
+        width = 0
+        for p in range(indptr[n], indptr[n + 1]):
+            width += start[expert[p] + 1] - start[expert[p]]
+        widest = max(widest, width)
+    member, given = np.empty(widest, np.int64), np.empty(widest)
+    for n in range(len(best)):
+        begin, end = indptr[n], indptr[n + 1]
+        bounds = np.zeros(end - begin + 1, np.int64)
+        count, at = 0, 0
+        for p in range(begin, end):
+            low, high = start[expert[p]], start[expert[p] + 1]
+            size = high - low
+            out = given[at : at + size]
+            _given(vote, per_class, class_start, p, size, label[p], known[low:high], out)
+            for c in range(size):
+                k = known[low + c]
+                if place[k] < 0:
+                    place[k] = count
+                    touched[count] = k
+                    hits[count], asked[count], mean[count] = 0, 0, 0
+                    count += 1
+                asked[place[k]] += 1
+                mean[place[k]] += np.int64(np.rint(out[c] * ONE))
+                member[at + c] = place[k]
+            if label[p] >= 0:
+                hits[place[label[p]]] += 1
+            if by != MEAN:
+                _tempered(out, size, power)
+            at += size
+            bounds[p - begin + 1] = at
+        if by != MEAN:
+            _couple(begin, end, bounds, member, given, count, rounds, total, q, need)
+        for c in range(count):
+            if by == MEAN:
+                score[c] = np.int64(np.rint(mean[c] / asked[c]))
+            else:
+                score[c] = np.int64(np.rint(q[c] * ONE))
+            if by == BOTH:
+                score[c] += np.int64(np.rint(hits[c] / asked[c] * ONE))
+        _decide(n, count, touched, score, best, shared, margin, runner_up)
+        tied[n] = _authority_ties(count, hits, asked)
+        confidence[n] = 0.0
+        if best[n] >= 0:
+            c = place[best[n]]
+            confidence[n] = q[c] if by == COUPLED else mean[c] / asked[c] / ONE
+        if len(table):
+            for c in range(count):
+                table[n, touched[c]] = score[c] / ONE
+        for c in range(count):
+            place[touched[c]] = -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _decide(
+    n: int, count: int, touched: Array, score: Array, best: Array, shared: Array, margin: Array,
+    runner_up: Array,
+) -> None:  # fmt: skip
+    """Find the best class of item n, how many share its score, and the next."""
+    first, second, many, several = np.int64(-1), np.int64(-1), 0, False
+    best[n], runner_up[n] = -1, -1
+    for c in range(count):
+        s = score[c]
+        if s > first:
+            second, runner_up[n], several = first, best[n], many > 1
+            first, best[n], many = s, touched[c], 1
+        elif s == first:
+            many += 1
+            second = s
+        elif s > second:
+            second, runner_up[n], several = s, touched[c], False
+        elif s == second:
+            several = True
+    if several:
+        runner_up[n] = -1
+    shared[n] = many
+    margin[n] = (first - second) / ONE if second >= 0 else np.nan
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _authority_ties(count: int, hits: Array, asked: Array) -> bool:
+    """Whether several classes share the best N_k / d_k."""
+    top_n, top_d, many = np.int64(-1), np.int64(1), 0
+    for c in range(count):
+        left, right = hits[c] * top_d, top_n * asked[c]
+        if left > right:
+            top_n, top_d, many = hits[c], asked[c], 1
+        elif left == right:
+            many += 1
+    return many > 1
