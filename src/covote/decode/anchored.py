@@ -18,8 +18,7 @@ from covote.votes import Votes
 
 from . import scoring, tie_score
 from .gold import Gold
-from .patterns import cells
-from .statistics import DENSE, Statistics
+from .statistics import Statistics, fits
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Anchored:
 
     def score(self, part: Votes, weights: tie_score.Weights) -> Labels:
         """Return the labels; the confidence is tempered by the number of authorities."""
-        column = _remembered(weights) if _fits(part.panel) else weights.column
+        column = _remembered(weights) if fits(part.panel) else weights.column
         return scoring.apply(part, column, temperature=temperature(part.panel))
 
 
@@ -59,10 +58,6 @@ def temperature(panel: Panel) -> float:
     """Return sqrt(mean d): experts err together, so d answers are worth about sqrt(d) independent ones."""
     known = panel.knows.sum(axis=0)
     return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
-
-
-def _fits(panel: Panel) -> bool:
-    return len(cells(panel)) * len(panel.classes) <= DENSE
 
 
 @lru_cache(maxsize=4)

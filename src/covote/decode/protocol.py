@@ -31,7 +31,7 @@ class Decoder(Protocol):
         """Return what a part of the votes tells about the experts; it can be added to another part's."""
 
     def learn(self, panel: Panel, counts: Any, weights: Any) -> Any:
-        """Return better weights from the counts of all parts."""
+        """Return better weights from the counts of all parts; the same object when they have settled."""
 
     def score(self, part: Votes, weights: Any) -> Labels:
         """Return the labels of a part of the votes."""
@@ -50,6 +50,8 @@ def learned(decoder: Decoder, votes: Votes, workers: int = 1) -> Any:
         now = weights
         counts = total(over_parts(lambda part: decoder.statistics(part, now), votes, workers))  # noqa: B023
         weights = decoder.learn(votes.panel, counts, weights)
+        if weights is now:
+            break
     return weights
 
 

@@ -43,29 +43,47 @@ class Statistics:
         The decoder that shared the items out among the classes.
     items
         How many items were counted.
+    share
+        How many items each class got, in units of 1 / ONE.
     table
         Counts (answers x classes) in units of 1 / ONE items, answers numbered as in `patterns.cells`; None
         where it would be too large: then `keys` (answer x classes + class) and `values` list it.
+    coins
+        For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and all
+        answers to classes that the expert knows, in units of 1 / ONE.
     """
 
     panel: Panel
     method: str
     items: int
+    share: NDArray[np.int64]
     table: NDArray[np.int64] | None
-    keys: NDArray[np.int64] | None = None
-    values: NDArray[np.int64] | None = None
+    keys: NDArray[np.int64]
+    values: NDArray[np.int64]
+    coins: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
-        cls, panel: Panel, method: str, items: int, keys: Array, values: Array, *, dense: bool | None = None
+        cls, panel: Panel, method: str, items: int, share: Array, keys: Array, values: Array
     ) -> Statistics:
         """Collect counts that are given as a list; a key may occur several times."""
-        classes, answers = len(panel.classes), len(cells(panel))
-        if answers * classes <= DENSE if dense is None else dense:
-            table = np.zeros(answers * classes, dtype=np.int64)
-            np.add.at(table, keys, values)
-            return cls(panel, method, items, table.reshape(answers, classes))
-        return cls(panel, method, items, None, *_summed(keys, values))
+        if not fits(panel):
+            return cls(panel, method, items, share, None, *_summed(keys, values))
+        table = np.zeros((len(cells(panel)), len(panel.classes)), dtype=np.int64)
+        np.add.at(table.reshape(-1), keys, values)
+        return cls.of_table(panel, method, items, share, table)
+
+    @classmethod
+    def of_coins(cls, panel: Panel, method: str, items: int, share: Array, coins: Array) -> Statistics:
+        """Take right answers and all answers inside expertise, one each per expert."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(panel, method, items, share, None, none, none, coins)
+
+    @classmethod
+    def of_table(cls, panel: Panel, method: str, items: int, share: Array, table: Array) -> Statistics:
+        """Take counts that are given as a table (answers x classes)."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(panel, method, items, share, table, none, none)
 
     def __add__(self, other: Statistics) -> Statistics:
         if not isinstance(other, Statistics):
@@ -76,22 +94,21 @@ class Statistics:
             raise InputError(
                 f"statistics of {self.method!r} and of {other.method!r} cannot be added; use one method"
             )
-        items = self.items + other.items
+        items, share = self.items + other.items, self.share + other.share
+        if self.coins is not None and other.coins is not None:
+            return replace(self, items=items, share=share, coins=self.coins + other.coins)
         if self.table is not None and other.table is not None:
-            return replace(self, items=items, table=self.table + other.table)
-        keys, values = zip(self._listed(), other._listed(), strict=True)
-        return Statistics.of(
-            self.panel, self.method, items, np.concatenate(keys), np.concatenate(values), dense=False
-        )
+            return replace(self, items=items, share=share, table=self.table + other.table)
+        keys = np.concatenate([self.keys, other.keys])
+        values = np.concatenate([self.values, other.values])
+        return Statistics.of(self.panel, self.method, items, share, keys, values)
 
     def _listed(self) -> tuple[Array, Array]:
         """Return (keys, values) of the counts that are not 0."""
         if self.table is None:
-            assert self.keys is not None
-            assert self.values is not None
             return self.keys, self.values
         keys = np.flatnonzero(self.table)
-        return keys, self.table.ravel()[keys]
+        return keys, self.table.reshape(-1)[keys]
 
     # Counts as numbers of items
 
@@ -115,6 +132,8 @@ class Statistics:
     def inside(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return for each expert: right answers and all answers to classes it knows, and "none of mine" ever."""
         layout, classes = cells(self.panel), len(self.panel.classes)
+        if self.coins is not None:
+            return self.coins[0] / ONE, self.coins[1] / ONE, np.zeros(len(self.panel))
         keys, values = self._listed()
         answer, k = keys // classes, keys % classes
         expert = layout.expert[answer]
@@ -126,12 +145,6 @@ class Statistics:
         none = np.bincount(expert, weights=amount * (layout.label[answer] == classes), minlength=size)
         return right, total, none
 
-    def class_share(self) -> NDArray[np.float64]:
-        """Return how many answers were given to each class: its share of the answers, not normalised."""
-        keys, values = self._listed()
-        classes = len(self.panel.classes)
-        return np.bincount(keys % classes, weights=values / ONE, minlength=classes)
-
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -142,6 +155,8 @@ class Statistics:
             "method": self.method,
             "items": self.items,
             "panel": self.panel.to_dict(),
+            "share": self.share.tolist(),
+            "coins": None if self.coins is None else self.coins.tolist(),
         }
         if _kind(path) == "json":
             body = {**head, "keys": keys.tolist(), "values": values.tolist()}
@@ -166,14 +181,26 @@ class Statistics:
                 raise KeyError("format")
             panel = Panel.from_dict(head["panel"])
             keys, values = np.asarray(keys, dtype=np.int64), np.asarray(values, dtype=np.int64)
+            share = np.asarray(head["share"], dtype=np.int64)
             limit = len(cells(panel)) * len(panel.classes)
-            if keys.shape != values.shape or keys.ndim != 1 or (keys < 0).any() or (keys >= limit).any():
+            if keys.shape != values.shape or keys.ndim != 1 or share.shape != (len(panel.classes),):
+                raise ValueError("counts of unequal lengths")
+            if ((keys < 0) | (keys >= limit)).any():
                 raise ValueError("counts outside the panel")
-            return cls.of(panel, str(head["method"]), int(head["items"]), keys, values)
+            method, items = str(head["method"]), int(head["items"])
+            if head["coins"] is not None:
+                coins = np.asarray(head["coins"], dtype=np.int64).reshape(2, len(panel))
+                return cls.of_coins(panel, method, items, share, coins)
+            return cls.of(panel, method, items, share, keys, values)
         except FileNotFoundError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
         except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
             raise FileError(f"{path} holds no statistics of covote; write them with Statistics.save") from error
+
+
+def fits(panel: Panel) -> bool:
+    """Whether a table of all answers by all classes is small enough to be kept whole."""
+    return len(cells(panel)) * len(panel.classes) <= DENSE
 
 
 class _Grouped:

@@ -51,24 +51,30 @@ def best_classes(
 @njit(cache=True, nogil=True)
 def shared_counts(
     indptr: Array, cell: Array, count: Array, first: Array, best: Array, classes: int, one: int
-) -> tuple[Array, Array]:
-    """Return (answer x classes + class, amount): every item is shared equally by its best classes."""
+) -> tuple[Array, Array, Array]:
+    """Share every item equally among its best classes.
+
+    Returns the amount of each class, and the counts as a list: (answer x classes + class, amount).
+    """
     total = 0
     for p in range(len(count)):
         if count[p] > 0:
             total += (indptr[p + 1] - indptr[p]) * (first[p + 1] - first[p])
+    share = np.zeros(classes, np.int64)
     keys, values = np.empty(total, np.int64), np.empty(total, np.int64)
     at = 0
     for p in range(len(count)):
         if count[p] == 0 or first[p] == first[p + 1]:
             continue
         amount = count[p] * (one // (first[p + 1] - first[p]))
+        for b in range(first[p], first[p + 1]):
+            share[best[b]] += amount
         for a in range(indptr[p], indptr[p + 1]):
             for b in range(first[p], first[p + 1]):
                 keys[at] = cell[a] * classes + best[b]
                 values[at] = amount
                 at += 1
-    return keys, values
+    return share, keys, values
 
 
 @njit(cache=True, nogil=True)

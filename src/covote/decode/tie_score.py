@@ -93,11 +93,10 @@ def statistics(part: Votes, gold: Gold | None = None, method: str = "authority")
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
         first, best = best_classes(patterns, part.panel)
-        keys, values = tie_kernels.shared_counts(
+        share, keys, values = tie_kernels.shared_counts(
             patterns.indptr, patterns.cell, count, first, best, len(part.panel.classes), ONE
         )
-        items = span.stop - span.start - int(mine.sum())
-        found += Statistics.of(part.panel, method, items, keys, values)
+        found += Statistics.of(part.panel, method, int(count.sum()), share, keys, values)
     return found
 
 
@@ -112,7 +111,8 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
         cell = patterns.cell[at + np.arange(len(at))]
         keys.append(cell * classes + np.repeat(truth[span], lengths))
     flat = np.concatenate(keys)
-    return Statistics.of(part.panel, method, len(rows), flat, np.full(len(flat), ONE, dtype=np.int64))
+    share = np.bincount(truth, minlength=classes).astype(np.int64) * ONE
+    return Statistics.of(part.panel, method, len(rows), share, flat, np.full(len(flat), ONE, dtype=np.int64))
 
 
 def best_classes(patterns: Patterns, panel: Panel) -> tuple[Array, Array]:
