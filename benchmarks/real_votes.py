@@ -23,7 +23,7 @@ VERSION = 2  # part of the cache's file names: raise it when the experts change
 
 @dataclass(frozen=True)
 class Case:
-    """The answers of experts to held-out items; the first `cover` experts are a cover, the rest random panels."""
+    """The answers of experts to held-out items; first those of a cover, then of random panels."""
 
     data: str
     family: str

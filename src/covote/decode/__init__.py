@@ -11,19 +11,30 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 
+from .anchored import Anchored
 from .authority import Authority
+from .coupling import Coupling
+from .dawid_skene import DawidSkene
+from .em import Em
 from .likelihood import Likelihood
 from .lookup import Lookup
+from .mean import Mean
 from .pairwise import Pairwise
 from .protocol import Decoder, learned, run
+from .statistics import Statistics
 
-__all__ = ["DECODERS", "Decoder", "decode", "learned", "run"]
+__all__ = ["DECODERS", "Decoder", "Statistics", "decode", "learned", "run"]
 
 DECODERS: dict[str, Callable[..., Decoder]] = {
     "authority": Authority,
     "lookup": Lookup,
     "likelihood": Likelihood,
     "pairwise": Pairwise,
+    "anchored": Anchored,
+    "em": Em,
+    "dawid-skene": DawidSkene,
+    "coupling": Coupling,
+    "mean": Mean,
 }
 """Every method by name. A new decoder is one new file and one line here."""
 
@@ -49,8 +60,8 @@ def decode(
         The name of a decoder, a key of ``DECODERS``.
     ties
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
-        tied, as the paper's decoder does; ``"default"`` prefers the class with more authorities. What still
-        ties is reported.
+        tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
+        how the experts answer, else for the class with more authorities. What still ties is reported.
     workers
         How many threads to use; the labels are the same.
 
@@ -67,7 +78,13 @@ def decode(
         raise InputError(f"workers must be at least 1, not {workers}")
     if ties is not None:
         options["ties"] = ties
-    return run(make(method, options), votes, workers)
+    decoder = make(method, options)
+    if isinstance(decoder, Authority) and decoder.ties == "default" and not votes.soft:
+        # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
+        bare = run(Authority(ties="report"), votes, workers)
+        if not bare.tied.any():
+            return bare
+    return run(decoder, votes, workers)
 
 
 def make(method: str, options: Mapping[str, Any]) -> Decoder:

@@ -6,7 +6,7 @@ Paper: Eq. (2)-(4), argmax_k N_k / d_k.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,21 @@ from covote.panel import Panel
 from covote.vote_checks import check_choice, smallest_int
 from covote.votes import Votes
 
+from . import tie_score
 from .evidence import evidence, ragged_parts
+from .gold import Gold
+from .soft import Soft
+from .statistics import Statistics
 from .tables import AuthorityWeights, authority_bits, authority_weights, known_lists
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a vote for each class weighs, and what decides ties, if there was enough to learn it from."""
+
+    votes: AuthorityWeights
+    ties: tie_score.Weights | None = None
+    statistics: Statistics | None = None
 
 
 @dataclass(frozen=True)
@@ -30,32 +43,53 @@ class Authority:
     Parameters
     ----------
     ties
-        ``"report"``: classes that share the best score stay tied. ``"default"``: the one with most
-        authorities wins, if it is one; with perfect experts of equal size this is the most likely class
-        (theory: section 4).
+        ``"report"``: classes that share the best score stay tied. ``"default"``: votes with probabilities are
+        decided by :class:`Soft`; other ties by how the experts answer (:mod:`tie_score`), which is learned
+        from the votes if there are enough of them; what is left goes to the class with most authorities: with
+        perfect experts of equal size this is the most likely class (theory: section 4). What still ties is
+        reported.
+    gold
+        Items whose class is known, to learn from: ``{item: class}``.
+    past
+        What was learned from earlier votes of the same panel, to go on from.
     """
 
-    ties: str = "default"
-    rounds: int = 0
+    ties: Literal["default", "report"] = "default"
+    gold: Gold | None = None
+    past: Statistics | None = None
 
-    def start(self, panel: Panel) -> AuthorityWeights:
-        """Return what a vote for each class weighs, as whole numbers."""
+    def __post_init__(self) -> None:
         check_choice("ties", self.ties, ("default", "report"))
-        return authority_weights(panel)
 
-    def statistics(self, part: Votes, weights: AuthorityWeights) -> int:
-        """Return how many items there are; the authority vote learns nothing from them."""
-        return len(part)
+    @property
+    def rounds(self) -> int:
+        """One pass, to learn what decides ties."""
+        return 1 if self.ties == "default" else 0
 
-    def learn(self, panel: Panel, counts: int, weights: AuthorityWeights) -> AuthorityWeights:
-        """Return the weights unchanged."""
-        return weights
+    def start(self, panel: Panel) -> Learned:
+        """Return what a vote for each class weighs, as whole numbers."""
+        return Learned(authority_weights(panel))
 
-    def score(self, part: Votes, weights: AuthorityWeights) -> Labels:
+    def statistics(self, part: Votes, weights: Learned) -> Statistics:
+        """Count answers by authority label; votes with probabilities need no such counts."""
+        return tie_score.statistics(part.part(0, 0) if part.soft else part, self.gold)
+
+    def learn(self, panel: Panel, counts: Statistics, weights: Learned) -> Learned:
+        """Return what decides ties."""
+        if self.past is not None:
+            counts = self.past + counts
+        enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
+        return Learned(weights.votes, tie_score.learn(counts) if enough else None, counts)
+
+    def score(self, part: Votes, weights: Learned) -> Labels:
         """Return the labels of a part."""
-        index, tied = best_class(part, weights)
+        if self.ties == "default" and part.soft:
+            return Soft().score(part, None)
+        index, tied = best_class(part, weights.votes)
         if self.ties == "default" and tied.any():
-            rows = np.flatnonzero(tied)
+            if weights.ties is not None:
+                index = tie_score.decided(part, index, tied, weights.ties)
+            rows = np.flatnonzero(tied & (index < 0))
             index[rows] = most_authorities(part.subset(rows))
         return Labels(
             part.panel, index, tied, lambda: authority_evidence(part, index, tied),

@@ -33,7 +33,7 @@ OUTSIDE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Confusions:
-    """The weight of every answer for every class (answers x classes), and of every class before any answer."""
+    """The weight of every answer for every class (answers x classes), and of every class by itself."""
 
     statistics: Statistics
     table: NDArray[np.int64]
@@ -136,8 +136,8 @@ def _warn_about_classifiers(counts: Statistics) -> None:
     answers = counts.table.sum() / ONE
     if answers > 0 and 1 - inside.sum() / answers > OUTSIDE:
         warnings.warn(
-            f"{1 - inside.sum() / answers:.0%} of the answers seem to be about classes that their expert does "
-            "not know, as those of classifiers are; dawid-skene can be far off there, use method 'authority'",
+            f"{1 - inside.sum() / answers:.0%} of the answers seem to be about classes that their expert "
+            "does not know, as classifiers answer; dawid-skene can be far off there, use method 'authority'",
             UserWarning,
             stacklevel=2,
         )

@@ -13,7 +13,7 @@ from .evidence_kernels import forget, heard
 Array = NDArray[Any]
 
 MODEL, SHARES, AUTHORITY = 0, 1, 2
-"""How an item is shared out among the classes: by the model, by vote shares N_k / d_k, by the best of them."""
+"""How to share an item out among the classes: by the model, by vote shares N_k / d_k, by the best of them."""
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -23,7 +23,7 @@ def packed(columns: Array, start: int, stop: int, base: int) -> Array:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _home(key: int, shift: int) -> int:
+def _home(key: int, shift: int) -> Any:
     """Return where to look for a key first: Fibonacci hashing, the high bits are well mixed."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
 
@@ -70,7 +70,7 @@ def distinct(keys: Array) -> tuple[Array, Array, Array]:
 
 @njit(cache=True, nogil=True)
 def find_cells(expert: Array, label: Array, first: Array, known: Array, classes: int, cell: Array) -> None:
-    """Number the answers: the cell of expert i's c-th class is first[i] + i + c, "none of mine" comes last."""
+    """Number the answers: the c-th class of expert i is first[i] + i + c, its "none of mine" comes last."""
     for p in range(len(expert)):
         i, v = np.int64(expert[p]), np.int64(label[p])
         low, high = first[i], first[i + 1]

@@ -22,7 +22,7 @@ from .patterns import pattern_parts
 Array = NDArray[Any]
 
 UNIT = 1 << 24
-"""One unit of log-likelihood in scores: scores are whole numbers, so their order never depends on rounding."""
+"""One unit of log-likelihood in scores: scores are whole numbers, so no order depends on rounding."""
 
 Column = Callable[[int], NDArray[np.int64]]
 """From a class to the weight of every possible answer (see `patterns.cells`) for it."""

@@ -27,9 +27,7 @@ def fresh(size: int) -> tuple[Array, Array, Array, Array, Array, Array]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _score(
-    column: Array, base: int, knows: Array, expert: Array, cell: Array, begin: int, end: int
-) -> int:
+def _score(column: Array, base: int, knows: Array, expert: Array, cell: Array, begin: int, end: int) -> int:
     """Return the score of one class for one answer row."""
     s, heard = base, False
     for a in range(begin, end):

@@ -20,7 +20,7 @@ from .tables import known_lists
 Array = NDArray[Any]
 
 POWER = 0.3
-"""Probabilities are raised to this power before coupling: real experts are too sure (benchmarks/accuracy.py)."""
+"""Probabilities are raised to this power first: real experts are too sure (benchmarks/accuracy.py)."""
 
 ROUNDS = 60
 PART = 1 << 15
@@ -32,8 +32,8 @@ class Soft:
     """The default for votes with probabilities: argmax N_k / d_k + q_k.
 
     N_k / d_k is the authority vote; q is what the experts' probabilities say together: the solution of
-    q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts i that know k. Pairwise coupling is the case where
-    every expert knows two classes.
+    q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts i that know k. Pairwise coupling is the case
+    where every expert knows two classes.
 
     `tied` of the labels says where the authority vote alone would tie. The confidence is the mean probability
     that the authorities gave to the label.
@@ -86,7 +86,7 @@ class Soft:
 
     def _equal(self, part: Votes, rows: Array) -> list[Array]:
         """Return the classes that share the best score; where only the authority vote ties, its classes."""
-        from .authority import best_classes
+        from .authority import best_classes  # authority falls back on this file
 
         table = self.table(part.subset(rows))
         best = table.max(axis=1, initial=-np.inf)
@@ -114,8 +114,8 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
     """Yield (ragged votes with probabilities, which items they are)."""
     if not part.soft:
         raise InputError(
-            "these votes carry no probabilities; give them (Votes.from_dense(..., probabilities=...)) or choose "
-            "a method for plain votes, such as 'authority'"
+            "these votes carry no probabilities; give them (Votes.from_dense(..., probabilities=...)) or "
+            "choose a method for plain votes, such as 'authority'"
         )
     for first in range(0, len(part), PART):
         span = slice(first, min(first + PART, len(part)))

@@ -19,7 +19,14 @@ MEAN, COUPLED, BOTH = 0, 1, 2
 
 @njit(cache=True, nogil=True, inline="always")
 def _given(
-    vote: Array, per_class: Array, class_start: Array, p: int, size: int, label: int, members: Array, out: Array
+    vote: Array,
+    per_class: Array,
+    class_start: Array,
+    p: int,
+    size: int,
+    label: int,
+    members: Array,
+    out: Array,
 ) -> None:
     """Write what one expert gave to the classes it knows; they sum to 1, or to less with "none of mine"."""
     if len(per_class):

@@ -49,8 +49,8 @@ class Statistics:
         Counts (answers x classes) in units of 1 / ONE items, answers numbered as in `patterns.cells`; None
         where it would be too large: then `keys` (answer x classes + class) and `values` list it.
     coins
-        For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and all
-        answers to classes that the expert knows, in units of 1 / ONE.
+        For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and
+        all answers to classes that the expert knows, in units of 1 / ONE.
     """
 
     panel: Panel
@@ -130,20 +130,20 @@ class Statistics:
         return found
 
     def inside(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return for each expert: right answers and all answers to classes it knows, and "none of mine" ever."""
-        layout, classes = cells(self.panel), len(self.panel.classes)
+        """Return for each expert: right answers to classes it knows, all answers to them, "none of mine"."""
         if self.coins is not None:
-            return self.coins[0] / ONE, self.coins[1] / ONE, np.zeros(len(self.panel))
+            right, total = self.coins / ONE
+            return right, total, np.zeros(len(self.panel))
+        layout, classes = cells(self.panel), len(self.panel.classes)
         keys, values = self._listed()
         answer, k = keys // classes, keys % classes
-        expert = layout.expert[answer]
-        known = self.panel.knows[expert, k]
-        size = len(self.panel)
-        amount = values / ONE
-        right = np.bincount(expert, weights=amount * (layout.label[answer] == k), minlength=size)
-        total = np.bincount(expert, weights=amount * known, minlength=size)
-        none = np.bincount(expert, weights=amount * (layout.label[answer] == classes), minlength=size)
-        return right, total, none
+        expert, label = layout.expert[answer], layout.label[answer]
+
+        def per_expert(which: NDArray[np.bool_]) -> NDArray[np.float64]:
+            amount = np.where(which, values, 0) / ONE
+            return np.bincount(expert, weights=amount, minlength=len(self.panel)).astype(np.float64)
+
+        return per_expert(label == k), per_expert(self.panel.knows[expert, k]), per_expert(label == classes)
 
     # Files
 
@@ -195,7 +195,9 @@ class Statistics:
         except FileNotFoundError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
         except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
-            raise FileError(f"{path} holds no statistics of covote; write them with Statistics.save") from error
+            raise FileError(
+                f"{path} holds no statistics of covote; write them with Statistics.save"
+            ) from error
 
 
 def fits(panel: Panel) -> bool:

