@@ -87,7 +87,8 @@ def apply(part: Votes, column: Column, base: Array | None = None, temperature: f
                 patterns.cell, 1 / (UNIT * temperature), *state,
             )  # fmt: skip
         best, second, chosen, runner_up, shared, mass = state
-        gap = np.where(runner_up >= 0, (best - second) / UNIT, np.nan)
+        alone = second == scoring_kernels.UNHEARD
+        gap = np.where(alone, np.nan, (best - np.where(alone, best, second)) / UNIT)
         confidence = np.where(chosen >= 0, 1 / np.maximum(mass, 1), 0)
         scored.put(span, patterns.spread, (chosen, shared, confidence, gap, runner_up))
     return scored.labels(part, lambda rows: equal_best(part, rows, column, start))
