@@ -29,13 +29,17 @@ class Anchored:
     ----------
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
-    statistics
+    past
         What was learned from earlier votes of the same panel, to go on from.
     """
 
     gold: Gold | None = None
     past: Statistics | None = None
-    rounds: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """One pass: a second one does harm (theory.md section 9)."""
+        return 1
 
     def start(self, panel: Panel) -> None:
         """Begin without weights: the first pass uses authority labels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .soft import COUPLED, Soft
 
@@ -14,4 +15,4 @@ class Coupling(Soft):
     With ``power=1`` the probabilities are taken as they are (theory.md section 9).
     """
 
-    by: int = COUPLED
+    by: ClassVar[int] = COUPLED

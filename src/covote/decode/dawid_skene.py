@@ -52,6 +52,8 @@ class DawidSkene:
         What was learned from earlier votes of the same panel, to go on from.
     smoothing
         Added to every count; with 0, an answer that was never given to a class rules it out (almost).
+    iterations
+        At most so many passes over the votes.
     tolerance
         Stop when no probability of an answer moves by more than this factor, as a logarithm.
     """
@@ -59,14 +61,17 @@ class DawidSkene:
     gold: Gold | None = None
     past: Statistics | None = None
     smoothing: float = 0.01
-    rounds: int = 50
+    iterations: int = 50
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.smoothing < 0 or self.rounds < 1:
-            raise InputError(
-                f"smoothing={self.smoothing}, rounds={self.rounds}: give smoothing >= 0 and rounds >= 1"
-            )
+        if self.smoothing < 0 or self.iterations < 1:
+            raise InputError(f"smoothing={self.smoothing} must be >= 0 and iterations={self.iterations} >= 1")
+
+    @property
+    def rounds(self) -> int:
+        """At most `iterations` passes."""
+        return self.iterations
 
     def start(self, panel: Panel) -> None:
         """Begin without weights: the first pass shares every item out by its votes."""

@@ -53,6 +53,8 @@ class Em:
         How many answers the common accuracy counts for in the accuracy of each expert.
     begin
         Begin from vote ``"shares"`` N_k / d_k, or from ``"authority"`` labels.
+    iterations
+        At most so many passes over the votes.
     tolerance
         Stop when no accuracy moves by more than this.
     """
@@ -61,13 +63,20 @@ class Em:
     past: Statistics | None = None
     prior: float = 10.0
     begin: Literal["shares", "authority"] = "shares"
-    rounds: int = 50
+    iterations: int = 50
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
         check_choice("begin", self.begin, ("shares", "authority"))
-        if self.prior < 0 or self.rounds < 1:
-            raise InputError(f"prior={self.prior}, rounds={self.rounds}: give a prior >= 0 and rounds >= 1")
+        if self.prior < 0 or self.iterations < 1:
+            raise InputError(
+                f"prior={self.prior}, iterations={self.iterations}: give a prior >= 0, iterations >= 1"
+            )
+
+    @property
+    def rounds(self) -> int:
+        """At most `iterations` passes."""
+        return self.iterations
 
     def start(self, panel: Panel) -> None:
         """Begin without weights: the first pass shares every item out by its votes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .soft import MEAN, Soft
 
@@ -11,4 +12,4 @@ from .soft import MEAN, Soft
 class Mean(Soft):
     """Mean probability of the authorities outright; it is also the confidence (theory.md section 9)."""
 
-    by: int = MEAN
+    by: ClassVar[int] = MEAN

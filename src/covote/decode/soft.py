@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +40,16 @@ class Soft:
     """
 
     power: float = POWER
-    rounds: int = 0
-    by: int = BOTH
+    by: ClassVar[int] = BOTH
 
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
             raise InputError(f"power must be above 0 and at most 1, not {self.power}")
+
+    @property
+    def rounds(self) -> int:
+        """No pass: nothing is learned."""
+        return 0
 
     def start(self, panel: Panel) -> None:
         """Begin without weights; none are needed."""
@@ -106,7 +110,9 @@ class Soft:
 
 def log_coupled(part: Votes, power: float = POWER) -> NDArray[np.float64]:
     """Return log q (items x classes); -inf for a class that was not heard."""
-    q = Soft(power, by=COUPLED).table(part)
+    from .coupling import Coupling
+
+    q = Coupling(power).table(part)
     return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
 
 
