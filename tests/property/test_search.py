@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote.design.annealing import anneal
+from covote.design.cyclic import cyclic
 from covote.design.greedy import greedy
 from covote.design.pruning import pair_counts, prune
 
@@ -55,3 +56,18 @@ def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra)
     for i in range(len(pruned)):
         rest = np.delete(pruned, i, axis=0)
         assert len(rest) == 0 or not covers(rest, classes, times)
+
+
+@given(cells(14), st.integers(0, 1000))
+@settings(deadline=None, max_examples=40)
+def test_a_cover_with_symmetry_covers_and_repeats_itself(cell, seed):
+    classes, size, times = cell
+    target = len(greedy(classes, size, times)) + 3
+    cover = cyclic(classes, size, times, target=target, moves=20_000, seed=seed)
+    again = cyclic(classes, size, times, target=target, moves=20_000, seed=seed)
+    if cover is None:
+        assert again is None
+    else:
+        assert len(cover) <= target
+        assert covers(cover, classes, times)
+        assert (cover == again).all()
