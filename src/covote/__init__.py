@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .certificate import Certificate
 from .decode import decode
-from .design import design
+from .design import design, select
 from .errors import CovoteError
 from .labels import Labels
 from .panel import Panel
@@ -12,4 +12,14 @@ from .votes import Votes
 
 __version__ = "0.1.0"
 
-__all__ = ["Certificate", "CovoteError", "Labels", "Panel", "Votes", "__version__", "decode", "design"]
+__all__ = [
+    "Certificate",
+    "CovoteError",
+    "Labels",
+    "Panel",
+    "Votes",
+    "__version__",
+    "decode",
+    "design",
+    "select",
+]

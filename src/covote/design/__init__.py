@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .designing import design
+from .selecting import select
 
-__all__ = ["design"]
+__all__ = ["design", "select"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from covote.errors import CoverError, InputError
 
 from .capacity_bounds import refute
+from .efforts import effort_named
 from .exhaustive import NODES, exhaust
 from .filling import anneal_fill, greedy_fill, slack_of
-
-Progress = Callable[[int, int, str], None]
+from .watching import Progress
 
 MOVES = {"fast": 300_000, "normal": 10_000_000, "max": 200_000_000}
 """How many moves the annealing may make."""
@@ -42,8 +42,7 @@ def capacity_cover(
     sizes = checked_capacities(capacities, classes)
     if times < 1:
         raise InputError(f"times={times}; every pair must be known by at least 1 expert")
-    if effort not in MOVES:
-        raise InputError(f"effort {effort!r}; choose one of {', '.join(MOVES)}")
+    effort_named(effort)
     need = np.full((classes, classes), times, dtype=np.int16)
     np.fill_diagonal(need, 0)
     refutation = refute(need, sizes)

@@ -17,7 +17,7 @@ from covote.panel import Name, Panel, class_names, zeros
 from .efforts import effort_named
 from .watching import Progress, Watch, interruptible
 
-METHODS = ("auto", "paper", "random")
+METHODS = ("auto", "paper", "random", "parallel")
 
 
 class Rows(NamedTuple):
@@ -93,6 +93,11 @@ def _other(classes: int, size: int, times: int, method: str, seed: int, experts:
         from .paper import paper_cover
 
         return Rows(*paper_cover(classes, size, times))
+    if method == "parallel":
+        from .parallel import parallel_panel
+
+        blocks, how = parallel_panel(classes, size, experts, seed)
+        return Rows(blocks if experts else blocks * times, how)
     from .random_panels import random_panel
 
     return Rows(*random_panel(classes, size, times, experts, seed))

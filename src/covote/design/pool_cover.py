@@ -1,0 +1,57 @@
+"""Choosing from a pool as a weighted set cover: rows are pairs of classes, columns are experts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import TooLargeError
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+ENTRIES = 150_000_000
+"""Most entries (pairs known, summed over the experts) that are held in memory."""
+
+
+class PoolCover(NamedTuple):
+    """Rows with a demand, columns with a cost; the rows of column j lie between two entries of its start."""
+
+    column_start: Longs
+    column_rows: Ints
+    demand: Ints
+    cost: NDArray[np.float64]
+
+    def by_row(self) -> tuple[Longs, Ints]:
+        """Return the columns of each row, in the same form."""
+        owners = np.repeat(np.arange(len(self.cost), dtype=np.int32), np.diff(self.column_start))
+        order = np.argsort(self.column_rows, kind="stable")
+        sizes = np.bincount(self.column_rows, minlength=len(self.demand))
+        return np.concatenate([[0], np.cumsum(sizes)]), owners[order]
+
+
+def pool_cover(knows: NDArray[np.bool_], need: NDArray[np.int32], cost: NDArray[np.float64]) -> PoolCover:
+    """Return the problem to fill `need` (classes x classes, symmetric) with rows of `knows`.
+
+    Pairs that are not needed have no row.
+    """
+    sizes = knows.sum(axis=1).astype(np.int64)
+    entries = int((sizes * (sizes - 1) // 2).sum())
+    if entries > ENTRIES:
+        raise TooLargeError(
+            f"the pool knows {entries:,} pairs in all, more than the {ENTRIES:,} that fit in memory; "
+            "choose from a part of the pool"
+        )
+    wanted = np.triu(need > 0, 1)
+    number = np.full(need.shape, -1, dtype=np.int32)
+    number[wanted] = np.arange(np.count_nonzero(wanted), dtype=np.int32)
+    columns = []
+    for row in knows:
+        known = np.flatnonzero(row)
+        pairs = number[np.ix_(known, known)]
+        columns.append(pairs[pairs >= 0])
+    start = np.concatenate([[0], np.cumsum([len(column) for column in columns])]).astype(np.int64)
+    rows = np.concatenate([*columns, np.empty(0, dtype=np.int32)])
+    return PoolCover(start, rows, need[wanted].astype(np.int32), np.ascontiguousarray(cost, dtype=np.float64))
