@@ -1,6 +1,7 @@
 """The ratios that few experts can reach are proved again, and heavier claims are refused."""
 
-import importlib.util
+import importlib
+import sys
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -9,19 +10,23 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from covote.bounds.small import RATIOS
+from covote.bounds import best_lower_bound
+from covote.bounds.small import CELLS, RATIOS
 
-PROVER = Path(__file__).parents[2] / "benchmarks" / "prove_small_covers.py"
-
-
-def load_prover():
-    spec = importlib.util.spec_from_file_location("prove_small_covers", PROVER)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-prover = load_prover()
+def load(name):
+    """Import a program of the benchmarks, which are not a package."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+prover = load("prove_small_covers")
+cells = load("prove_cells")
 FAST = [experts for experts in RATIOS if experts <= 13]
 
 
@@ -86,3 +91,55 @@ def test_a_set_that_everyone_meets_splits_the_cells_and_keeps_every_type():
                 expected.add(tuple(len(members & cell) for cell in cells))
     assert {tuple(row) for row in branch.allowed.tolist()} == expected
     assert len(branch.allowed) == len(expected)
+
+
+QUICK = [(12, 5, 8), (19, 8, 8), (60, 25, 8), (24, 9, 10)]
+
+
+@pytest.mark.parametrize("cell", QUICK)
+def test_a_single_cell_is_proved(cell):
+    assert cell[:2] in CELLS[cell[2]]
+    assert cells.prove_cell(cells.Cell(*cell)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [(v, k, m) for m, pairs in CELLS.items() for v, k in pairs])
+def test_every_single_cell_is_proved(cell):
+    assert cells.prove_cell(cells.Cell(*cell)) > 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "size", "optimum"),
+    [
+        (4, 3, 3),
+        (5, 3, 4),
+        (6, 3, 6),
+        (6, 4, 3),
+        (7, 3, 7),
+        (7, 5, 3),
+        (8, 4, 6),
+        (8, 5, 4),
+        (9, 5, 5),
+        (10, 6, 4),
+    ],
+)
+def test_the_prover_of_cells_finds_the_known_optimum(classes, size, optimum):
+    """One expert fewer than the optimum is refuted; the optimum is not."""
+    assert cells.prove_cell(cells.Cell(classes, size, optimum - 1)) >= 0
+    with pytest.raises(prover.NotProvedError, match="there is such a cover"):
+        cells.prove_cell(cells.Cell(classes, size, optimum))
+
+
+def test_the_paper_needs_its_nine_experts():
+    """10 classes, size 4: proved as a single cell, and by the ratio for 8 experts."""
+    assert cells.prove_cell(cells.Cell(10, 4, 8)) > 0
+    assert best_lower_bound(10, 4)[0] == 9
+
+
+def test_a_count_is_limited_without_losing_a_type():
+    """After a count was limited, supersets of a set that everyone meets stay allowed."""
+    node = cells.first_node(6, 3)
+    free = cells.everyone_meets(node, np.array([1, 2]))
+    limited = cells.everyone_meets(cells.count_limited(node, 0, 1)[0], np.array([1, 2]))
+    assert len(limited.allowed) > len(free.allowed)
+    assert limited.rows.shape == (1, len(limited.allowed))
