@@ -8,6 +8,7 @@ from .design import design, select
 from .errors import CovoteError
 from .labels import Labels
 from .panel import Panel
+from .simulate import simulate
 from .votes import Votes
 
 __version__ = "0.1.0"
@@ -22,4 +23,5 @@ __all__ = [
     "decode",
     "design",
     "select",
+    "simulate",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,10 +13,13 @@ from .errors import FileError
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, nameless: bool = False) -> Iterator[Path]:
     """Give a temporary path beside `path`, and rename it to `path` if the block ends well.
 
-    Whatever happens inside the block, a file at `path` is either the old one or the complete new one.
+    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. With
+    `nameless`, the temporary path has no meaningful name, and where the system allows it the file has none
+    at all until it is complete: not even a killed process leaves one behind. What is not a file (a pipe, a
+    device) gets a copy of the complete file.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -28,25 +32,78 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.is_dir():
         raise FileError(f"cannot write {target}: it is a folder; give a file name inside it")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
-        os.close(handle)
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; choose another place") from error
-    beside = Path(name)
-    try:
-        yield beside
-        # mkstemp makes files that only their owner can read; give what an ordinary open() would.
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o666 & ~mask)
-        beside.replace(target)
+        if target.exists() and not target.is_file():
+            place = _copied_to(target)
+        else:
+            # A link stays a link: what it points to is replaced.
+            real = Path(os.path.realpath(target))
+            place = _nameless(real) if nameless and _can_be_nameless(real.parent) else _named(real)
+        with place as beside:
+            yield beside
     except OSError as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"cannot write {target}: {error.strerror or error}; nothing was written") from error
+        reason = error.strerror or error
+        raise FileError(
+            f"cannot write {target}: {reason}; nothing was written, choose another place"
+        ) from error
+
+
+@contextmanager
+def _named(target: Path) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    beside = Path(name)
+    try:
+        yield beside
+        beside.chmod(_ordinary_mode())
+        beside.replace(target)
     finally:
         with suppress(FileNotFoundError):
             beside.unlink()
+
+
+@contextmanager
+def _nameless(target: Path) -> Iterator[Path]:
+    handle = os.open(target.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+    try:
+        opened = Path(f"/proc/self/fd/{handle}")
+        yield opened
+        os.fchmod(handle, _ordinary_mode())
+        # A link cannot replace a file, a renamed link can; the name exists for that moment only.
+        beside = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
+        # Only with a folder given does Python follow the link that stands for the open file.
+        os.link(opened, beside, src_dir_fd=handle, follow_symlinks=True)
+        beside.replace(target)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _copied_to(target: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
+        complete = Path(folder) / f"copy{target.suffix}"
+        complete.touch()
+        yield complete
+        with complete.open("rb") as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink)
+
+
+def _can_be_nameless(folder: Path) -> bool:
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return False
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+def _ordinary_mode() -> int:
+    """Return the mode that an ordinary open() would give; temporary files are for their owner only."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -40,7 +40,9 @@ def arrow_table(table: Any) -> pa.Table:
     return found.drop_columns(index) if index else found
 
 
-def name_codes(values: pa.ChunkedArray, names: tuple[Name, ...]) -> tuple[NDArray[np.int64], list[Any], Any]:
+def name_codes(
+    values: pa.ChunkedArray | pa.Array, names: tuple[Name, ...]
+) -> tuple[NDArray[np.int64], list[Any], Any]:
     """Return (code of each distinct entry, the entries, which entry each row has).
 
     Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
@@ -61,8 +63,8 @@ def name_codes(values: pa.ChunkedArray, names: tuple[Name, ...]) -> tuple[NDArra
     for e, entry in enumerate(entries):
         codes[e] = _code(entry, exact, texts)
     indices = flat.indices.fill_null(len(entries)) if flat.null_count else flat.indices
-    rows = indices.to_numpy(zero_copy_only=False)
-    return codes, entries, rows
+    # to_numpy would import pandas wherever it is installed.
+    return codes, entries, np.from_dlpack(indices)
 
 
 def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
@@ -76,10 +78,12 @@ def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
     return k if k >= 0 else STRANGE
 
 
-def _flat(column: pa.ChunkedArray) -> pa.Array:
+def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column as one array; polars' views of text become plain text."""
     import pyarrow as pa
 
+    if isinstance(column, pa.Array):
+        return _without_views(column)
     chunks = [_without_views(chunk) for chunk in column.chunks]
     if len(chunks) == 1:
         return chunks[0]

@@ -11,8 +11,10 @@ from covote.errors import CovoteError
 
 from .bounds import bounds_command
 from .check import check
+from .decode import decode
 from .demo import demo
 from .design import design
+from .simulate import simulate
 
 app = typer.Typer(
     name="covote",
@@ -27,6 +29,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "design": design,
     "check": check,
     "bounds": bounds_command,
+    "decode": decode,
+    "simulate": simulate,
     "demo": demo,
 }
 for name, command in COMMANDS.items():

@@ -1,0 +1,214 @@
+"""`covote decode`: from a file of votes to a file of labels."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from covote.errors import InputError
+from covote.panel import Panel
+
+from . import output
+from .arguments import Json
+
+if TYPE_CHECKING:
+    from covote.io import Outcome
+
+_LOOKS = 25  # items for a second look in a report
+
+
+def decode(
+    votes: Annotated[
+        Path,
+        typer.Argument(
+            help="Votes: .parquet, .csv or .jsonl; long (item, expert, label) or wide (item, one column per "
+            "expert).",
+            show_default=False,
+        ),
+    ],
+    panel_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--panel", help="Who knows what; without it, what each expert ever answered.", show_default=False
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Write the labels to this .parquet or .csv file.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")] = "authority",
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Items whose class is known (item, label).", show_default=False)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
+    ] = None,
+    stats: Annotated[
+        Path | None,
+        typer.Option(help="Save what was learned about the experts to this .json file.", show_default=False),
+    ] = None,
+    past: Annotated[
+        Path | None,
+        typer.Option("--continue", help="Go on from statistics saved before.", show_default=False),
+    ] = None,
+    unknown: Annotated[
+        str, typer.Option(help="Answers that an expert cannot give: error or drop.")
+    ] = "error",
+    duplicates: Annotated[
+        str, typer.Option(help="Two different answers of one expert to one item: error, first or last.")
+    ] = "error",
+    none: Annotated[str, typer.Option(help='The label that means "none of mine".')] = "none of mine",
+    as_json: Json = False,
+) -> None:
+    """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
+    from covote.io import decode_file, inferred_panel, read_gold
+    from covote.io.report import write_report
+
+    started = time.monotonic()
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
+    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
+    options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    if past is not None:
+        options["past"] = _statistics(past)
+    with output.progress_bar() as progress:
+        outcome = decode_file(
+            votes,
+            output_file,
+            panel,
+            method=method,
+            gold=read_gold(gold, panel) if gold is not None else None,
+            unknown=_choice("unknown", unknown),
+            duplicates=_choice("duplicates", duplicates),
+            none=none,
+            looks=_LOOKS if report is not None else 0,
+            progress=progress,
+            **options,
+        )
+    if stats is not None:
+        _save(stats, outcome, method)
+    if report is not None:
+        write_report(report, outcome, source=votes.name, method=method, inferred=panel_file is None)
+    if as_json:
+        output.say_json({**_summary(outcome), "inferred_panel": panel_file is None})
+        return
+    _tell(outcome, time.monotonic() - started, inferred=panel_file is None)
+    for path in (output_file, stats, report):
+        if path is not None:
+            output.say(f"Wrote {path}.")
+    if output_file is None and report is None:
+        output.say("Nothing was written; -o labels.parquet keeps the labels.")
+
+
+def _choice(name: str, value: str) -> Any:
+    allowed = {"unknown": ("error", "drop"), "duplicates": ("error", "first", "last")}[name]
+    if value not in allowed:
+        raise InputError(f"--{name} {value!r} is not one of {', '.join(allowed)}")
+    return value
+
+
+def _statistics(path: Path) -> Any:
+    from covote.decode.statistics import Statistics
+
+    return Statistics.load(path)
+
+
+def _save(path: Path, outcome: Outcome, method: str) -> None:
+    statistics = getattr(outcome.weights, "statistics", None)
+    if statistics is None:
+        raise InputError(
+            f"method {method!r} learns nothing from the votes, so there are no statistics to save"
+        )
+    statistics.save(path)
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    """Return the outcome as JSON has it."""
+    from covote.labels import STATUSES
+
+    tally = outcome.tally
+    rates = tally.accuracy()
+    return {
+        "items": tally.items,
+        "votes": tally.votes,
+        "labelled": tally.items - int(tally.classes[-1]),
+        **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
+        "in_doubt": tally.doubtful(),
+        "experts": [
+            {
+                "name": name,
+                "answers": int(asked + outside),
+                "inside": int(asked),
+                "agreement": None if asked == 0 else rate,
+                "low": low,
+                "high": high,
+                "none_of_mine": int(silent),
+            }
+            for name, (rate, low, high), asked, outside, silent in zip(
+                tally.panel.names,
+                rates.tolist(),
+                tally.asked.sum(axis=1),
+                tally.outside,
+                tally.nones,
+                strict=True,
+            )
+        ],
+    }
+
+
+def _tell(outcome: Outcome, seconds: float, *, inferred: bool) -> None:
+    tally = outcome.tally
+    if inferred:
+        output.say(
+            "Warning: no --panel given, so every expert is taken to know exactly the labels it gave in this "
+            f"file ({len(tally.panel)} experts, {output.counted(len(tally.panel.classes), 'class')})."
+        )
+    output.say(
+        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} of "
+        f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
+    )
+    sure, tied, conflict, unheard = (int(count) for count in tally.statuses)
+    _line("sure", sure, tally.items, "if nobody erred, no other class is possible")
+    _line("tied", tied, tally.items, "several classes are equally good")
+    _line("conflict", conflict, tally.items, "somebody erred; the label is the best guess")
+    _line("unheard", unheard, tally.items, "nobody who knows some class was asked")
+    if tally.classes[-1]:
+        output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
+    rates = dict(zip(tally.panel.names, tally.accuracy()[:, 0].tolist(), strict=True))
+    doubtful = tally.doubtful()
+    if doubtful:
+        named = ", ".join(f"{name} ({rates[name]:.0%})" for name in doubtful[:6])
+        more = f" and {len(doubtful) - 6} more" if len(doubtful) > 6 else ""
+        output.say(f"In doubt, by how often they agree with the labels of what they know: {named}{more}.")
+    else:
+        output.say("No expert stands out as unreliable.")
+
+
+def _line(name: str, count: int, items: int, meaning: str) -> None:
+    if count:
+        output.say(f"  {name:<9}{count:>12,}  {_percent(count, items):>6}  {meaning}")
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share that is 0% or 100% only if it is.
+
+    >>> _percent(999_999, 1_000_000), _percent(1, 1_000_000), _percent(2, 2)
+    ('>99.9%', '<0.1%', '100%')
+    """
+    if part in (0, whole):
+        return "100%" if part else "0%"
+    share = 100 * part / whole
+    if share > 99.9:
+        return ">99.9%"
+    return "<0.1%" if share < 0.1 else f"{share:.1f}%"

@@ -1,0 +1,167 @@
+"""Files of votes as a stream of Arrow batches: Parquet, CSV and JSON-lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from covote.errors import FileError, InputError
+
+ROWS = 1 << 19
+"""Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
+_BLOCK = 1 << 23  # bytes of text per batch
+_ENDINGS = {
+    "parquet": "parquet",
+    "pq": "parquet",
+    "csv": "csv",
+    "tsv": "tsv",
+    "jsonl": "json",
+    "ndjson": "json",
+}
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return "parquet", "csv", "tsv" or "json" by the ending of the file's name; ``.gz`` may follow text.
+
+    >>> format_of("votes.csv.gz"), format_of("votes.pq")
+    ('csv', 'parquet')
+    """
+    name = Path(path).name.lower()
+    stem = name.removesuffix(".gz")
+    kind = _ENDINGS.get(stem.rpartition(".")[2])
+    if kind is None or "." not in stem or (kind == "parquet" and stem != name):
+        raise InputError(
+            f"{path}: a table ends in .parquet, .csv, .tsv or .jsonl (text also with .gz), "
+            f"not in {Path(path).suffix!r}"
+        )
+    return kind
+
+
+class Source:
+    """A file of votes that can be read again and again, batch by batch.
+
+    Attributes
+    ----------
+    path, kind
+        The file and its format.
+    names
+        Its columns.
+    total
+        Its rows (Parquet) or bytes (text), for progress.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.kind = format_of(path)
+        self.done = 0
+        with self._explained():
+            if self.kind == "parquet":
+                import pyarrow.parquet as pq
+
+                with pq.ParquetFile(self.path) as file:
+                    self.names = list(file.schema_arrow.names)
+                    self.total = file.metadata.num_rows
+                    self._texts = [
+                        field.name
+                        for field in file.schema_arrow
+                        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+                    ]
+            else:
+                self.total = self.path.stat().st_size
+                if self.total == 0:
+                    raise InputError(f"{self.path} is empty: it has no votes")
+                with self._text_reader(None) as reader:
+                    self.names = list(reader.schema.names)
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
+
+    def batches(self, columns: list[str], plain: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`."""
+        self.done = 0
+        with self._explained():
+            if self.kind == "parquet":
+                yield from self._parquet(columns, plain)
+            else:
+                with self._text_reader(columns) as reader:
+                    for batch in reader:
+                        if batch.num_rows:
+                            yield batch.select(columns)
+        self.done = self.total
+
+    def _parquet(self, columns: list[str], plain: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as pq
+
+        encoded = [name for name in self._texts if name in columns and name not in plain]
+        with pq.ParquetFile(self.path, read_dictionary=encoded) as file:
+            for batch in file.iter_batches(ROWS, columns=columns, use_threads=False):
+                self.done += batch.num_rows
+                if batch.num_rows:
+                    yield batch.select(columns)
+
+    @contextmanager
+    def _text_reader(self, columns: list[str] | None) -> Iterator[Any]:
+        """Open a CSV or JSON-lines file; CSV has no types, so its columns stay text."""
+        with ExitStack() as stack:
+            file = stack.enter_context(pa.OSFile(str(self.path)))
+            stream: Any = file
+            if self.path.suffix.lower() == ".gz":
+                stream = stack.enter_context(pa.CompressedInputStream(file, "gzip"))
+            if self.kind == "json":
+                import pyarrow.json as pj
+
+                with pj.open_json(
+                    stream, read_options=pj.ReadOptions(block_size=_BLOCK, use_threads=False)
+                ) as reader:
+                    yield self._counted(reader, file)
+                return
+            from pyarrow import csv
+
+            options = csv.ReadOptions(block_size=_BLOCK, use_threads=False)
+            parse = csv.ParseOptions(delimiter="\t" if self.kind == "tsv" else ",", newlines_in_values=True)
+            if columns is None:
+                convert = csv.ConvertOptions()
+            else:
+                convert = csv.ConvertOptions(
+                    column_types=dict.fromkeys(columns, pa.string()),
+                    include_columns=columns,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                )
+            with csv.open_csv(stream, options, parse, convert) as reader:
+                yield self._counted(reader, file)
+
+    def _counted(self, reader: Any, file: Any) -> Any:
+        source = self
+
+        class Counted:
+            schema = reader.schema
+
+            def __iter__(self) -> Iterator[pa.RecordBatch]:
+                for batch in reader:
+                    source.done = min(source.total, file.tell())
+                    yield batch
+
+        return Counted()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn the errors of readers into one clear line."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise FileError(f"no file {self.path}") from error
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, FileError):
+                raise
+            what = {"parquet": "a complete Parquet", "csv": "a proper CSV", "tsv": "a proper TSV"}
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise FileError(
+                f"{self.path} cannot be read as {what.get(self.kind, 'a proper JSON-lines')} file: {reason}; "
+                "check that it was written and copied to the end"
+            ) from error

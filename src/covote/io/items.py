@@ -1,0 +1,81 @@
+"""Item ids in files: their type, where one item ends, whether they are in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+
+
+class Retry(Exception):
+    """The file is not what it seemed; read it again the other way."""
+
+    def __init__(self, *, in_order: bool = True, integers: bool = True) -> None:
+        super().__init__()
+        self.in_order = in_order
+        self.integers = integers
+
+
+def arrow(values: NDArray[Any]) -> pa.Array:
+    """Return numbers as an Arrow array over the same memory.
+
+    ``pa.array`` and ``to_numpy`` would do, but import pandas wherever it is installed, which takes longer
+    than a million votes.
+    """
+    flat = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
+
+
+def texts(names: Iterable[str]) -> pa.Array:
+    """Return text as an Arrow array, without ``pa.array`` for the same reason."""
+    builder = pa.lib.StringBuilder()
+    for name in names:
+        builder.append(name)
+    return builder.finish()
+
+
+def plain_items(ids: pa.Array, path: Any, first_row: int, integers: bool) -> pa.Array:
+    """Return ids without dictionary; text as integers, if asked (text files have no types)."""
+    if ids.null_count:
+        row = first_row + ids.is_null().index(True).as_py()
+        raise InputError(f"{path}, row {row}: no item; give every row an item")
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.cast(ids.type.value_type)
+    if integers:
+        # "007" and "+7" are not integers here: as such they would not come back as they were.
+        if not pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
+            raise Retry(integers=False)
+        ids = ids.cast(pa.int64())
+    return ids
+
+
+def starts_of(ids: pa.Array) -> NDArray[np.int64]:
+    """Return where each run of equal ids starts.
+
+    >>> starts_of(pa.array(["a", "a", "b"]))
+    array([0, 2])
+    """
+    if not len(ids):
+        return np.zeros(0, dtype=np.int64)
+    if pa.types.is_integer(ids.type):
+        values = np.from_dlpack(ids)
+        change: Any = np.flatnonzero(values[1:] != values[:-1])
+    else:
+        change = np.from_dlpack(pc.indices_nonzero(pc.not_equal(ids[1:], ids[:-1])))
+    return np.concatenate([np.zeros(1, dtype=np.int64), change.astype(np.int64) + 1])
+
+
+def ascending(ids: pa.Array) -> bool:
+    """Whether every id is greater than the one before."""
+    if pa.types.is_integer(ids.type):
+        values = np.from_dlpack(ids)
+        return bool((values[1:] > values[:-1]).all())
+    return len(ids) < 2 or bool(pc.all(pc.greater(ids[1:], ids[:-1])).as_py())

@@ -1,0 +1,124 @@
+"""Files of labels: written part by part, there complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covote import atomic
+from covote.errors import InputError
+from covote.labels import STATUSES, Labels
+from covote.panel import Name
+from covote.vote_names import id_array
+
+from .items import arrow, texts
+
+_TYPES = {"parquet": "parquet", "pq": "parquet", "csv": "csv"}
+_DICTIONARIES = ["label", "runner_up", "status", "confidence", "margin", "violations"]
+
+
+def label_format(path: str | os.PathLike[str]) -> str:
+    """Return "parquet" or "csv" by the ending of the file's name."""
+    kind = _TYPES.get(Path(path).suffix.lower().removeprefix("."))
+    if kind is None:
+        raise InputError(f"{path}: a file of labels ends in .parquet or .csv, not in {Path(path).suffix!r}")
+    return kind
+
+
+class LabelWriter:
+    """Writes labels to a Parquet or CSV file, one part after another; see :func:`writing_labels`."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._path = path
+        self._kind = kind
+        self._writer: Any = None
+
+    def write(self, labels: Labels) -> None:
+        """Append the labels of a part."""
+        batch = label_batch(labels, dense=self._kind == "csv")
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        self._writer.write_batch(batch)
+
+    def _open(self, schema: pa.Schema) -> Any:
+        if self._kind == "csv":
+            from pyarrow import csv
+
+            return csv.CSVWriter(
+                str(self._path), schema, write_options=csv.WriteOptions(quoting_style="needed")
+            )
+        import pyarrow.parquet as pq
+
+        # Whole ids go by their differences, which are small where items are in order.
+        whole = pa.types.is_integer(schema.field("item").type)
+        return pq.ParquetWriter(
+            str(self._path),
+            schema,
+            use_dictionary=_DICTIONARIES,
+            column_encoding={"item": "DELTA_BINARY_PACKED"} if whole else None,
+            write_statistics=["item"],
+            store_schema=False,  # or readers would make categories of the labels
+        )
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+@contextmanager
+def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
+    """Give a writer; the file appears when the block ends well, and not at all otherwise."""
+    kind = label_format(path)
+    with atomic.replacing(path, nameless=True) as beside:
+        writer = LabelWriter(beside, kind)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+def label_batch(labels: Labels, *, dense: bool) -> pa.RecordBatch:
+    """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries unless `dense`."""
+    evidence, names = labels.evidence, _class_names(labels.panel.classes)
+    columns = {
+        "item": id_array(labels._ids, labels._start, labels._start + len(labels)),
+        "label": _named(labels.index, names),
+        "confidence": arrow(evidence.confidence),
+        "margin": arrow(evidence.margin),
+        "runner_up": _named(evidence.runner_up, names),
+        "violations": arrow(evidence.violations),
+        "status": _named(evidence.status.view(np.int8), texts(STATUSES)),
+    }
+    if dense:
+        columns = {
+            name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for name, column in columns.items()
+        }
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _class_names(classes: tuple[Name, ...]) -> pa.Array:
+    if all(isinstance(name, int) and abs(name) < 2**63 for name in classes):
+        return arrow(np.array(classes, dtype=np.int64))
+    return texts(map(str, classes))
+
+
+def _named(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
+    """Return names by their indices, null where the index is -1."""
+    valid = None
+    codes = index
+    if (index < 0).any():
+        valid = pa.py_buffer(np.packbits(index >= 0, bitorder="little"))
+        codes = np.maximum(index, 0)
+    codes = np.ascontiguousarray(codes)
+    kind = pa.from_numpy_dtype(codes.dtype)
+    indices = pa.Array.from_buffers(kind, len(codes), [valid, pa.py_buffer(codes)])
+    return pa.DictionaryArray.from_arrays(indices, names)

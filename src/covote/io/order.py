@@ -1,0 +1,61 @@
+"""Votes in the order of their items, larger than memory: DuckDB sorts and streams."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from covote.errors import FileError
+
+_MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
+
+
+def by_item(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all batches ordered by ``item``, and for one item by ``row``."""
+    yield from _asked(batches, schema, "SELECT * FROM votes ORDER BY item, row", rows)
+
+
+def first_repeated(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[Any, int, int] | None:
+    """Return (item, its first row, its last row) of an item with more than one row, if there is any."""
+    question = (
+        "SELECT item, min(row) AS first, max(row) AS last FROM votes GROUP BY item HAVING count(*) > 1 "
+        "ORDER BY last LIMIT 1"
+    )
+    for batch in _asked(batches, schema, question, 1):
+        for found in batch.to_pylist():
+            return found["item"], found["first"], found["last"]
+    return None
+
+
+def _asked(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, question: str, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
+    failure: list[Exception] = []
+
+    def guarded() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Exception as error:
+            failure.append(error)  # DuckDB would bury it in a message of its own
+            raise
+
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute("SET temp_directory = ?", [folder])
+        connection.register("votes", pa.RecordBatchReader.from_batches(schema, guarded()))
+        try:
+            yield from connection.sql(question).to_arrow_reader(rows)
+        except (duckdb.Error, OSError) as error:
+            if failure:
+                raise failure[0] from None
+            if isinstance(error, FileError):
+                raise
+            reason = str(error).splitlines()[0]
+            raise FileError(
+                f"cannot sort the votes by item: {reason}; make room in {tempfile.gettempdir()} or set TMPDIR"
+            ) from error

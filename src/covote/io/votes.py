@@ -1,0 +1,147 @@
+"""A file of votes, read in parts: long or wide, in any order, larger than memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
+
+from covote.errors import InputError
+from covote.panel import Panel
+from covote.vote_checks import check_choice
+from covote.vote_tables import EXPERT_COLUMNS, ITEM_COLUMNS
+from covote.votes import Votes
+
+from . import long, wide
+from .batches import Source
+from .items import Retry
+
+T = TypeVar("T")
+Progress = Callable[[int, int, str], None]
+_ROOM = 1 << 29  # bytes of votes kept in memory between passes
+
+
+class VoteFile:
+    """Votes in a Parquet, CSV or JSON-lines file, given part by part as :class:`covote.Votes`.
+
+    Long files have the columns ``item, expert, label`` (or ``task, worker, label``; optionally
+    ``probability``, or ``probabilities``, a list over the classes the expert knows); wide files have an item
+    column and one column per expert. Memory stays the same however long the file is. The items of a long
+    file come in ascending order if they are not so already.
+
+    Parameters
+    ----------
+    path
+        The file; its ending says the format.
+    panel
+        Who could answer what.
+    unknown
+        Answers of an unknown expert, or of a class that the expert does not know.
+    duplicates
+        Two different answers of one expert to one item.
+    none
+        The label that means "none of mine".
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        panel: Panel,
+        *,
+        unknown: Literal["error", "drop"] = "error",
+        duplicates: Literal["error", "first", "last"] = "error",
+        none: str = "none of mine",
+    ) -> None:
+        check_choice("unknown", unknown, ("error", "drop"))
+        check_choice("duplicates", duplicates, ("error", "first", "last"))
+        self.panel = panel
+        self.source = Source(path)
+        self.unknown = unknown
+        self.duplicates = duplicates
+        self.none = none
+        self.item, self.expert, self.label = columns_of(self.source)
+        self.in_order = True  # until a pass finds otherwise
+        self.items_checked = False  # whether a wide file is known not to repeat an item
+        self.keep = False  # whether to keep the votes for further passes, where they are small enough
+        self._kept: list[Votes] | None = None
+        self.integers = True  # until a text file has an item that is no integer
+
+    @property
+    def shape(self) -> str:
+        """Either "long" or "wide"."""
+        return "wide" if self.expert is None else "long"
+
+    def over(self, task: Callable[[Iterator[Votes]], T], progress: Progress | None = None) -> T:
+        """Run a task over all parts, in order of the items.
+
+        The file is first read as it lies. Where it then turns out not to be ordered by item, or to have items
+        that are not integers after all, the task is run again from its beginning, the other way.
+        """
+        while True:
+            try:
+                return task(self._parts(progress))
+            except Retry as found:
+                self.in_order = self.in_order and found.in_order
+                self.integers = self.integers and found.integers
+
+    def read(self) -> Votes:
+        """Return all votes at once, in memory."""
+        from .joining import joined
+
+        return self.over(lambda parts: joined(list(parts), self.panel))
+
+    def _parts(self, progress: Progress | None) -> Iterator[Votes]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept, room, empty = [], _ROOM if self.keep else 0, True
+        for part in long.parts(self) if self.expert is not None else wide.parts(self):
+            empty = False
+            if progress is not None:
+                progress(self.source.done, self.source.total, "")
+            if room > 0:
+                room -= _size(part)
+                kept.append(part)
+            yield part
+        if empty:
+            raise InputError(f"{self.source.path} has no votes: it has no rows")
+        if room > 0:
+            self._kept = kept
+
+
+def _size(part: Votes) -> int:
+    """Return how many bytes a part of the votes takes."""
+    arrays = [part.columns, *(part.runs or ()), part.vote_probability, part.class_probability]
+    return int(sum(array.nbytes for array in arrays if array is not None) + part._ids.nbytes)
+
+
+def columns_of(source: Source) -> tuple[str, str | None, str | None]:
+    """Return the (item, expert, label) columns; the last two are None in a wide file."""
+    names = source.names
+    item = next((name for name in ITEM_COLUMNS if name in names), None)
+    expert = next((name for name in EXPERT_COLUMNS if name in names), None)
+    label = "label" if "label" in names else None
+    if item is None:
+        raise InputError(
+            f"{source.path} has no column 'item' (it has: {_some(names)}); rename the column that says which "
+            "item a row is about"
+        )
+    if expert is not None and label is not None:
+        return item, expert, label
+    if label is not None and len(names) <= 3:
+        raise InputError(
+            f"{source.path} has no column 'expert' (it has: {_some(names)}); a long file has the columns "
+            "item, expert, label"
+        )
+    if expert is not None and len(names) <= 3:
+        raise InputError(
+            f"{source.path} has no column 'label' (it has: {_some(names)}); a long file has the columns "
+            "item, expert, label"
+        )
+    if len(names) == 1:
+        raise InputError(f"{source.path} has no votes: its only column is {item!r}")
+    return item, None, None
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f", ... {len(names)} in all" if len(names) > 8 else "")

@@ -1,0 +1,329 @@
+"""`covote decode` as a person types it, mistakes included."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from covote import Panel
+from covote.simulate import simulate
+
+PANEL = Panel.from_blocks(
+    ["skin", "eye", "ear", "lung"],
+    [["skin", "eye", "ear"], ["skin", "lung"], ["eye", "lung"], ["ear", "lung"]],
+    ["dr-lee", "dr-ng", "ann", "bob"],
+)
+ROWS = [
+    ("x1", "dr-lee", "skin"), ("x1", "dr-ng", "skin"), ("x1", "ann", "eye"), ("x1", "bob", "ear"),
+    ("x2", "dr-lee", "ear"), ("x2", "dr-ng", "lung"), ("x2", "ann", "lung"), ("x2", "bob", "lung"),
+    ("x3", "dr-lee", "eye"), ("x3", "dr-ng", "skin"), ("x3", "ann", "eye"), ("x3", "bob", "ear"),
+]  # fmt: skip
+TRUTH = {"x1": "skin", "x2": "lung", "x3": "eye"}
+
+
+def write_csv(path, rows, header="item,expert,label"):
+    Path(path).write_text(
+        "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8"
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    PANEL.save(tmp_path / "panel.toml")
+    write_csv(tmp_path / "votes.csv", ROWS)
+    return tmp_path
+
+
+def labels(path):
+    return {row["item"]: row["label"] for row in pq.read_table(path).to_pylist()}
+
+
+def test_votes_become_labels_a_summary_and_a_report(covote, files):
+    ran = covote(
+        "decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.parquet", "--report", "report.html"
+    )
+    assert ran.status == 0, ran.err
+    assert labels("labels.parquet") == TRUTH
+    table = pq.read_table("labels.parquet")
+    assert table.column_names == [
+        "item",
+        "label",
+        "confidence",
+        "margin",
+        "runner_up",
+        "violations",
+        "status",
+    ]
+    assert table.column("status").to_pylist() == ["sure"] * 3
+    for words in (
+        "3 items, 12 votes of 4 experts",
+        "sure",
+        "100%",
+        "Wrote labels.parquet.",
+        "Wrote report.html.",
+    ):
+        assert words in ran.out
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "dr-lee" in page
+    _check_page(page)
+
+
+def _check_page(page):
+    """No link leaves the page, and every element that opens also closes."""
+    empty = {"meta", "rect", "line", "circle"}
+    stack = []
+
+    class Checker(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            assert not any(value and value.startswith(("http", "//")) for _, value in attributes)
+            assert tag not in {"script", "link", "img", "iframe"}
+            if tag not in empty or tag in {"rect", "circle"}:
+                stack.append(tag)
+
+        def handle_startendtag(self, tag, attributes):
+            pass
+
+        def handle_endtag(self, tag):
+            assert stack.pop() == tag
+
+    Checker().feed(page)
+    assert stack == []
+    assert "url(" not in page
+
+
+def test_names_in_a_report_are_text_not_html(covote, tmp_path):
+    evil = "<script>alert(1)</script>"
+    Panel.from_blocks([evil, "b&b"], [[evil, "b&b"]] * 2, ["<i>ann</i>", "bob"]).save("panel.json")
+    rows = [
+        {"item": evil, "expert": "<i>ann</i>", "label": evil},
+        {"item": evil, "expert": "bob", "label": "b&b"},
+    ]
+    Path("votes.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert covote("decode", "votes.jsonl", "--panel", "panel.json", "--report", "r.html").status == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<i>ann" not in page
+    _check_page(page)
+
+
+def test_json_summary(covote, files):
+    data = json.loads(covote("decode", "votes.csv", "--panel", "panel.toml", "--json").out)
+    assert (data["items"], data["votes"], data["sure"], data["in_doubt"]) == (3, 12, 3, [])
+    assert [expert["name"] for expert in data["experts"]] == ["dr-lee", "dr-ng", "ann", "bob"]
+
+
+def test_without_a_panel_the_votes_say_who_answers_what_and_the_command_warns(covote, files):
+    ran = covote("decode", "votes.csv", "-o", "labels.csv")
+    assert ran.status == 0
+    assert "Warning: no --panel given" in ran.out
+    assert '"x2","lung"' in Path("labels.csv").read_text()
+    assert json.loads(covote("decode", "votes.csv", "--json").out)["inferred_panel"] is True
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_every_shape_and_format_gives_the_same_labels(covote, files, kind, shape):
+    if shape == "long":
+        table = pa.table(
+            dict(zip(("task", "worker", "label"), zip(*reversed(ROWS), strict=True), strict=True))
+        )
+    else:
+        wide = {item: {"item": item} for item in TRUTH}
+        for item, expert, label in ROWS:
+            wide[item][expert] = label
+        table = pa.Table.from_pylist(list(wide.values()))
+    name = f"v.{kind}"
+    if kind == "csv":
+        write_csv(name, [tuple(row.values()) for row in table.to_pylist()], ",".join(table.column_names))
+    elif kind == "jsonl":
+        Path(name).write_text("\n".join(map(json.dumps, table.to_pylist())))
+    else:
+        pq.write_table(table, name)
+    assert covote("decode", name, "--panel", "panel.toml", "-o", "labels.parquet").status == 0
+    assert labels("labels.parquet") == TRUTH
+
+
+def test_gold_is_read_and_used(covote, files):
+    write_csv("gold.csv", [("x1", "skin"), ("x3", "eye")], "item,label")
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "-o", "labels.parquet")
+    assert ran.status == 0, ran.err
+    assert labels("labels.parquet") == TRUTH
+
+
+# Mistakes: one line that names the row and the remedy, status 2, no file
+
+
+def refused(covote, files, *arguments, names):
+    ran = covote("decode", *arguments, "-o", "labels.parquet")
+    assert ran.status == 2
+    assert len(ran.err.strip().splitlines()) == 1
+    for words in names:
+        assert words in ran.err
+    assert "Traceback" not in ran.err
+    assert not [path.name for path in files.iterdir() if "labels" in path.name]
+    return ran
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_an_answer_outside_expertise(covote, files, kind):
+    rows = [*ROWS, ("x4", "dr-ng", "eye")]
+    columns = dict(zip(("item", "expert", "label"), map(list, zip(*rows, strict=True)), strict=True))
+    if kind == "csv":
+        write_csv("bad.csv", rows)
+    elif kind == "jsonl":
+        Path("bad.jsonl").write_text("\n".join(json.dumps(row) for row in pa.table(columns).to_pylist()))
+    else:
+        pq.write_table(pa.table(columns), "bad.parquet")
+    words = ["row 13", "'dr-ng' answered 'eye'", "it knows: skin, lung", "--unknown drop"]
+    refused(covote, files, f"bad.{kind}", "--panel", "panel.toml", names=words)
+    ran = covote("decode", f"bad.{kind}", "--panel", "panel.toml", "--unknown", "drop", "-o", "kept.parquet")
+    assert ran.status == 0
+    assert labels("kept.parquet") == {**TRUTH, "x4": None}
+
+
+@pytest.mark.parametrize(
+    ("row", "names"),
+    [
+        (("x4", "dr-who", "skin"), ["row 13", "'dr-who' is not an expert", "--unknown drop"]),
+        (("x4", "ann", "foot"), ["row 13", "'foot'", "not a class of the panel", "--unknown drop"]),
+        (
+            ("x3", "ann", "lung"),
+            ["row 13", "'ann' answered 'lung' to item 'x3'", "'eye' in row 11", "--duplicates"],
+        ),
+        (("", "ann", "lung"), ["row 13", "no item"]),
+        (("x4", "ann"), ["CSV", "#14"]),
+    ],
+)
+def test_rows_that_are_no_votes(covote, files, row, names):
+    write_csv("bad.csv", [*ROWS, row])
+    refused(covote, files, "bad.csv", "--panel", "panel.toml", names=["bad.csv", *names])
+
+
+def test_duplicates_by_choice(covote, files):
+    write_csv("twice.csv", [*ROWS, ("x3", "dr-lee", "ear"), ("x3", "ann", "lung"), ("x3", "ann", "lung")])
+    for choice, label in (("first", "eye"), ("last", None)):
+        arguments = (
+            "--panel",
+            "panel.toml",
+            "--duplicates",
+            choice,
+            "--ties",
+            "report",
+            "-o",
+            f"{choice}.parquet",
+        )
+        assert covote("decode", "twice.csv", *arguments).status == 0
+        assert (labels(f"{choice}.parquet")["x3"] == "eye") == (label == "eye")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["no votes"]),
+        ("item,expert,label\n", ["no votes"]),
+        ("thing,expert,label\n1,ann,eye\n", ["no column 'item'", "thing, expert, label"]),
+        ("item,expert\n1,ann\n", ["no column 'label'"]),
+        ("item,label\n1,eye\n", ["no column 'expert'"]),
+        ("item,dr-lee,dr-who\n1,eye,eye\n", ["'dr-who' is neither the item nor an expert", "--unknown drop"]),
+        ("item,dr-lee,ann\n1,eye,eye\n2,lung,eye\n", ["row 2", "'dr-lee' answered 'lung'"]),
+        ("item,dr-lee\n2,eye\n1,eye\n2,ear\n", ["row 3", "item 2 is in row 1 already"]),
+        ("item,expert,label,probability\n1,ann,eye,0.5\n1,bob,ear,1.5\n", ["row 2", "1.5"]),
+        ("item,expert,label,probability\n1,ann,eye,nan\n", ["row 1", "nan"]),
+        ("item,expert,label,probability\n1,ann,eye,high\n", ["probabilities must be numbers"]),
+    ],
+)
+def test_files_that_hold_no_votes(covote, files, text, names):
+    Path("bad.csv").write_text(text)
+    refused(covote, files, "bad.csv", "--panel", "panel.toml", names=["bad.csv", *names])
+
+
+def test_truncated_and_missing_files(covote, files):
+    pq.write_table(pa.table({"item": [1], "expert": ["ann"], "label": ["eye"]}), "whole.parquet")
+    Path("cut.parquet").write_bytes(Path("whole.parquet").read_bytes()[:-20])
+    refused(covote, files, "cut.parquet", "--panel", "panel.toml", names=["cut.parquet", "complete Parquet"])
+    refused(covote, files, "none.parquet", "--panel", "panel.toml", names=["no file none.parquet"])
+    refused(covote, files, "votes.csv", "--panel", "none.toml", names=["none.toml"])
+    refused(covote, files, "votes.txt", "--panel", "panel.toml", names=["ends in .parquet, .csv"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--method", "magic"), "no method 'magic'"),
+        (("--unknown", "ignore"), "--unknown 'ignore'"),
+        (("--duplicates", "both"), "--duplicates 'both'"),
+        (("--report", "report.pdf"), "ends in .html"),
+        (("--gold", "panel.toml"), "panel.toml"),
+        (("-o", "labels.xlsx"), ".parquet or .csv"),
+        (("-o", "no/such/folder/labels.parquet"), "cannot write"),
+    ],
+)
+def test_arguments_that_make_no_sense(covote, files, arguments, words):
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", *arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_full_device_is_reported_and_left_alone(covote, files):
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("no /dev/full here")
+    os.symlink("/dev/full", "labels.csv")
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv")
+    assert ran.status == 2
+    assert "No space left on device" in ran.err
+    assert Path("/dev/full").is_char_device()
+    assert Path("labels.csv").is_symlink()
+
+
+def test_a_failed_run_keeps_the_old_labels(covote, files):
+    Path("labels.parquet").write_text("yesterday's")
+    write_csv("bad.csv", [*ROWS, ("x4", "dr-who", "skin")])
+    assert covote("decode", "bad.csv", "--panel", "panel.toml", "-o", "labels.parquet").status == 2
+    assert Path("labels.parquet").read_text() == "yesterday's"
+
+
+def test_a_killed_run_leaves_nothing(tmp_path):
+    votes = simulate(PANEL, np.arange(400_000) % 4)
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    PANEL.save(tmp_path / "panel.toml")
+    before = {path.name for path in tmp_path.iterdir()}
+    command = [
+        sys.executable,
+        "-m",
+        "covote",
+        "decode",
+        "votes.parquet",
+        "--panel",
+        "panel.toml",
+        "-o",
+        "labels.csv",
+    ]
+    process = subprocess.Popen(command, cwd=tmp_path)
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        # Killed as soon as it has begun to write.
+        try:
+            if any(
+                str(tmp_path) in os.readlink(fd) and "deleted" in os.readlink(fd)
+                for fd in descriptors.iterdir()
+            ):
+                break
+        except OSError:
+            continue
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    after = {path.name for path in tmp_path.iterdir()}
+    assert after - before <= {"labels.csv"}
+    if "labels.csv" in after:  # it was done before the signal came
+        assert (tmp_path / "labels.csv").read_text().count("\n") == 400_001
