@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .certificate import Certificate
 from .decode import decode
-from .design import design, select
+from .design import complete, design, select
 from .errors import CovoteError
 from .labels import Labels
 from .panel import Panel
@@ -20,6 +20,7 @@ __all__ = [
     "Panel",
     "Votes",
     "__version__",
+    "complete",
     "decode",
     "design",
     "select",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .completing import complete
 from .designing import design
 from .selecting import select
 
-__all__ = ["design", "select"]
+__all__ = ["complete", "design", "select"]

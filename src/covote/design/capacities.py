@@ -11,7 +11,7 @@ from covote.errors import CoverError, InputError
 
 from .capacity_bounds import refute
 from .efforts import effort_named
-from .exhaustive import NODES, exhaust
+from .exhaustive import WORK, exhaust
 from .filling import anneal_fill, greedy_fill, slack_of
 from .watching import Progress
 
@@ -48,7 +48,8 @@ def capacity_cover(
     refutation = refute(need, sizes)
     if refutation is not None:
         raise CoverError(
-            f"{_experts(sizes)} cannot cover {_pairs(classes, times)}: {refutation}; {_remedy(need, sizes)}"
+            f"{experts_listed(sizes)} cannot cover {_pairs(classes, times)}: {refutation}; "
+            + remedy(need, sizes)
         )
     return _search(need, sizes, times, effort, seed, progress)
 
@@ -86,20 +87,21 @@ def _search(
                 best, left = blocks, now
             if left == 0:
                 return _in_order(best, ordered, order), "simulated annealing of the given capacities"
-            every = exhaust(need, ordered, NODES[effort], lambda: tick(0)) if run == 0 else None
+            every = exhaust(need, ordered, WORK[effort], lambda: tick(0)) if run == 0 else None
             if every is not None and len(every):
                 return _in_order(every, ordered, order), "exhaustive search for the given capacities"
             if every is not None:
                 raise CoverError(
-                    f"{_experts(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
-                    + _remedy(need, sizes)
+                    f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
+                    + remedy(need, sizes)
                 )
     except KeyboardInterrupt:
         stopped = "the search was stopped; "
     open_pairs = slack_of(need, best, ordered) < 0
+    asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
     raise CoverError(
-        f"{stopped}no way was found for {_experts(sizes)} to cover {_pairs(len(need), times)}, and none was "
-        f"ruled out: {open_pairs.sum() // 2} pairs are left; one more expert for "
+        f"{stopped}no way was found for {asked}, and none was ruled out: "
+        f"{open_pairs.sum() // 2} pairs are left; one more expert for "
         f'{open_pairs.any(axis=1).sum()} classes would cover them, or try effort="max" or another seed'
     )
 
@@ -134,7 +136,7 @@ def _in_order(
     return given
 
 
-def _experts(sizes: NDArray[np.int32]) -> str:
+def experts_listed(sizes: NDArray[np.int32]) -> str:
     """Say how many experts there are of which capacity."""
     capacities, counts = np.unique(sizes, return_counts=True)
     parts = [f"{n} of capacity {c}" for c, n in zip(capacities, counts, strict=True)]
@@ -145,7 +147,7 @@ def _pairs(classes: int, times: int) -> str:
     return f"every pair of {classes} classes" + (f" {times} times" if times > 1 else "")
 
 
-def _remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:
+def remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:
     """Say how many more experts of the largest capacity are needed at least."""
     largest = int(sizes.max())
     more = 1

@@ -97,3 +97,40 @@ def _rounded_weights(sizes: NDArray[np.int32], most: int) -> Iterator[Ints]:
     for unit in range(2, largest):
         yield -(-shares // unit)
         yield shares // unit
+
+
+def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[int, str]:
+    """Return how many of these experts, the largest first, must be used at least, and which bound says so.
+
+    One more than there are means that all of them are too few. `sizes` come largest first.
+
+    >>> need = np.ones((7, 7), dtype=np.int16) - np.eye(7, dtype=np.int16)
+    >>> fewest_blocks(need, np.full(9, 3))
+    (7, 'Schonheim')
+    """
+    low, high = 0, len(sizes) + 1
+    if not need.any():
+        return 0, "counting"
+    while high - low > 1:  # `low` experts are refuted, `high` are not (or there are not so many)
+        middle = (low + high) // 2
+        if refute(need, sizes[:middle]) is None:
+            high = middle
+        else:
+            low = middle
+    inside, times = _clique(need)
+    largest = int(sizes.max(initial=0))
+    if len(inside) >= largest >= 2:
+        bound, name = best_lower_bound(len(inside), largest, times)
+        if bound >= high:
+            return bound, name
+    return high, "counting"
+
+
+def _clique(need: NDArray[np.int16]) -> tuple[list[int], int]:
+    """Return classes of which every two are needed together, found greedily, and how often they are."""
+    inside: list[int] = []
+    for x in np.argsort(-need.astype(bool).sum(axis=1), kind="stable"):
+        if need[x, inside].all():
+            inside.append(int(x))
+    pairs = need[np.ix_(inside, inside)]
+    return inside, int(pairs[~np.eye(len(inside), dtype=bool)].min(initial=int(need.max())))

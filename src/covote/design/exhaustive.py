@@ -7,17 +7,20 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-NODES = {"fast": 10_000, "normal": 400_000, "max": 10_000_000}
-"""How many nodes the search may visit, by effort."""
+WORK = {"fast": 12_000_000, "normal": 500_000_000, "max": 12_000_000_000}
+"""How many entries of its tables the search may look at, by effort."""
 
-STEP = 50_000
-"""Most nodes between two looks at the outside world."""
+STEP = 50_000_000
+"""Most entries between two looks at the outside world."""
+
+HOPELESS = 500
+"""Fewer nodes than this decide nothing."""
 
 
 def exhaust(
-    need: NDArray[np.int16], sizes: NDArray[np.int32], nodes: int, tick: Callable[[], None]
+    need: NDArray[np.int16], sizes: NDArray[np.int32], work: int, tick: Callable[[], None]
 ) -> NDArray[np.int32] | None:
-    """Return blocks that fill the need, no blocks if there is no way, None if undecided after so many nodes.
+    """Return blocks that fill the need, no blocks if there is no way, None if undecided after so much work.
 
     `need` is symmetric with a zero diagonal; `sizes` come largest first. Each block is filled up to its size,
     and -1 beyond. `tick` is called several times a second.
@@ -25,7 +28,8 @@ def exhaust(
     from .exhaustive_kernel import FILLED, MOST, UNDECIDED, search
 
     v, experts = len(need), len(sizes)
-    if max(v, experts) > MOST or experts == 0:
+    each = v * v * experts
+    if max(v, experts) > MOST or experts == 0 or work < HOPELESS * each:
         return None
     known, room, missing = np.zeros(experts, dtype=np.uint64), sizes.copy(), need.astype(np.int32)
     if (need + np.eye(v, dtype=np.int16) * need.max()).min() == need.max():
@@ -45,10 +49,10 @@ def exhaust(
     )
     outcome = UNDECIDED
     while outcome == UNDECIDED:
-        if nodes <= 0:
+        if work <= 0:
             return None
-        outcome = search(v, known, room, sizes, missing, *tables, min(STEP, nodes))
-        nodes -= STEP
+        outcome = search(v, known, room, sizes, missing, *tables, max(1, min(STEP, work) // each))
+        work -= STEP
         tick()
     return _blocks(known, sizes, v) if outcome == FILLED else np.empty((0, 0), dtype=np.int32)
 

@@ -1,0 +1,153 @@
+"""Cheapest experts of a random pool: covote.select beside OR-Tools' set cover search and HiGHS.
+
+    python benchmarks/selection.py [--pools 10] [--seconds 10] [--out benchmarks/results/selection.json]
+
+Each pool has random experts of equal size with whole costs from 50 to 150. All three get the same pools.
+Times are CPU seconds of this process; `--seconds` is HiGHS's time limit, which it takes by the wall clock, so
+that on a busy machine it should be given more. OR-Tools runs greedy, steepest, then guided local search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+
+from covote import Panel, select
+from covote.design.pool_cover import pool_cover
+
+CASES = [(50, 10, 500), (100, 20, 500), (200, 25, 5000)]
+GUIDED = 1_000_000
+"""Iterations of OR-Tools' guided local search; far beyond where it stops improving."""
+
+
+def random_pool(classes, size, experts, seed):
+    rng = np.random.default_rng(seed)
+    knows = np.zeros((experts, classes), dtype=bool)
+    for row in knows:
+        row[rng.choice(classes, size, replace=False)] = True
+    return Panel(classes, knows, cost=rng.integers(50, 151, experts))
+
+
+def problem_of(pool):
+    return pool_cover(pool.knows, np.ones((len(pool.classes),) * 2, dtype=np.int32), pool.cost)
+
+
+def by_covote(pool, _seconds):
+    chosen = select(pool)
+    assert chosen.covers()
+    return chosen.certificate.size, chosen.certificate.lower
+
+
+def by_ortools(pool, _seconds):
+    from ortools.set_cover.python import set_cover
+
+    start, rows, _, cost = problem_of(pool)
+    model = set_cover.SetCoverModel()
+    for j in range(len(cost)):
+        model.add_empty_subset(float(cost[j]))
+        for row in rows[start[j] : start[j + 1]].tolist():
+            model.add_element_to_last_subset(row)
+    model.create_sparse_row_view()
+    invariant = set_cover.SetCoverInvariant(model)
+    set_cover.GreedySolutionGenerator(invariant).next_solution()
+    set_cover.SteepestSearch(invariant).set_max_iterations(100_000).next_solution()
+    guided = set_cover.GuidedLocalSearch(invariant)
+    guided.initialize()
+    guided.set_max_iterations(GUIDED).next_solution()
+    return invariant.cost(), None
+
+
+def by_highs(pool, seconds):
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csc_matrix
+
+    start, rows, demand, cost = problem_of(pool)
+    matrix = csc_matrix((np.ones(len(rows)), rows, start), shape=(len(demand), len(cost)))
+    answer = milp(
+        cost,
+        constraints=LinearConstraint(matrix, lb=demand),
+        integrality=np.ones(len(cost)),
+        bounds=Bounds(0, 1),
+        options={"time_limit": seconds},
+    )
+    return (answer.fun if answer.x is not None else float("nan")), answer.mip_dual_bound
+
+
+METHODS = {"covote": by_covote, "ortools": by_ortools, "highs": by_highs}
+
+
+def measure(case, pools, seconds):
+    by_covote(random_pool(*case, seed=10**6), seconds) if case == CASES[0] else None  # compile first
+    rows = []
+    for seed in range(pools):
+        pool = random_pool(*case, seed)
+        row = {"classes": case[0], "size": case[1], "experts": case[2], "seed": seed}
+        for name, method in METHODS.items():
+            before = time.process_time()
+            total, lower = method(pool, seconds)
+            row[name] = {"cost": total, "lower": lower, "cpu": round(time.process_time() - before, 2)}
+        rows.append(row)
+        print(*case, seed, {name: (row[name]["cost"], row[name]["cpu"]) for name in METHODS}, flush=True)
+    return rows
+
+
+def table(rows):
+    lines = [
+        "| K, R, pool | method | mean cost | mean lower bound | mean CPU s | max CPU s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in CASES:
+        mine = [row for row in rows if (row["classes"], row["size"], row["experts"]) == case]
+        for name in METHODS:
+            if not mine:
+                continue
+            cells = [row[name] for row in mine]
+            lower = "" if cells[0]["lower"] is None else f"{np.mean([c['lower'] for c in cells]):.0f}"
+            cpu = [c["cpu"] for c in cells]
+            cost = np.mean([c["cost"] for c in cells])
+            cells_of_row = [
+                str(case)[1:-1],
+                name,
+                f"{cost:.1f}",
+                lower,
+                f"{np.mean(cpu):.1f}",
+                f"{max(cpu):.1f}",
+            ]
+            lines.append(f"| {' | '.join(cells_of_row)} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pools", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "selection.json")
+    options = parser.parse_args()
+    import ortools
+    import scipy
+
+    rows = [row for case in CASES for row in measure(case, options.pools, options.seconds)]
+    report = {
+        "command": f"python benchmarks/selection.py --pools {options.pools} --seconds {options.seconds:g}",
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "ortools": ortools.__version__,
+        },
+        "rows": rows,
+    }
+    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    lines = [f"`{report['command']}`, {report['date']}, {report['versions']}", "", table(rows), ""]
+    options.out.with_suffix(".md").write_text("\n".join(lines))
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
