@@ -22,7 +22,6 @@ from .efforts import effort_named
 from .exhaustive import WORK, exhaust
 from .filling import anneal_fill, greedy_fill, slack_of
 from .greedy import greedy
-from .portfolio import best_cover
 from .pruning import prune
 from .watching import Progress, Watch, interruptible
 
@@ -99,6 +98,8 @@ def complete(
 
 def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) -> tuple[Blocks, Sizes, str]:
     """Return new experts of equal size: the best of greedy ones, and of what a designed cover must keep."""
+    from .portfolio import best_cover
+
     classes = len(need)
     if not need.any():
         return np.empty((0, 0), dtype=np.int32), np.empty(0, dtype=np.int32), "nothing: no pair was missing"

@@ -56,14 +56,14 @@ def test_small_cases_are_decided_and_right():
 @pytest.mark.parametrize(("classes", "capacities"), [(10, (4, 4, 4, 6, 6)), (10, (4,) * 8), (9, (4,) * 7)])
 def test_every_way_is_tried_where_counting_does_not_decide(classes, capacities):
     assert (
-        exhaust(needed(classes), np.array(sorted(capacities)[::-1], np.int32), 10**6, lambda: None).size == 0
+        exhaust(needed(classes), np.array(sorted(capacities)[::-1], np.int32), 10**9, lambda: None).size == 0
     )
     with pytest.raises(CoverError, match=r"cannot cover every pair .* at least 1 more of capacity"):
         capacity_cover(classes, capacities)
 
 
 def test_exhaustive_search_finds_what_there_is():
-    blocks = exhaust(needed(7), np.full(7, 3, dtype=np.int32), 10**6, lambda: None)
+    blocks = exhaust(needed(7), np.full(7, 3, dtype=np.int32), 10**9, lambda: None)
     assert Panel.from_blocks(7, blocks).covers()
 
 
