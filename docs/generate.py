@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 import covote
@@ -27,10 +27,9 @@ def cli_reference() -> str:
         "",
     ]
     for name, command in group.commands.items():
-        context = click.Context(command)
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option"]
-        usage = " ".join(["covote", name, *(p.make_metavar(context) for p in arguments)])
+        usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
         lines += [
             f"## `covote {name}`",
             "",
@@ -40,13 +39,18 @@ def cli_reference() -> str:
             "",
         ]
         lines += ["| argument or option | meaning |", "|---|---|"]
-        lines += [f"| `{p.make_metavar(context)}` | {p.help} |" for p in arguments]
+        lines += [f"| `{_metavar(p)}` | {p.help} |" for p in arguments]
         for p in options:
-            shown = p.default not in (None, False, ()) and not callable(p.default)
+            shown = isinstance(p.default, str | int | float | Path) and not isinstance(p.default, bool)
             default = f" (default: {p.default})" if shown else ""
             lines.append(f"| `{', '.join(p.opts)}` | {p.help}{default} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _metavar(argument: Any) -> str:
+    name = argument.name.upper()
+    return name if argument.required else f"[{name}]"
 
 
 def api_reference() -> str:
@@ -58,7 +62,7 @@ def api_reference() -> str:
             continue
         lines += [f"## `{name}`", ""]
         is_error = inspect.isclass(thing) and issubclass(thing, Exception)
-        if not is_error:
+        if not is_error and "_" not in {key[0] for key in inspect.signature(thing).parameters}:
             lines += [f"```python\n{name}{_signature(thing)}\n```", ""]
         lines += ["```text", inspect.getdoc(thing) or "", "```", ""]
         if inspect.isclass(thing) and not is_error:

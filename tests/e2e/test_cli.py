@@ -47,6 +47,39 @@ def test_capacities_from_the_command_line(covote):
     assert ran.status == 2
 
 
+def test_check_names_what_is_missing_and_complete_supplies_it(covote, tmp_path):
+    Panel.from_blocks(["a", "b", "c", "d"], [["a", "b", "c"], ["c", "d"]]).save(tmp_path / "panel.csv")
+    ran = covote("check", "panel.csv")
+    assert ran.status == 1
+    assert "Not covered: (a, d), (b, d)." in ran.out
+    ran = covote("complete", "panel.csv", 3, "-o", "full.json")
+    assert ran.status == 0
+    assert "1 expert more makes the panel complete" in ran.out
+    full = Panel.load(tmp_path / "full.json")
+    assert full.only("expert-1", "expert-2") == Panel.load(tmp_path / "panel.csv")
+    ran = covote("check", "full.json")
+    assert ran.status == 0
+    assert json.loads(covote("check", "full.json", "--json").out)["uncovered"] == []
+
+
+def test_select_keeps_who_must_stay(covote, tmp_path):
+    pool = Panel.from_blocks(3, [[0, 1, 2], [0, 1], [1, 2], [0, 2]], ["all", 7, "y", "z"], [9, 1, 1, 1])
+    pool.save(tmp_path / "pool.toml")
+    data = json.loads(covote("select", "pool.toml", "--json").out)
+    assert [expert["name"] for expert in data["experts"]] == [7, "y", "z"]
+    assert data["certificate"]["optimal"]
+    data = json.loads(covote("select", "pool.toml", "--keep", "all", "--keep", "7", "--json").out)
+    assert [expert["name"] for expert in data["experts"]] == ["all", 7]
+    assert data["cost"] == 10
+
+
+def test_a_pool_that_cannot_cover_points_to_complete(covote, tmp_path):
+    Panel.from_blocks(3, [[0, 1], [1, 2]]).save(tmp_path / "pool.toml")
+    ran = covote("select", "pool.toml")
+    assert ran.status == 2
+    assert "complete" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -63,6 +96,8 @@ def test_capacities_from_the_command_line(covote):
         (("design", 10, 4, "--picture", "panel.xyz"), ".png"),
         (("design", 50_000, 20), "memory"),
         (("check", "none.toml"), "No such file"),
+        (("select", "none.toml"), "No such file"),
+        (("complete", "none.toml", 3), "No such file"),
         (("bounds", 10, 1), "1"),
     ],
 )

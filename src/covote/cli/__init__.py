@@ -11,9 +11,11 @@ from covote.errors import CovoteError
 
 from .bounds import bounds_command
 from .check import check
+from .complete import complete
 from .decode import decode
 from .demo import demo
 from .design import design
+from .select import select
 from .simulate import simulate
 
 app = typer.Typer(
@@ -28,6 +30,8 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "design": design,
     "check": check,
+    "complete": complete,
+    "select": select,
     "bounds": bounds_command,
     "decode": decode,
     "simulate": simulate,

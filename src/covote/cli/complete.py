@@ -1,0 +1,40 @@
+"""`covote complete`: the fewest additional experts."""
+
+from __future__ import annotations
+
+from covote.panel import Panel
+
+from . import output
+from .arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
+
+
+def complete(
+    panel_file: PanelFile,
+    size: Size,
+    times: Times = 1,
+    effort: Effort = "normal",
+    seed: Seed = 0,
+    output_file: Output = None,
+    picture: Picture = None,
+    as_json: Json = False,
+) -> None:
+    """Find the fewest additional experts that make a panel cover every pair."""
+    from covote.design import complete as complete_panel
+
+    output.check_picture(picture)
+    before = Panel.load(panel_file)
+    with output.progress_bar() as progress:
+        panel = complete_panel(
+            before, read_size(size), times=times, effort=effort, seed=seed, progress=progress
+        )
+    if as_json:
+        output.say_json(output.panel_dict(panel))
+    else:
+        added = len(panel) - len(before)
+        output.say(f"{output.counted(added, 'expert')} more make{'s' * (added == 1)} the panel complete:")
+        for name, block in zip(panel.names[len(before) :], panel.blocks()[len(before) :], strict=True):
+            output.say(f"  {name}: {', '.join(map(str, block))}")
+        output.say_covered(panel)
+        output.say_proof(panel)
+        output.show_matrix(panel)
+    output.keep(panel, output_file, picture, quiet=as_json)

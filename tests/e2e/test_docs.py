@@ -1,0 +1,60 @@
+"""The pages say what the program does."""
+
+import doctest
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [
+    page for page in PAGES if page.name != "api.md"
+]  # the docstrings there are tested where they stand
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["cli.md", "api.md"])
+def test_the_generated_reference_is_up_to_date(page):
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == load_generator().PAGES[page](), (
+        "run `python docs/generate.py`"
+    )
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_python_examples_run(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_console_examples_print_what_is_shown(page, covote):
+    """Every `$ covote ...` is run in order, in one folder; what is shown must be what is printed.
+
+    A line of three dots stands for any lines.
+    """
+    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
+        for command, shown in re.findall(r"^\$ covote (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            ran = covote(*shlex.split(command, comments=True))
+            pattern = "".join(
+                r"(.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ ]*\n"
+                for line in shown.splitlines()
+            )
+            assert re.fullmatch(pattern, ran.out + ran.err), (command, ran.out + ran.err)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
