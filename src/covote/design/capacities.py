@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.bounds.inputs import check_count
 from covote.errors import CoverError, InputError
 
 from .capacity_bounds import refute
@@ -17,6 +19,9 @@ from .watching import Progress
 
 MOVES = {"fast": 300_000, "normal": 10_000_000, "max": 200_000_000}
 """How many moves the annealing may make."""
+
+MOST_TIMES = 1_000
+"""The counts of a search are small whole numbers."""
 
 RUNS = 4
 """The moves are shared between this many runs, each from a new greedy start."""
@@ -40,8 +45,7 @@ def capacity_cover(
     [4, 4, 4]
     """
     sizes = checked_capacities(capacities, classes)
-    if times < 1:
-        raise InputError(f"times={times}; every pair must be known by at least 1 expert")
+    check_times(times)
     effort_named(effort)
     need = np.full((classes, classes), times, dtype=np.int16)
     np.fill_diagonal(need, 0)
@@ -114,16 +118,25 @@ def _blank(sizes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.int32]:
     """Return the capacities as an array, or say which one is wrong."""
+    if isinstance(capacities, str | bytes) or not isinstance(capacities, Iterable):
+        raise InputError(f"size {capacities!r}; give a whole number, or one capacity per expert")
     if len(capacities) == 0:
         raise InputError("no capacities: list how many classes each expert can learn")
     for capacity in capacities:
-        if isinstance(capacity, bool | str) or int(capacity) != capacity:
+        if isinstance(capacity, bool) or not isinstance(capacity, Integral):
             raise InputError(f"capacity {capacity!r} is not a whole number")
         if not 2 <= capacity <= classes:
             raise InputError(
                 f"capacity {capacity} for {classes} classes; give capacities from 2 to {classes}"
             )
     return np.array(capacities, dtype=np.int32)
+
+
+def check_times(times: int) -> int:
+    """Return how often pairs must be covered, if it is a number that the searches can count to."""
+    if check_count(times, "times") > MOST_TIMES:
+        raise InputError(f"times={times}; the search for new experts counts to {MOST_TIMES:,} only")
+    return int(times)
 
 
 def _in_order(

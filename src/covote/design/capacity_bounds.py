@@ -117,13 +117,42 @@ def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[in
             high = middle
         else:
             low = middle
-    inside, times = _clique(need)
     largest = int(sizes.max(initial=0))
+    crossing = crossing_bound(need, largest)
+    if crossing > high:
+        return crossing, "crossing pairs"
+    inside, times = _clique(need)
     if len(inside) >= largest >= 2:
         bound, name = best_lower_bound(len(inside), largest, times)
         if bound >= high:
             return bound, name
     return high, "counting"
+
+
+def crossing_bound(need: NDArray[np.int16], size: int) -> int:
+    """Return how many experts of this size are needed to let some classes meet the others.
+
+    An expert that knows a of the some has at most a (size - a) pairs across, and C(a, 2) among the some;
+    counting the latter with any weight gives a bound. The some are those with most need, any number of them.
+
+    >>> need = np.zeros((9, 9), dtype=np.int16)
+    >>> need[0, 1:] = need[1:, 0] = 1  # a new class must meet eight others
+    >>> crossing_bound(need, 3)
+    4
+    """
+    order = np.argsort(-need.sum(axis=1, dtype=np.int64), kind="stable")
+    sorted_need = need[np.ix_(order, order)].astype(np.int64)
+    # Per number n of the some: the need among the first n, and from them to the rest.
+    among = np.cumsum(np.tril(sorted_need, -1).sum(axis=1))
+    across = np.cumsum(sorted_need.sum(axis=1)) - 2 * among
+    best = 0
+    for n in range(1, len(need) + 1):
+        a = np.arange(1, min(n, size) + 1)
+        for half_weight in (0, 1, 2):
+            most = int((2 * a * (size - a) + half_weight * a * (a - 1) // 2).max())
+            total = int(2 * across[n - 1] + half_weight * among[n - 1])
+            best = max(best, -(-total // most) if most else 0)
+    return best
 
 
 def _clique(need: NDArray[np.int16]) -> tuple[list[int], int]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.bounds.inputs import check_count, check_size
+from covote.bounds.inputs import check_size
 from covote.certificate import Certificate
 from covote.errors import CoverError
 from covote.panel import Name, Panel, zeros
 
-from .capacities import MOVES, checked_capacities, experts_listed, remedy
+from .capacities import MOVES, check_times, checked_capacities, experts_listed, remedy
 from .capacity_bounds import fewest_blocks, refute
 from .covers import widened, without_room
 from .efforts import effort_named
@@ -79,14 +79,14 @@ def complete(
     >>> whole.names[3:], whole.covers(), whole.certificate.optimal
     (('new-1', 'new-2', 'new-3', 'new-4'), True, True)
     """
-    times = check_count(times, "times")
+    times = check_times(times)
     effort_named(effort)
     need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
     watch = Watch(MOVES[effort], progress)
     with interruptible(watch):
         if isinstance(size, int | np.integer):
-            first, sizes, how = _few_of_a_size(need, int(size), effort, seed, watch)
+            first, sizes, how = _few_of_a_size(need, size, effort, seed, watch)
         else:
             first, sizes, how = _few_of_the_capacities(need, size, effort, seed, watch)
         proof = fewest_blocks(need, sizes)
@@ -101,9 +101,10 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) 
     from .portfolio import best_cover
 
     classes = len(need)
+    if classes > 1:
+        check_size(classes, size)
     if not need.any():
         return np.empty((0, 0), dtype=np.int32), np.empty(0, dtype=np.int32), "nothing: no pair was missing"
-    _, size = check_size(classes, size)
     times = int(need.max())
     covered = times - need.astype(np.int32)
     needy = np.flatnonzero(need.any(axis=1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 from covote.bounds.inputs import check_count
 from covote.certificate import Certificate
-from covote.errors import CoverError
+from covote.errors import CoverError, InputError
 from covote.panel import Name, Panel
 
 from .branching import branch
@@ -154,7 +154,9 @@ def round_up(bound: float, unit: float) -> float:
 
 
 def _kept(panel: Panel, keep: Iterable[Name]) -> Flags:
-    names = [keep] if isinstance(keep, str | int) else list(keep)
+    if not isinstance(keep, Iterable | int | np.integer):
+        raise InputError(f"keep={keep!r}; give the names of the experts that must stay")
+    names = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
     kept = np.zeros(len(panel), dtype=bool)
     for name in names:
         kept[panel.expert_index(name)] = True

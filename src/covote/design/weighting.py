@@ -25,7 +25,7 @@ class Weighting:
     """
 
     def __init__(self, problem: PoolCover, seed: int) -> None:
-        from . import selecting_kernel as kernel
+        from . import weighting_kernel as kernel
         from .chance_kernel import chance
 
         columns, rows = len(problem.cost), len(problem.demand)

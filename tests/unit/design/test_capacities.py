@@ -132,3 +132,9 @@ def test_an_interrupted_search_says_so():
 def test_bad_capacities(capacities, options):
     with pytest.raises(InputError):
         capacity_cover(6, capacities, **options)
+
+
+def test_the_exhaustive_search_uses_all_its_bits():
+    everything = exhaust(needed(64), np.array([64, 2], dtype=np.int32), 10**9, lambda: None)
+    assert np.array_equal(np.sort(everything[0]), np.arange(64))
+    assert exhaust(needed(65), np.array([65], dtype=np.int32), 10**9, lambda: None) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, design
-from covote.design.capacity_bounds import fewest_blocks
+from covote.design.capacity_bounds import crossing_bound, fewest_blocks
 from covote.design.completing import complete
 from covote.design.greedy import greedy
 from covote.errors import CoverError, InputError
@@ -165,9 +165,30 @@ def test_many_classes_at_once():
         ([], {}),
         ("3", {}),
         (3, {"times": 0}),
+        (3, {"times": 10**6}),
         (3, {"effort": "x"}),
     ],
 )
 def test_bad_requests(size, options):
     with pytest.raises(InputError):
         complete(Panel.from_blocks(7, FANO[:3]), size, **options)
+
+
+def test_the_crossing_bound_never_exceeds_what_is_found():
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        classes = int(rng.integers(3, 12))
+        size = int(rng.integers(2, classes + 1))
+        need = np.triu(rng.integers(0, 3, (classes, classes)) * (rng.random((classes, classes)) < 0.4), 1)
+        need = (need + need.T).astype(np.int16)
+        times = max(1, int(need.max()))
+        blocks = greedy(classes, size, times, counts=times - need, seed=0)
+        assert crossing_bound(need, size) <= len(blocks)
+
+
+def test_new_classes_are_bounded_by_the_pairs_across():
+    """Five new classes, forty old ones, experts of seven: at most 12 of the 200 pairs across per expert."""
+    need = np.zeros((45, 45), dtype=np.int16)
+    need[:5, :] = need[:, :5] = 1
+    np.fill_diagonal(need, 0)
+    assert crossing_bound(need, 7) == 17

@@ -198,6 +198,8 @@ def test_bad_requests():
     pool = random_pool(10, 4, 60, 0)
     with pytest.raises(UnknownNameError, match="expert-1000"):
         select(pool, keep=["expert-1000"])
+    with pytest.raises(InputError, match="keep=None"):
+        select(pool, keep=None)
     with pytest.raises(InputError, match="times"):
         select(pool, times=0)
     with pytest.raises(InputError, match="effort"):

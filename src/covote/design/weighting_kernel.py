@@ -1,4 +1,4 @@
-"""The compiled local search of :mod:`covote.design.selecting`.
+"""The compiled local search of :mod:`covote.design.weighting`.
 
 The search carries a weight per row (pair of classes). A column (expert) outside the solution gains the
 weights of its rows in need; a column inside loses the weights of its rows that would be in need without it.
