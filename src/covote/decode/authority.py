@@ -109,11 +109,11 @@ def best_class(part: Votes, weights: AuthorityWeights) -> tuple[NDArray[Any], ND
             kernels.authority_runs(*runs, authority_bits(panel), index[span], tied[span])
     elif part.complete and weights.common < 255:
         kernels.authority_columns(
-            columns, part.start, weights.first, weights.experts, weights.weight, index, tied
+            columns, part.start, weights.first, weights.experts, weights.weight, index, tied, kernels.NOBODY
         )
     else:
         kernels.authority_columns_partial(
-            columns, part.start, weights.first, weights.experts, part.complete, index, tied
+            columns, part.start, weights.first, weights.experts, part.complete, index, tied, kernels.NOBODY
         )
     return index, tied
 

@@ -16,25 +16,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-BLOCK = 4096
-"""Items per block: the block's votes and counters stay in the fast caches."""
+BLOCK = 2048
+"""Items per block: the block's votes and counters stay in the fastest cache."""
+STRIDE = BLOCK + 64
+"""Distance of the counters of a block; not a power of two, which would make them share cache lines."""
 
-# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits and every
-# value is loaded before it is chosen; hence the casts.
+NOBODY = np.full(BLOCK, -3, np.int8)
+"""Votes for no class at all."""
+NOBODY.flags.writeable = False
 
-
-@njit(cache=True, nogil=True)
-def _add1(a: Array, score: Array, k: Any, w: Any, size: int) -> None:
-    for t in range(size):
-        score[t] = np.uint8(score[t] + (w if a[t] == k else np.uint8(0)))
-
-
-@njit(cache=True, nogil=True)
-def _add2(a: Array, b: Array, score: Array, k: Any, w: Any, size: int) -> None:
-    for t in range(size):
-        one = w if a[t] == k else np.uint8(0)
-        two = w if b[t] == k else np.uint8(0)
-        score[t] = np.uint8(score[t] + one + two)
+# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits, if every
+# value is loaded before it is chosen, and if few arrays are written (the compiler has to prove that they do not
+# overlap: hence one array of counters with fixed distances).
 
 
 @njit(cache=True, nogil=True)
@@ -48,68 +41,87 @@ def _add4(a: Array, b: Array, c: Array, d: Array, score: Array, k: Any, w: Any, 
 
 
 @njit(cache=True, nogil=True)
-def add_votes(
-    columns: Array, begin: int, end: int, experts: Array, p: int, last: int, score: Array, k: Any, w: Any
+def _add4_and_keep_best(
+    a: Array, b: Array, c: Array, d: Array, score: Array, state: Array, k: Any, w: Any, size: int
 ) -> None:
-    """Add w to the score of every item begin:end for each vote k of ``experts[p:last]``.
-
-    Four experts at a time: the score is then loaded and stored once for four votes.
-    """
-    size = end - begin
-    while p + 4 <= last:
-        _add4(
-            columns[experts[p], begin:end], columns[experts[p + 1], begin:end],
-            columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end], score, k, w, size,
-        )  # fmt: skip
-        p += 4
-    if p + 2 <= last:
-        _add2(columns[experts[p], begin:end], columns[experts[p + 1], begin:end], score, k, w, size)
-        p += 2
-    if p < last:
-        _add1(columns[experts[p], begin:end], score, k, w, size)
-
-
-@njit(cache=True, nogil=True)
-def _keep_best(score: Array, best: Array, second: Array, value: Array, k: Any, size: int) -> None:
+    """Add the last votes for k, then update `state`: best score, second score, best class."""
     for t in range(size):
-        s, old, v, other = score[t], best[t], value[t], second[t]
-        low = np.uint8(min(s, old))
-        best[t] = np.uint8(max(s, old))
-        second[t] = np.uint8(max(low, other))
-        value[t] = np.int8(k if s > old else v)
+        one = w if a[t] == k else np.uint8(0)
+        two = w if b[t] == k else np.uint8(0)
+        three = w if c[t] == k else np.uint8(0)
+        four = w if d[t] == k else np.uint8(0)
+        s = np.uint8(score[t] + one + two + three + four)
+        best, second, value = state[t], state[STRIDE + t], state[2 * STRIDE + t]
+        low = np.uint8(min(s, best))
+        state[t] = np.uint8(max(s, best))
+        state[STRIDE + t] = np.uint8(max(low, second))
+        state[2 * STRIDE + t] = np.uint8(np.uint8(k) if s > best else value)
 
 
-@njit(cache=True, nogil=True)
-def _report(best: Array, second: Array, value: Array, index: Array, tied: Array) -> None:
-    for t in range(len(index)):
-        same, v = best[t] == second[t], value[t]
-        tied[t] = same
-        index[t] = np.int8(np.int8(-1) if same else v)
+@njit(cache=True, nogil=True, inline="always")
+def _row(columns: Array, begin: int, end: int, experts: Array, p: int, last: int, nobody: Array) -> Array:
+    """Return the votes of ``experts[p]``, or nobody's votes beyond the last expert."""
+    return columns[experts[p], begin:end] if p < last else nobody[: end - begin]
 
 
 @njit(cache=True, nogil=True)
 def authority_columns(
-    columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array, tied: Array
-) -> None:
+    columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array, tied: Array,
+    nobody: Array,
+) -> None:  # fmt: skip
     """Label complete dense votes; the authorities of k are ``experts[first[k]:first[k + 1]]``.
 
     Every vote for k adds ``weight[k]`` = lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores
     begin at 1: then 0 means "no class yet", and a class without any vote still counts as a candidate.
     """
-    score, best, second = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8)
-    value = np.empty(BLOCK, np.int8)
+    score, state = np.ones(BLOCK, np.uint8), np.empty(3 * STRIDE, np.uint8)
     for a in range(0, len(index), BLOCK):
         size = min(BLOCK, len(index) - a)
         begin, end = start + a, start + a + size
-        best[:] = 0
-        second[:] = 0
-        value[:] = -1
+        state[:] = 0
         for k in range(len(weight)):
-            if first[k] < first[k + 1]:
+            p, last = first[k], first[k + 1]
+            if p == last:
+                continue
+            if last - p > 4:
                 score[:] = 1
-                add_votes(columns, begin, end, experts, first[k], first[k + 1], score, np.int8(k), weight[k])
-                _keep_best(score, best, second, value, np.int8(k), size)
-        _report(best, second, value, index[a : a + size], tied[a : a + size])
+                p = _add_votes(
+                    columns, begin, end, experts, p, last - 4, score, np.int8(k), weight[k], nobody
+                )
+            _add4_and_keep_best(
+                _row(columns, begin, end, experts, p, last, nobody),
+                _row(columns, begin, end, experts, p + 1, last, nobody),
+                _row(columns, begin, end, experts, p + 2, last, nobody),
+                _row(columns, begin, end, experts, p + 3, last, nobody),
+                score, state, np.int8(k), weight[k], size,
+            )  # fmt: skip
+            if last - first[k] > 4:
+                score[:] = 1
+        for t in range(size):
+            same, value = state[t] == state[STRIDE + t], np.int8(state[2 * STRIDE + t])
+            tied[a + t] = same
+            index[a + t] = np.int8(np.int8(-1) if same else value)
+
+
+@njit(cache=True, nogil=True)
+def _add_votes(
+    columns: Array, begin: int, end: int, experts: Array, p: int, last: int, score: Array, k: Any, w: Any,
+    nobody: Array,
+) -> int:  # fmt: skip
+    """Add w to the score of every item begin:end for each vote k of ``experts[p:last]``; return the next p.
+
+    Four experts at a time: the score is then loaded and stored once for four votes.
+    """
+    while p < last:
+        _add4(
+            _row(columns, begin, end, experts, p, last, nobody),
+            _row(columns, begin, end, experts, p + 1, last, nobody),
+            _row(columns, begin, end, experts, p + 2, last, nobody),
+            _row(columns, begin, end, experts, p + 3, last, nobody),
+            score, k, w, end - begin,
+        )  # fmt: skip
+        p += 4
+    return min(p, last)
 
 
 @njit(cache=True, nogil=True)
@@ -130,8 +142,9 @@ def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array
 
 @njit(cache=True, nogil=True)
 def authority_columns_partial(
-    columns: Array, start: int, first: Array, experts: Array, complete: bool, index: Array, tied: Array
-) -> None:
+    columns: Array, start: int, first: Array, experts: Array, complete: bool, index: Array, tied: Array,
+    nobody: Array,
+) -> None:  # fmt: skip
     """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
 
     d_k counts the authorities that answered. N_k / d_k is compared by cross multiplication in 16 bits.
@@ -146,10 +159,10 @@ def authority_columns_partial(
         for k in range(len(first) - 1):
             p, last = first[k], first[k + 1]
             hits[:] = 0
-            add_votes(columns, begin, end, experts, p, last, hits, np.int8(k), np.uint8(1))
+            _add_votes(columns, begin, end, experts, p, last, hits, np.int8(k), np.uint8(1), nobody)
             if not complete:
                 missing[:] = 0
-                add_votes(columns, begin, end, experts, p, last, missing, np.int8(-1), np.uint8(1))
+                _add_votes(columns, begin, end, experts, p, last, missing, np.int8(-1), np.uint8(1), nobody)
             _keep_best_share(hits, missing, np.int16(last - p), state, np.int16(k), size)
         for t in range(size):
             heard, same = state[0, t] >= 0, state[3, t] != 0
