@@ -82,7 +82,7 @@ def decode(
     if isinstance(decoder, Authority) and decoder.ties == "default" and not votes.soft:
         # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
         bare = run(Authority(ties="report"), votes, workers)
-        if not bare.tied.any():
+        if bare.index.min(initial=0) >= 0 or not bare.tied.any():
             return bare
     return run(decoder, votes, workers)
 

@@ -103,18 +103,19 @@ def best_class(part: Votes, weights: AuthorityWeights) -> tuple[NDArray[Any], ND
 
     panel, columns = part.panel, part.columns
     index = np.empty(len(part), dtype=smallest_int(len(panel.classes)))
+    if columns is not None and columns.dtype == np.int8 and part.complete and weights.common < 255:
+        kernels.authority_columns(columns, part.start, weights.first, weights.experts, weights.weight, index)
+        # Pages of zeros cost nothing until they are read: votes without ties stay fast.
+        return index, index < 0 if index.min(initial=0) < 0 else np.zeros(len(part), dtype=np.bool_)
     tied = np.empty(len(part), dtype=np.bool_)
     if columns is None or columns.dtype != np.int8 or weights.most > 181:
         for runs, span in ragged_parts(part):
             kernels.authority_runs(*runs, authority_bits(panel), index[span], tied[span])
-    elif part.complete and weights.common < 255:
-        kernels.authority_columns(
-            columns, part.start, weights.first, weights.experts, weights.weight, index, tied, kernels.NOBODY
-        )
     else:
         kernels.authority_columns_partial(
-            columns, part.start, weights.first, weights.experts, part.complete, index, tied, kernels.NOBODY
-        )
+            columns, part.start, weights.first, weights.experts, weights.one, weights.authorities,
+            part.complete, index, tied,
+        )  # fmt: skip
     return index, tied
 
 

@@ -21,35 +21,45 @@ BLOCK = 2048
 STRIDE = BLOCK + 64
 """Distance of the counters of a block; not a power of two, which would make them share cache lines."""
 
-NOBODY = np.full(BLOCK, -3, np.int8)
-"""Votes for no class at all."""
-NOBODY.flags.writeable = False
-
-# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits, if every
-# value is loaded before it is chosen, and if few arrays are written (the compiler has to prove that they do not
-# overlap: hence one array of counters with fixed distances).
+# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits, if
+# every value is loaded before it is chosen, and if few arrays are written (the compiler has to prove that
+# they do not overlap: hence one array of counters with fixed distances). They take four experts at a time, so
+# that counters are loaded and stored once for four votes; the lists of experts are filled up to multiples of
+# four by experts of weight 0.
 
 
 @njit(cache=True, nogil=True)
-def _add4(a: Array, b: Array, c: Array, d: Array, score: Array, k: Any, w: Any, size: int) -> None:
+def _add4(
+    columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
+) -> None:
+    """Add the weights of the votes for k of four experts."""
+    end = begin + size
+    a, b = columns[experts[p], begin:end], columns[experts[p + 1], begin:end]
+    c, d = columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end]
+    wa, wb, wc, wd = weight[p], weight[p + 1], weight[p + 2], weight[p + 3]
     for t in range(size):
-        one = w if a[t] == k else np.uint8(0)
-        two = w if b[t] == k else np.uint8(0)
-        three = w if c[t] == k else np.uint8(0)
-        four = w if d[t] == k else np.uint8(0)
+        one = wa if a[t] == k else np.uint8(0)
+        two = wb if b[t] == k else np.uint8(0)
+        three = wc if c[t] == k else np.uint8(0)
+        four = wd if d[t] == k else np.uint8(0)
         score[t] = np.uint8(score[t] + one + two + three + four)
 
 
 @njit(cache=True, nogil=True)
 def _add4_and_keep_best(
-    a: Array, b: Array, c: Array, d: Array, score: Array, state: Array, k: Any, w: Any, size: int
-) -> None:
+    columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array,
+    state: Array,
+) -> None:  # fmt: skip
     """Add the last votes for k, then update `state`: best score, second score, best class."""
+    end = begin + size
+    a, b = columns[experts[p], begin:end], columns[experts[p + 1], begin:end]
+    c, d = columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end]
+    wa, wb, wc, wd = weight[p], weight[p + 1], weight[p + 2], weight[p + 3]
     for t in range(size):
-        one = w if a[t] == k else np.uint8(0)
-        two = w if b[t] == k else np.uint8(0)
-        three = w if c[t] == k else np.uint8(0)
-        four = w if d[t] == k else np.uint8(0)
+        one = wa if a[t] == k else np.uint8(0)
+        two = wb if b[t] == k else np.uint8(0)
+        three = wc if c[t] == k else np.uint8(0)
+        four = wd if d[t] == k else np.uint8(0)
         s = np.uint8(score[t] + one + two + three + four)
         best, second, value = state[t], state[STRIDE + t], state[2 * STRIDE + t]
         low = np.uint8(min(s, best))
@@ -58,70 +68,36 @@ def _add4_and_keep_best(
         state[2 * STRIDE + t] = np.uint8(np.uint8(k) if s > best else value)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _row(columns: Array, begin: int, end: int, experts: Array, p: int, last: int, nobody: Array) -> Array:
-    """Return the votes of ``experts[p]``, or nobody's votes beyond the last expert."""
-    return columns[experts[p], begin:end] if p < last else nobody[: end - begin]
+@njit(cache=True, nogil=True)
+def _report(state: Array, index: Array, size: int) -> None:
+    for t in range(size):
+        same, value = state[t] == state[STRIDE + t], np.int8(state[2 * STRIDE + t])
+        index[t] = np.int8(np.int8(-1) if same else value)
 
 
 @njit(cache=True, nogil=True)
 def authority_columns(
-    columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array, tied: Array,
-    nobody: Array,
-) -> None:  # fmt: skip
-    """Label complete dense votes; the authorities of k are ``experts[first[k]:first[k + 1]]``.
+    columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array
+) -> None:
+    """Label complete dense votes, -1 in a tie; the authorities of k are ``experts[first[k]:first[k + 1]]``.
 
-    Every vote for k adds ``weight[k]`` = lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores
-    begin at 1: then 0 means "no class yet", and a class without any vote still counts as a candidate.
+    Every vote for k adds lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores begin at 1: then 0
+    means "no class yet", and a class without any vote still counts as a candidate.
     """
     score, state = np.ones(BLOCK, np.uint8), np.empty(3 * STRIDE, np.uint8)
     for a in range(0, len(index), BLOCK):
-        size = min(BLOCK, len(index) - a)
-        begin, end = start + a, start + a + size
+        size, begin = min(BLOCK, len(index) - a), start + a
         state[:] = 0
-        for k in range(len(weight)):
-            p, last = first[k], first[k + 1]
-            if p == last:
+        for k in range(len(first) - 1):
+            if first[k] == first[k + 1]:
                 continue
-            if last - p > 4:
+            last = first[k + 1] - 4
+            for p in range(first[k], last, 4):
+                _add4(columns, begin, size, experts, weight, p, np.int8(k), score)
+            _add4_and_keep_best(columns, begin, size, experts, weight, last, np.int8(k), score, state)
+            if first[k] < last:
                 score[:] = 1
-                p = _add_votes(
-                    columns, begin, end, experts, p, last - 4, score, np.int8(k), weight[k], nobody
-                )
-            _add4_and_keep_best(
-                _row(columns, begin, end, experts, p, last, nobody),
-                _row(columns, begin, end, experts, p + 1, last, nobody),
-                _row(columns, begin, end, experts, p + 2, last, nobody),
-                _row(columns, begin, end, experts, p + 3, last, nobody),
-                score, state, np.int8(k), weight[k], size,
-            )  # fmt: skip
-            if last - first[k] > 4:
-                score[:] = 1
-        for t in range(size):
-            same, value = state[t] == state[STRIDE + t], np.int8(state[2 * STRIDE + t])
-            tied[a + t] = same
-            index[a + t] = np.int8(np.int8(-1) if same else value)
-
-
-@njit(cache=True, nogil=True)
-def _add_votes(
-    columns: Array, begin: int, end: int, experts: Array, p: int, last: int, score: Array, k: Any, w: Any,
-    nobody: Array,
-) -> int:  # fmt: skip
-    """Add w to the score of every item begin:end for each vote k of ``experts[p:last]``; return the next p.
-
-    Four experts at a time: the score is then loaded and stored once for four votes.
-    """
-    while p < last:
-        _add4(
-            _row(columns, begin, end, experts, p, last, nobody),
-            _row(columns, begin, end, experts, p + 1, last, nobody),
-            _row(columns, begin, end, experts, p + 2, last, nobody),
-            _row(columns, begin, end, experts, p + 3, last, nobody),
-            score, k, w, end - begin,
-        )  # fmt: skip
-        p += 4
-    return min(p, last)
+        _report(state, index[a : a + size], size)
 
 
 @njit(cache=True, nogil=True)
@@ -141,33 +117,39 @@ def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array
 
 
 @njit(cache=True, nogil=True)
+def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
+    value, shared = state[2], state[3]
+    for t in range(size):
+        same, k = shared[t] != 0, np.int8(value[t])
+        tied[t] = same
+        index[t] = np.int8(np.int8(-1) if same else k)
+
+
+@njit(cache=True, nogil=True)
 def authority_columns_partial(
-    columns: Array, start: int, first: Array, experts: Array, complete: bool, index: Array, tied: Array,
-    nobody: Array,
+    columns: Array, start: int, first: Array, experts: Array, one: Array, authorities: Array, complete: bool,
+    index: Array, tied: Array,
 ) -> None:  # fmt: skip
-    """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
+    """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181. Every vote weighs one.
 
     d_k counts the authorities that answered. N_k / d_k is compared by cross multiplication in 16 bits.
     No class yet is -1 / 1, which every class beats that was heard.
     """
     hits, missing = np.empty(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
-    state = np.empty((4, BLOCK), np.int16)
+    state = np.empty((4, STRIDE), np.int16)
     for a in range(0, len(index), BLOCK):
-        size = min(BLOCK, len(index) - a)
-        begin, end = start + a, start + a + size
+        size, begin = min(BLOCK, len(index) - a), start + a
         state[0], state[1], state[2], state[3] = -1, 1, -1, 0
         for k in range(len(first) - 1):
-            p, last = first[k], first[k + 1]
             hits[:] = 0
-            _add_votes(columns, begin, end, experts, p, last, hits, np.int8(k), np.uint8(1), nobody)
+            for p in range(first[k], first[k + 1], 4):
+                _add4(columns, begin, size, experts, one, p, np.int8(k), hits)
             if not complete:
                 missing[:] = 0
-                _add_votes(columns, begin, end, experts, p, last, missing, np.int8(-1), np.uint8(1), nobody)
-            _keep_best_share(hits, missing, np.int16(last - p), state, np.int16(k), size)
-        for t in range(size):
-            heard, same = state[0, t] >= 0, state[3, t] != 0
-            tied[a + t] = same & heard
-            index[a + t] = np.int8(-1) if same else np.int8(state[2, t])
+                for p in range(first[k], first[k + 1], 4):
+                    _add4(columns, begin, size, experts, one, p, np.int8(-1), missing)
+            _keep_best_share(hits, missing, authorities[k], state, np.int16(k), size)
+        _report_shares(state, index[a : a + size], tied[a : a + size], size)
 
 
 @njit(cache=True, nogil=True, inline="always")

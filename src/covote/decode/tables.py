@@ -43,25 +43,40 @@ def authority_bits(panel: Panel) -> Array:
 class AuthorityWeights(NamedTuple):
     """What a vote weighs in the authority vote, in whole numbers.
 
-    A vote for k weighs lcm(d) / d_k, so N_k / d_k is compared exactly. Paper: Eq. (4).
+    The authorities of class k are ``experts[first[k]:first[k + 1]]``, filled up to a multiple of four by
+    experts of weight 0. A vote for k has the `weight` lcm(d) / d_k, so N_k / d_k is compared exactly (Paper:
+    Eq. (4)); it is of use only where `common`, the lcm, is below 255. `one` counts votes, `authorities` is
+    d_k, `most` its maximum.
 
-    >>> panel = Panel.from_blocks(3, [[0, 1], [1, 2], [1, 2]])
-    >>> authority_weights(panel).weight, authority_weights(panel).common
-    (array([6, 2, 3], dtype=uint8), 6)
+    >>> weights = authority_weights(Panel.from_blocks(3, [[0, 1], [1, 2], [1, 2]]))
+    >>> weights.weight.reshape(3, 4).tolist()
+    [[6, 0, 0, 0], [2, 2, 2, 0], [3, 3, 0, 0]]
+    >>> weights.authorities.tolist(), weights.common
+    ([1, 3, 2], 6)
     """
 
     first: Array
     experts: Array
     weight: Array
+    one: Array
+    authorities: Array
     common: int
     most: int
 
 
 @lru_cache(maxsize=32)
 def authority_weights(panel: Panel) -> AuthorityWeights:
-    """Return the weights of a panel; `weight` is of use only where `common` < 255."""
-    first, experts = authority_lists(panel)
-    counts = [int(d) for d in np.diff(first)]
-    common = math.lcm(*(d for d in counts if d))
-    weight = np.array([common // d if d and common < 255 else 0 for d in counts], dtype=np.uint8)
-    return AuthorityWeights(first, experts, weight, common, max(counts))
+    """Return the weights of a panel."""
+    start, authority = authority_lists(panel)
+    counts = np.diff(start)
+    common = math.lcm(*(int(d) for d in counts if d))
+    first = np.concatenate([[0], np.cumsum(-(-counts // 4) * 4)])
+    # Where each authority stands in the lists with filling.
+    slot = np.arange(len(authority)) + np.repeat(first[:-1] - start[:-1], counts)
+    experts = np.zeros(first[-1], dtype=np.int64)
+    weight, one = np.zeros(first[-1], dtype=np.uint8), np.zeros(first[-1], dtype=np.uint8)
+    experts[slot] = authority
+    one[slot] = 1
+    if common < 255:
+        weight[slot] = common // np.repeat(counts, counts)
+    return AuthorityWeights(first, experts, weight, one, counts.astype(np.int16), common, int(counts.max()))
