@@ -17,7 +17,7 @@ from covote.vote_checks import check_choice, smallest_int
 from covote.votes import Votes
 
 from . import tie_score
-from .evidence import evidence, ragged_parts
+from .evidence import evidence, narrow_columns, ragged_parts
 from .gold import Gold
 from .soft import Soft
 from .statistics import Statistics
@@ -135,12 +135,15 @@ def authority_evidence(part: Votes, index: NDArray[Any], tied: NDArray[np.bool_]
 
     The confidence is 1 over the number of classes that share the best score.
     """
-    from . import evidence_kernels
+    from . import evidence_columns, evidence_kernels
 
     margin, runner_up = np.empty(len(part), np.float32), np.empty_like(index)
-    shared = np.empty(len(part), np.int32)
+    shared = np.empty(len(part), np.int16)
     start, known = known_lists(part.panel)
-    for runs, span in ragged_parts(part):
+    columns = narrow_columns(part)
+    if columns is not None:
+        evidence_columns.authority_margin(*columns, index, margin, runner_up, shared)
+    for runs, span in ragged_parts(part) if columns is None else ():
         evidence_kernels.authority_margin(
             *runs, start, known, len(part.panel.classes), index[span],
             margin[span], runner_up[span], shared[span],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.labels import CONFLICT, SURE, TIED, UNHEARD, Evidence
 from covote.votes import Ragged, Votes
 
-from .tables import known_lists
+from .tables import authority_weights, known_lists
 
 
 def evidence(
@@ -36,11 +36,15 @@ def examined(votes: Votes, index: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     and whether some class was not heard although the panel has authorities for it. A class that was not heard
     has no violations: it explains any votes.
     """
-    from . import evidence_kernels
+    from . import evidence_columns, evidence_kernels
 
     size = len(votes)
-    fewest, own, consistent = (np.zeros(size, np.int32) for _ in range(3))
-    unheard = np.zeros(size, np.bool_)
+    fewest, own, consistent = np.empty(size, np.int32), np.empty(size, np.int16), np.empty(size, np.int16)
+    unheard = np.empty(size, np.bool_)
+    columns = narrow_columns(votes)
+    if columns is not None:
+        evidence_columns.examine(*columns, index, fewest, own, consistent, unheard)
+        return fewest, own, consistent, unheard
     start, known = known_lists(votes.panel)
     with_authority = int(votes.panel.knows.any(axis=0).sum())
     for runs, span in ragged_parts(votes):
@@ -49,6 +53,17 @@ def examined(votes: Votes, index: NDArray[Any]) -> tuple[NDArray[Any], ...]:
             fewest[span], own[span], consistent[span], unheard[span],
         )  # fmt: skip
     return fewest, own, consistent, unheard
+
+
+def narrow_columns(votes: Votes) -> tuple[Any, ...] | None:
+    """Return the first arguments of the loops over blocks of items, if the votes are dense and narrow."""
+    weights = authority_weights(votes.panel)
+    if votes.columns is None or votes.columns.dtype != np.int8 or weights.most > 181:
+        return None
+    return (
+        votes.columns, votes.start, weights.first, weights.experts, weights.one, weights.authorities,
+        votes.complete,
+    )  # fmt: skip
 
 
 def ragged_parts(votes: Votes) -> Iterator[tuple[Ragged, slice]]:
@@ -71,6 +86,8 @@ def status(
     unheard: NDArray[np.bool_],
 ) -> NDArray[np.uint8]:
     """Return the status codes; see :attr:`covote.Labels.status`."""
-    erred = (fewest > 0) | (own > 0) | (index < 0)
-    found = np.where(unheard, UNHEARD, np.where(erred, CONFLICT, SURE))
-    return np.where(tied | (consistent > 1), TIED, found).astype(np.uint8)
+    found = np.full(len(index), SURE, dtype=np.uint8)
+    found[(fewest > 0) | (own > 0) | (index < 0)] = CONFLICT
+    found[unheard] = UNHEARD
+    found[tied | (consistent > 1)] = TIED
+    return found

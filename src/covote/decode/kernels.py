@@ -152,52 +152,18 @@ def authority_columns_partial(
         _report_shares(state, index[a : a + size], tied[a : a + size], size)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _decide(
-    expert: Array, label: Array, begin: int, end: int, knows_bits: Array, votes: Array, mask: Array,
-    candidates: Array,
-) -> tuple[int, bool]:  # fmt: skip
-    """Return (class, tied) of one item; `votes` and `mask` come and go as zeros."""
-    found = 0
-    for p in range(begin, end):
-        k = label[p]
-        if k >= 0:
-            if votes[k] == 0:
-                candidates[found] = k
-                found += 1
-            votes[k] += 1
-    words = len(mask)
-    for p in range(begin, end):
-        mask[expert[p] >> 6] |= np.uint64(1) << np.uint64(expert[p] & 63)
-    best, best_n, best_d, shared = -1, -1, 1, False
-    for c in range(found):
-        k = candidates[c]
-        d = 0
-        if words <= end - begin:
-            for w in range(words):
-                d += _popcount(mask[w] & knows_bits[k, w])
-        else:
-            for p in range(begin, end):
-                d += (knows_bits[k, expert[p] >> 6] >> np.uint64(expert[p] & 63)) & np.uint64(1)
-        n = votes[k]
-        votes[k] = 0
-        left, right = n * best_d, best_n * d
-        if left > right:
-            best, best_n, best_d, shared = k, n, d, False
-        elif left == right:
-            shared = True
-    if found == 0 and end > begin:  # only "none of mine": all classes that were heard score 0
-        for k in range(knows_bits.shape[0]):
-            for w in range(words):
-                if mask[w] & knows_bits[k, w]:
-                    shared = best >= 0
-                    best = k
-                    break
-            if shared:
+@njit(cache=True, nogil=True)
+def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
+    """Decide an item with no vote but "none of mine": every class that was heard scores 0."""
+    best = -1
+    for k in range(knows_bits.shape[0]):
+        for w in range(len(mask)):
+            if mask[w] & knows_bits[k, w]:
+                if best >= 0:
+                    return best, True
+                best = k
                 break
-    for p in range(begin, end):
-        mask[expert[p] >> 6] = 0
-    return (-1 if shared else best), shared
+    return best, False
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -213,11 +179,48 @@ def _popcount(x: Any) -> Any:
 def authority_runs(
     indptr: Array, expert: Array, label: Array, knows_bits: Array, index: Array, tied: Array
 ) -> None:
-    """Label ragged votes."""
-    votes = np.zeros(knows_bits.shape[0], np.int64)
-    mask = np.zeros(knows_bits.shape[1], np.uint64)
-    candidates = np.empty(knows_bits.shape[0], np.int64)
+    """Label ragged votes.
+
+    `mask` has one bit for each expert that answered the item, so d_k is the number of bits it has in common
+    with the authorities of k. Unsigned indices spare the check for negative ones.
+    """
+    classes, words = knows_bits.shape
+    votes, candidates = np.zeros(classes, np.int32), np.empty(classes, np.int64)
+    mask = np.zeros(words, np.uint64)
     for n in range(len(index)):
-        best, shared = _decide(expert, label, indptr[n], indptr[n + 1], knows_bits, votes, mask, candidates)
-        index[n] = best
+        begin, end = np.uint64(indptr[n]), np.uint64(indptr[n + 1])
+        few_words = words <= 4 * (indptr[n + 1] - indptr[n])
+        found = np.uint64(0)
+        for p in range(begin, end):
+            e, v = np.uint64(expert[p]), label[p]
+            mask[e >> np.uint64(6)] |= np.uint64(1) << (e & np.uint64(63))
+            if v >= 0:
+                if votes[np.uint64(v)] == 0:
+                    candidates[found] = v
+                    found += np.uint64(1)
+                votes[np.uint64(v)] += 1
+        best, best_n, best_d, shared = -1, -1, 1, False
+        for c in range(found):
+            k = np.uint64(candidates[c])
+            hits, asked = votes[k], np.int64(0)
+            votes[k] = 0
+            if few_words:
+                for w in range(words):
+                    asked += _popcount(mask[w] & knows_bits[k, w])
+            else:
+                for p in range(begin, end):
+                    e = np.uint64(expert[p])
+                    asked += np.int64(
+                        (knows_bits[k, e >> np.uint64(6)] >> (e & np.uint64(63))) & np.uint64(1)
+                    )
+            left, right = hits * best_d, best_n * asked
+            if left > right:
+                best, best_n, best_d, shared = candidates[c], hits, asked, False
+            elif left == right:
+                shared = True
+        if found == 0 and end > begin:
+            best, shared = _only_heard(knows_bits, mask)
+        for p in range(begin, end):
+            mask[np.uint64(expert[p]) >> np.uint64(6)] = 0
+        index[n] = -1 if shared else best
         tied[n] = shared
