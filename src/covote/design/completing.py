@@ -119,7 +119,10 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) 
         cover = best_cover(len(needy), within, lower, times=times, effort=budget, seed=seed, watch=watch)
         blocks = widened(needy[cover.blocks].astype(np.int32), size)
         full = without_room(blocks, classes) if within < size else blocks
-        found.append((prune(full, classes, times, covered), f"new experts from: {cover.construction}"))
+        how = cover.construction
+        if len(needy) < classes:
+            how = f"a cover of the {len(needy)} classes that miss pairs ({how})"
+        found.append((prune(full, classes, times, covered), how))
     blocks, how = min(found, key=lambda candidate: len(candidate[0]))
     return blocks, np.full(len(blocks), size, dtype=np.int32), how
 

@@ -95,7 +95,9 @@ def select(
     result = panel.only(*(panel.names[i] for i in np.flatnonzero(inside)))
     if not result.covers(times):  # pragma: no cover
         raise CoverError("the chosen experts do not cover; please report this as a fault of covote")
-    how = "local search with row weights over the pool"
+    how = (
+        "local search with row weights over the pool" if len(problem.demand) else "the experts all pairs need"
+    )
     return result.with_certificate(Certificate(total, min(lower, total), bound, how, times))
 
 
@@ -103,7 +105,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     """Return the chosen columns, a lower bound, and its name."""
     unit = cost_unit(problem.cost)
     if len(problem.demand) == 0:
-        return np.zeros(len(problem.cost), dtype=bool), 0.0, "empty"
+        return np.zeros(len(problem.cost), dtype=bool), 0.0, "indispensable experts"
     search = Weighting(problem, seed)
     planned = search.steps(WORK[effort])
 
@@ -168,11 +170,9 @@ def _check_cover(panel: Panel, times: int) -> None:
     if not missing:
         return
     shown = ", ".join(f"{a!r} and {b!r}" for a, b in missing[:3]) + (", ..." if len(missing) > 3 else "")
+    number = "1 pair of classes is" if len(missing) == 1 else f"{len(missing)} pairs of classes are"
     fewer = "no expert of this pool" if times == 1 else f"fewer than {times} experts of this pool"
-    raise CoverError(
-        f"{len(missing)} pairs of classes are known by {fewer} ({shown}); add experts first, "
-        "with complete(panel, size)"
-    )
+    raise CoverError(f"{number} known by {fewer} ({shown}); add experts first, with complete(panel, size)")
 
 
 def _forced(panel: Panel, times: int) -> Flags:
@@ -207,7 +207,7 @@ def _without_redundant(panel: Panel, inside: Flags, kept: Flags, times: int) -> 
 def _counting(panel: Panel, kept: Flags, times: int) -> tuple[float, str]:
     """Return what so many experts cost at least, as every cover by experts of this size must have."""
     if len(panel.classes) < 2 or len(panel) == 0:
-        return 0.0, "empty"
+        return 0.0, "no pairs"
     fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), times)
     others = np.sort(panel.cost[~kept])[: max(0, fewest - int(kept.sum()))]
     return float(panel.cost[kept].sum() + others.sum()), f"cheapest {fewest} experts ({name})"

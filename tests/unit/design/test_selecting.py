@@ -141,11 +141,12 @@ def test_a_panel_without_spare_experts_stays_as_it_is():
     chosen = select(plane)
     assert chosen == plane
     assert chosen.certificate.optimal
+    assert chosen.certificate.construction == "the experts all pairs need"
 
 
 def test_a_pool_that_cannot_cover_names_the_pairs():
     pool = Panel.from_blocks(list("abcd"), ["abc", "abd"])
-    with pytest.raises(CoverError, match=r"1 pairs .* no expert .*'c' and 'd'.*complete\(panel, size\)"):
+    with pytest.raises(CoverError, match=r"1 pair of .* no expert .*'c' and 'd'.*complete\(panel, size\)"):
         select(pool)
     with pytest.raises(CoverError, match=r"6 pairs .* fewer than 3 experts"):
         select(pool, times=3)
