@@ -202,7 +202,7 @@ def authority_runs(
         best, best_n, best_d, shared = -1, -1, 1, False
         for c in range(found):
             k = np.uint64(candidates[c])
-            hits, asked = votes[k], np.int64(0)
+            hits, asked = votes[k], 0
             votes[k] = 0
             if few_words:
                 for w in range(words):
@@ -210,12 +210,10 @@ def authority_runs(
             else:
                 for p in range(begin, end):
                     e = np.uint64(expert[p])
-                    asked += np.int64(
-                        (knows_bits[k, e >> np.uint64(6)] >> (e & np.uint64(63))) & np.uint64(1)
-                    )
+                    asked += int((knows_bits[k, e >> np.uint64(6)] >> (e & np.uint64(63))) & np.uint64(1))
             left, right = hits * best_d, best_n * asked
             if left > right:
-                best, best_n, best_d, shared = candidates[c], hits, asked, False
+                best, best_n, best_d, shared = int(candidates[c]), int(hits), int(asked), False
             elif left == right:
                 shared = True
         if found == 0 and end > begin:
