@@ -25,8 +25,18 @@ AIMED = 0.5
 FIRST_LENGTH = 4_000
 """Moves of a first run; each further round doubles them, for the better half of the plans."""
 
-FINALISTS = 3
+FINALISTS = 5
 """Plans that keep running until the budget is spent."""
+
+FIXED = 5
+"""Most classes that a group leaves where they are."""
+
+FAIRNESS = 0.6
+"""Plans compete by uncovered pair orbits times this power of the order of their group.
+
+With the power 1 it would be uncovered pairs, and small groups would win all races; but a large group that
+fails by one or two orbits, which are many pairs, often succeeds from another start.
+"""
 
 STRETCH = 500_000
 """Most moves between two calls of `pause`."""
@@ -163,7 +173,11 @@ def cyclic(
     """
     best: Ints | None = None
     made, goal = 0, target
-    actions = [Action(group, size) for group in symmetries(classes, twists=twists) if group.turn <= target]
+    actions = [
+        Action(group, size)
+        for group in symmetries(classes, fixed=FIXED, twists=twists)
+        if group.turn <= target
+    ]
     while made < moves and goal >= max(lower, 1):
         entries = [(action, plan) for action in actions for _, plan in action.plans(goal, times)]
         run, made, stopped = _race(entries, times, made, moves, seed, goal, pause)
@@ -203,7 +217,7 @@ def _race(
                 return None, made, True
             if made >= moves:
                 return None, made, False
-            scores.append(run.shortfall * action.symmetry.order)
+            scores.append(run.shortfall * action.symmetry.order**FAIRNESS)
         better = np.argsort(scores, kind="stable")[: max(FINALISTS, len(entries) // 2)]
         entries = [entries[i] for i in sorted(better)]
         length *= 2
