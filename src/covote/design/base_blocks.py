@@ -23,7 +23,7 @@ class Kind:
     """A shape of base block: a union of orbits of one subgroup, its stabiliser.
 
     `widths` are the sizes of those orbits, `images` is the number of blocks that the group makes of one,
-    `reach` the number of pair orbits that one can be expected to cover.
+    `reach` the most pair orbits that one can cover.
     """
 
     subgroup: tuple[int, int]
@@ -83,17 +83,16 @@ class Action:
             # Blocks of fixed classes alone belong to the whole group.
             alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < self.symmetry.order
             if total >= 2 and full and not alone:
-                yield Kind(subgroup, chosen, images, self._reach(parts, chosen))
+                yield Kind(subgroup, chosen, images, self._reach(at, chosen))
 
-    def _reach(self, parts: list[list[int]], widths: tuple[int, ...]) -> int:
-        """Return the most pair orbits that a few random blocks of a kind cover."""
-        rng = np.random.default_rng(0)
-        most = 0
-        for _ in range(8):
-            block = random_block(parts, widths, rng)
-            left, right = np.triu_indices(len(block), 1)
-            most = max(most, len(np.unique(self.orbit[np.array(block)[left], np.array(block)[right]])))
-        return most
+    def _reach(self, at: int, widths: tuple[int, ...]) -> int:
+        """Return the most pair orbits that a block of this kind can cover: the orbits of its stabiliser."""
+        block = np.array(random_block(self.parts[at], widths, np.random.default_rng(0)))
+        left, right = np.triu_indices(len(block), 1)
+        images = self.symmetry.elements(*self.subgroups[at])[:, block].astype(np.int64)
+        one, two = images[:, left], images[:, right]
+        codes = np.minimum(one, two) * len(self.orbit) + np.maximum(one, two)
+        return len(np.unique(codes.min(axis=0)))
 
     def plans(self, target: int, times: int, most: int = 16) -> list[tuple[int, Plan]]:
         """Return (slack, how many base blocks of each kind) with at most `target` blocks, most slack first.
