@@ -40,7 +40,8 @@ CELLS: dict[int, tuple[tuple[int, int], ...]] = {
 def small_bound(classes: int, size: int) -> int:
     """Fewest experts, by what few experts can do: more than m if K/R > tau_m, and in some single cells.
 
-    Mills (1979), Todorov, and Greig, Li and van Rees found these ratios by hand; here a program proves them.
+    Mills (1979), Todorov, and Greig, Li and van Rees found the ratios up to m = 13 by hand; here a program
+    proves them, and some more.
 
     >>> small_bound(12, 5), small_bound(13, 5)
     (9, 10)
