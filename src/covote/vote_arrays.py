@@ -157,7 +157,13 @@ def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
     at = votes.start + rows
     if votes._ids is None:
         return at
-    return votes._ids[at] if isinstance(votes._ids, np.ndarray) else votes._ids.take(at)
+    if isinstance(votes._ids, np.ndarray):
+        return votes._ids[at]
+    import pyarrow as pa
+
+    # pa.array would import pandas wherever it is installed.
+    index = np.ascontiguousarray(at, dtype=np.int64)
+    return votes._ids.take(pa.Array.from_buffers(pa.int64(), len(index), [None, pa.py_buffer(index)]))
 
 
 def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from covote.errors import FileError, InputError
 
-ROWS = 1 << 19
+ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
 _BLOCK = 1 << 23  # bytes of text per batch
 _ENDINGS = {
@@ -98,7 +98,7 @@ class Source:
         import pyarrow.parquet as pq
 
         encoded = [name for name in self._texts if name in columns and name not in plain]
-        with pq.ParquetFile(self.path, read_dictionary=encoded) as file:
+        with pq.ParquetFile(self.path, read_dictionary=encoded, pre_buffer=False) as file:
             for batch in file.iter_batches(ROWS, columns=columns, use_threads=False):
                 self.done += batch.num_rows
                 if batch.num_rows:

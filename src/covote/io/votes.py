@@ -15,6 +15,7 @@ from covote.votes import Votes
 from . import long, wide
 from .batches import Source
 from .items import Retry
+from .joining import joined
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
@@ -86,8 +87,6 @@ class VoteFile:
 
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
-        from .joining import joined
-
         return self.over(lambda parts: joined(list(parts), self.panel))
 
     def _parts(self, progress: Progress | None) -> Iterator[Votes]:
@@ -95,12 +94,12 @@ class VoteFile:
             yield from self._kept
             return
         kept, room, empty = [], _ROOM if self.keep else 0, True
-        for part in long.parts(self) if self.expert is not None else wide.parts(self):
+        for part in gathered(long.parts(self) if self.expert is not None else wide.parts(self)):
             empty = False
             if progress is not None:
                 progress(self.source.done, self.source.total, "")
             if room > 0:
-                room -= _size(part)
+                room -= size_of(part)
                 kept.append(part)
             yield part
         if empty:
@@ -109,7 +108,19 @@ class VoteFile:
             self._kept = kept
 
 
-def _size(part: Votes) -> int:
+def gathered(parts: Iterator[Votes], items: int = 1 << 19, room: int = 1 << 25) -> Iterator[Votes]:
+    """Join small parts: decoders find equal rows of answers within a part, so large parts are less work."""
+    waiting: list[Votes] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= items or sum(map(size_of, waiting)) >= room:
+            yield joined(waiting, part.panel)
+            waiting = []
+    if waiting:
+        yield joined(waiting, waiting[0].panel)
+
+
+def size_of(part: Votes) -> int:
     """Return how many bytes a part of the votes takes."""
     arrays = [part.columns, *(part.runs or ()), part.vote_probability, part.class_probability]
     return int(sum(array.nbytes for array in arrays if array is not None) + part._ids.nbytes)
