@@ -125,12 +125,11 @@ def _statistics(path: Path) -> Any:
 
 
 def _save(path: Path, outcome: Outcome, method: str) -> None:
-    statistics = getattr(outcome.weights, "statistics", None)
-    if statistics is None:
+    if outcome.statistics is None:
         raise InputError(
             f"method {method!r} learns nothing from the votes, so there are no statistics to save"
         )
-    statistics.save(path)
+    outcome.statistics.save(path)
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from covote.decode import DECODERS, Decoder
+from covote.decode import Decoder, Statistics, make
+from covote.decode.authority import Authority
 from covote.decode.protocol import total
-from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
@@ -23,11 +24,14 @@ from .votes import Progress, VoteFile
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file of votes: the counts behind summary and report, and what was learned."""
+    """What came of a file of votes: the counts behind summary and report, and what was learned.
+
+    `statistics` is None for methods that learn nothing from the votes.
+    """
 
     panel: Panel
     tally: Tally
-    weights: Any
+    statistics: Statistics | None
 
 
 def decode_file(
@@ -65,21 +69,14 @@ def decode_file(
     progress
         Called as (done, total, what).
     """
-    if method not in DECODERS:
-        raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
     if output is not None:
         label_format(output)
     file = VoteFile(votes_file, panel, unknown=unknown, duplicates=duplicates, none=none)
     if gold is not None:
         options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
-    try:
-        decoder = DECODERS[method](**options)
-    except TypeError as error:
-        raise InputError(f"method {method!r} does not take this: {error}") from error
+    decoder = make(method, options)
     file.keep = decoder.rounds > 0
-    weights = decoder.start(panel)
-    for round_ in range(decoder.rounds):
-        weights = _learn(file, decoder, weights, _share(progress, round_, decoder.rounds + 1, "learning"))
+    decoder, weights, statistics, passes = _learned(file, decoder, progress)
 
     def score(part: Votes) -> Labels:
         return decoder.score(part, weights)
@@ -101,14 +98,44 @@ def decode_file(
                 tally.add(votes, labels, count)
         return tally
 
-    tally = file.over(label, _share(progress, decoder.rounds, decoder.rounds + 1, "labelling"))
-    return Outcome(panel, tally, weights)
+    tally = file.over(label, _share(progress, passes, passes + 1, "labelling"))
+    return Outcome(panel, tally, statistics)
 
 
-def _learn(file: VoteFile, decoder: Decoder, weights: Any, progress: Progress | None) -> Any:
-    """Return better weights: the counts of all parts add up."""
-    counts = file.over(lambda parts: total(decoder.statistics(part, weights) for part in parts), progress)
-    return decoder.learn(file.panel, counts, weights)
+def _learned(file: VoteFile, decoder: Decoder, progress: Progress | None) -> tuple[Decoder, Any, Any, int]:
+    """Return (the decoder, its weights, its statistics, how many passes they took).
+
+    Decides as :func:`covote.decode` does in memory.
+    """
+    weights, number = decoder.start(file.panel), 0
+    for number in range(1, decoder.rounds + 1):
+        before = weights
+        report = _share(progress, number - 1, decoder.rounds + 1, "learning")
+        counts, needed = file.over(partial(_counted, decoder, before), report)
+        weights = decoder.learn(file.panel, counts, before)
+        if not needed:
+            bare = Authority(ties="report")
+            return bare, bare.start(file.panel), getattr(weights, "statistics", None), number
+        if weights is before:
+            break
+    return decoder, weights, getattr(weights, "statistics", None), number
+
+
+def _counted(decoder: Decoder, weights: Any, parts: Iterator[Votes]) -> tuple[Any, bool]:
+    """Return the counts of all parts, and whether the decoder needs them.
+
+    The authority vote does not where nothing ties: then the bare vote says it all.
+    """
+    needed = not (isinstance(decoder, Authority) and decoder.ties == "default")
+    bare = Authority(ties="report")
+
+    def statistics() -> Iterator[Any]:
+        nonlocal needed
+        for part in parts:
+            needed = needed or part.soft or bool(bare.score(part, bare.start(part.panel)).tied.any())
+            yield decoder.statistics(part, weights)
+
+    return total(statistics()), needed
 
 
 def _share(progress: Progress | None, number: int, passes: int, what: str) -> Progress | None:
