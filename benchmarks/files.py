@@ -1,11 +1,12 @@
-"""Files of votes: `covote decode` beside DuckDB that reads and counts the same file. CPU time of whole processes.
+# ruff: noqa: E501
+"""Files of votes: `covote decode` beside DuckDB that reads and counts the same file.
 
     python benchmarks/files.py [--votes 50000000] [--repeats 3] [--folder FOLDER]
 
-Everything runs in processes of its own, turn about, each restricted to one thread; of the repeats the least CPU
-time counts (the others were disturbed). DuckDB counts the votes of every expert for every class, and reads the
-items too. `start` is the CPU time that `covote decode` needs for a thousand items: Python, libraries and compiled
-code.
+CPU time of whole processes. Everything runs in processes of its own, turn about, DuckDB with one thread; of the
+repeats the least CPU time counts (the others were disturbed). DuckDB counts the votes of every expert for every
+class, and reads the items too. `start` is the CPU time that `covote decode` needs for a thousand items: Python,
+libraries and compiled code.
 """
 
 from __future__ import annotations
