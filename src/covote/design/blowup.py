@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 from . import blowup_kernels as kernels
 from .chance_kernel import chance
 from .covers import Blocks, Cover, padded, relabelled
-from .recursions import build, table
+from .few import few_experts, hoped_sizes
 
-
-def line_costs(classes: int, size: int) -> NDArray[np.float64]:
-    """Return how many experts a line with w classes costs, for w = 0..classes."""
-    return table().size[size, : classes + 1].astype(np.float64)
+COLD = 0.15
+"""Last temperature of the annealing of weights, in experts."""
 
 
 def anneal_blowup(
-    lines: Blocks, classes: int, size: int, *, moves: int, seed: int, target: int = 0
+    lines: Blocks, classes: int, size: int, *, moves: int, seed: int, hot: float = 0.6, target: int = 0
 ) -> NDArray[np.int32]:
     """Return weights of the base points that sum to `classes` and need few experts."""
     points = int(lines.max()) + 1
     through, degree = _lines_through(lines, points)
-    cost = line_costs(classes, size)
+    cost = hoped_sizes(classes, size).astype(np.float64)
     random = np.random.default_rng(seed)
     weights = np.bincount(random.permutation(np.arange(classes) % points), minlength=points).astype(np.int32)
     random.shuffle(weights)
@@ -40,8 +38,8 @@ def anneal_blowup(
         cost,
         size,
         moves,
-        1.5,
-        0.12,
+        hot,
+        COLD,
         float(target),
         state,
     )
@@ -60,7 +58,7 @@ def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> 
         parts.append(
             padded([members], size)
             if len(members) <= size
-            else relabelled(build(len(members), size).blocks, members)
+            else relabelled(few_experts(len(members), size).blocks, members)
         )
     return Cover(np.vstack(parts), f"{base} with weighted points")
 
@@ -68,7 +66,7 @@ def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> 
 def blow_up_cost(lines: Blocks, weights: NDArray[np.int32], size: int) -> int:
     """Return how many experts the blow-up needs."""
     held = np.where(lines >= 0, weights[lines], 0)
-    costs = line_costs(int(weights.sum()), size)[held.sum(axis=1)]
+    costs = hoped_sizes(int(weights.sum()), size)[held.sum(axis=1)]
     return int(costs[(held > 0).sum(axis=1) > 1].sum())
 
 
