@@ -54,3 +54,11 @@ def without_room(blocks: Blocks, classes: int) -> Blocks:
                 following = (following + 1) % classes
             row[slot] = following
     return filled
+
+
+def multiplied(cover: Cover, times: int, classes: int, size: int) -> Cover:
+    """Let every point of a cover stand for `times` classes; the last point for fewer, if need be."""
+    points = -(-classes // times)
+    copies = np.hstack([np.where(cover.blocks < 0, -1, cover.blocks + i * points) for i in range(times)])
+    blocks = np.where(copies >= classes, -1, copies).astype(np.int32)
+    return Cover(widened(blocks, size), f"{cover.construction}, each point {times} classes")

@@ -8,30 +8,34 @@ from covote.errors import InputError
 
 
 class Effort(NamedTuple):
-    """Budgets in moves, per search."""
+    """Budgets in moves, one for each search of the portfolio."""
 
     weights: int
     meeting: int
+    symmetry: int
     annealing: int
 
     @property
     def total(self) -> int:
-        """All moves that a search may make."""
-        return self.meeting + self.annealing
+        """All moves that the long searches may make."""
+        return self.meeting + self.symmetry + self.annealing
+
+    def part(self, share: float) -> Effort:
+        """Return a share of every budget."""
+        return Effort(*(int(moves * share) for moves in self))
 
     def scaled(self, classes: int, size: int) -> Effort:
         """Return the effort for a small case: there is less to try where there are few pairs.
 
-        A cover has at least as many class-expert incidences as v^2 / k; a full effort is for 200 and more.
+        A cover has at least about v^2 / k places; a full effort is for 200 and more.
         """
-        share = min(1.0, classes * classes / size / 200)
-        return Effort(self.weights, int(self.meeting * share), int(self.annealing * share))
+        return self.part(min(1.0, classes * classes / size / 200))
 
 
 EFFORTS = {
-    "fast": Effort(40_000, 0, 0),
-    "normal": Effort(100_000, 12_000_000, 12_000_000),
-    "max": Effort(400_000, 300_000_000, 300_000_000),
+    "fast": Effort(60_000, 0, 0, 0),
+    "normal": Effort(250_000, 12_000_000, 3_000_000, 8_000_000),
+    "max": Effort(1_000_000, 250_000_000, 60_000_000, 250_000_000),
 }
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import recursions
-from .covers import Blocks, Cover, relabelled, widened
+from .covers import Blocks, Cover, multiplied, relabelled, widened
 from .transversal import most_groups, transversal_design
 
 
@@ -105,11 +105,7 @@ def _halves(classes: int, size: int) -> Cover:
 
 
 def _multiply(classes: int, size: int, a: int) -> Cover:
-    points = -(-classes // a)
-    part = recursions.build(points, size // a)
-    copies = np.hstack([np.where(part.blocks < 0, -1, part.blocks + i * points) for i in range(a)])
-    blocks = np.where(copies >= classes, -1, copies).astype(np.int32)
-    return Cover(widened(blocks, size), f"{part.construction}, each point {a} classes")
+    return multiplied(recursions.build(-(-classes // a), size // a), a, classes, size)
 
 
 def _transversal(classes: int, size: int, how: Plan) -> Cover:

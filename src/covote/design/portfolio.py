@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from covote.bounds import best_lower_bound
 
 from .annealing import anneal
 from .blowup import anneal_blowup, blow_up, blow_up_cost
-from .covers import Blocks, Cover, without_room
+from .covers import Cover, multiplied
+from .cyclic import cyclic
 from .efforts import Effort
-from .fields import prime_power
 from .larger import build
-from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, blow_up_start, masks_of, meet, random_start
 from .planes import projective_plane
-from .pruning import pair_counts, prune
+from .searching import Search
+from .shrinking import annealed, nearest_planes, shrink
+from .triples import triples
 from .watching import Watch
 
 SEARCHED = 400
 """Beyond so many classes no search within these efforts improves a transversal design."""
-
-PRUNED = 2_000_000
-"""Blocks are checked for redundancy when they hold at most so many pairs."""
-
-
-class Search:
-    """The best cover so far of v classes by experts of size k."""
-
-    def __init__(self, classes: int, size: int, lower: int, seed: int, watch: Watch) -> None:
-        self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
-        self.best: Cover | None = None
-
-    def offer(self, cover: Cover) -> None:
-        """Keep a cover if it needs fewer experts than all before, without the redundant ones."""
-        blocks = without_room(cover.blocks, self.classes)
-        if len(blocks) * self.size**2 <= PRUNED:
-            blocks = prune(blocks, self.classes)
-        if self.best is None or len(blocks) < len(self.best.blocks):
-            self.best = Cover(blocks, cover.construction)
-
-    @property
-    def found(self) -> Cover:
-        """The best cover; there is one after the first offer."""
-        assert self.best is not None
-        return self.best
-
-    def moved(self, moves: int) -> bool:
-        """Report moves to the watch; return whether to stop."""
-        return self.watch.moved(moves, f"{len(self.found.blocks)} experts; trying fewer")
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing is left to win, or nobody waits any more."""
-        return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
 
 def best_cover(
@@ -66,10 +35,17 @@ def best_cover(
     if classes > SEARCHED:
         return search.found
     scaled = effort.scaled(classes, size)
-    for stage in (_blow_ups, _meet, _anneal):
+    for stage in (_triples, _blow_ups, _multiples, shrink, _symmetries, _anneal):
         if not search.over:
             stage(search, scaled)
     return search.found
+
+
+@lru_cache(maxsize=4096)
+def _part(classes: int, size: int, effort: Effort, seed: int) -> Cover:
+    """Solve a smaller case on the way to a larger one; it does not matter who asks."""
+    lower, _ = best_lower_bound(classes, size)
+    return best_cover(classes, size, lower, effort=effort, seed=seed, watch=Watch(1, None))
 
 
 def _repeated(
@@ -84,102 +60,77 @@ def _repeated(
     return Cover(blocks, f"{times} copies of: {once.construction}; annealed")
 
 
-def plane_orders(classes: int, size: int) -> list[int]:
-    """List the orders of planes whose points may stand for the classes, the nearest first.
-
-    Lines should carry about `size` classes when the classes are spread evenly.
-    """
-    ratio = classes / size
-    orders = [q for q in range(2, 33) if prime_power(q) and 0.5 * ratio - 1 <= q <= 1.6 * ratio + 2]
-    return sorted(orders, key=lambda q: abs(q * q / (q + 1) + 0.7 - ratio))
+def _triples(search: Search, effort: Effort) -> None:
+    if search.size == 3:
+        blocks = triples(search.classes, search.seed)
+        if blocks is not None:
+            search.offer(Cover(blocks, "triples by hill climbing"))
 
 
 def _blow_ups(search: Search, effort: Effort) -> None:
-    if search.classes > 150 or search.size > 30:
+    if search.classes > 200 or search.size > 40:
         return
-    for order in plane_orders(search.classes, search.size):
+    for order in nearest_planes(search.classes, search.size):
         lines = projective_plane(order)
-        weights = anneal_blowup(lines, search.classes, search.size, moves=effort.weights, seed=search.seed)
-        if blow_up_cost(lines, weights, search.size) < len(search.found.blocks):
-            search.offer(blow_up(lines, weights, search.size, f"projective plane of order {order}"))
-        if search.over:
-            return
+        for run, hot in enumerate((0.6, 1.5, 0.6)):
+            weights = anneal_blowup(
+                lines,
+                search.classes,
+                search.size,
+                moves=effort.weights,
+                seed=search.seed * 1009 + run,
+                hot=hot,
+                target=search.lower,
+            )
+            if blow_up_cost(lines, weights, search.size) < len(search.found.blocks):
+                search.offer(blow_up(lines, weights, search.size, f"projective plane of order {order}"))
+            if search.over:
+                return
 
 
-def _meet(search: Search, effort: Effort) -> None:
-    """Shrink by :mod:`meeting`, from the best cover, from planes and from nothing, in turn."""
-    from .chance_kernel import chance
-
-    if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
+def _multiples(search: Search, effort: Effort) -> None:
+    """Solve a case of half or a third the size, and let every class stand for two or three."""
+    if effort.meeting == 0:
         return
-    state = chance(search.seed)
-    random = np.random.default_rng(search.seed)
-    made, moves = 0, effort.meeting
-    attempt = 0
-    orders = plane_orders(search.classes, search.size)[:3]
-    while not search.over and made < moves:
-        experts = len(search.found.blocks) - 1
-        kinds = ["best", *orders, "random"]
-        kind = kinds[attempt % len(kinds)]
-        length = min(moves - made, 700_000 << (attempt // len(kinds)))
-        if kind == "best":
-            start = masks_of(_without_least_needed(search.found.blocks, search.classes), search.classes)
-            hot = 0.3
-        elif kind == "random":
-            start = random_start(search.classes, experts, search.size, random)
-            hot = RANDOM_HOT
-        else:
-            start = blow_up_start(projective_plane(int(str(kind))), search.classes, experts, random)
-            hot = HOT
-        blocks = meet(
-            start,
-            experts,
-            search.size,
-            moves=length,
-            state=state,
-            hot=hot,
-            pause=search.moved,
-        )
-        made += length
-        attempt += 1
-        if blocks is not None:
-            search.offer(Cover(blocks, _words(kind, search.found.construction)))
-            attempt = 0
+    for times in (2, 3, 5):
+        if search.size // times < 3 or search.over:
+            return
+        points = -(-search.classes // times)
+        part = _part(points, search.size // times, effort.part(1 / 3), search.seed)
+        if len(part.blocks) < len(search.found.blocks):
+            search.offer(multiplied(part, times, search.classes, search.size))
 
 
-def _words(kind: object, before: str) -> str:
-    if kind == "random":
-        return "annealing of meeting sets of experts"
-    if kind == "best":
-        return before if before.endswith("annealed") else f"{before}, annealed"
-    return f"projective plane of order {kind} with weighted points, annealed"
-
-
-def _without_least_needed(blocks: Blocks, classes: int) -> Blocks:
-    counts = pair_counts(blocks, classes)
-    left, right = np.triu_indices(blocks.shape[1], 1)
-    critical = (counts[blocks[:, left], blocks[:, right]] <= 1).sum(axis=1)
-    return np.delete(blocks, int(critical.argmin()), axis=0)
+def _symmetries(search: Search, effort: Effort) -> None:
+    if effort.symmetry == 0:
+        return
+    target = len(search.found.blocks) - 1
+    if search.classes * search.classes < 4 * search.size:
+        return
+    blocks = cyclic(
+        search.classes,
+        search.size,
+        target=target,
+        moves=effort.symmetry,
+        seed=search.seed,
+        lower=search.lower,
+        pause=search.pause(),
+    )
+    if blocks is not None:
+        search.offer(Cover(blocks, "base blocks turned by a group"))
 
 
 def _anneal(search: Search, effort: Effort) -> None:
     if effort.annealing == 0:
         return
     before = search.found
-    reported = 0
-
-    def pause(made: int, size: int) -> bool:
-        nonlocal reported
-        step, reported = made - reported, made
-        return search.watch.moved(step, f"{size} experts; trying {size - 1}")
-
     blocks = anneal(
         before.blocks,
         search.classes,
         moves=effort.annealing,
         seed=search.seed,
         lower=search.lower,
-        pause=pause,
+        pause=search.pause(),
     )
     if len(blocks) < len(before.blocks):
-        search.offer(Cover(blocks, _words("best", before.construction)))
+        search.offer(Cover(blocks, annealed(before.construction)))

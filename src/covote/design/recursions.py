@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import recursion_kernels as kernels
-from .covers import Blocks, Cover, padded, relabelled, widened
+from .covers import Blocks, Cover, multiplied, padded, relabelled, widened
 from .fields import prime_power
 from .planes import affine_lines, affine_plane, projective_lines, projective_plane
 from .transversal import most_groups, transversal_design
@@ -134,12 +134,7 @@ def _hub(v: int, k: int, hub: int, b: int, c: int) -> Cover:
 
 
 def _multiply(v: int, k: int, a: int, b: int, c: int) -> Cover:
-    points = -(-v // a)
-    part = build(points, k // a)
-    copies = [np.where(part.blocks < 0, -1, part.blocks + i * points) for i in range(a)]
-    blocks = np.hstack(copies)
-    blocks = np.where(blocks >= v, -1, blocks).astype(np.int32)
-    return Cover(widened(blocks, k), f"{part.construction}, each point {a} classes")
+    return multiplied(build(-(-v // a), k // a), a, v, k)
 
 
 def _two_groups(v: int, k: int, first: int, part: int, c: int) -> Cover:

@@ -1,0 +1,55 @@
+"""What all searches of the portfolio share: the case, the best cover so far, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .covers import Cover, without_room
+from .pruning import prune
+from .watching import Watch
+
+PRUNED = 2_000_000
+"""Blocks are checked for redundancy when they hold at most so many pairs."""
+
+
+class Search:
+    """The best cover so far of v classes by experts of size k."""
+
+    def __init__(self, classes: int, size: int, lower: int, seed: int, watch: Watch) -> None:
+        self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
+        self.best: Cover | None = None
+
+    def offer(self, cover: Cover) -> None:
+        """Keep a cover if it needs fewer experts than all before, without the redundant ones."""
+        blocks = without_room(cover.blocks, self.classes)
+        if len(blocks) * self.size**2 <= PRUNED:
+            blocks = prune(blocks, self.classes)
+        if self.best is None or len(blocks) < len(self.best.blocks):
+            self.best = Cover(blocks, cover.construction)
+
+    @property
+    def found(self) -> Cover:
+        """The best cover; there is one after the first offer."""
+        assert self.best is not None
+        return self.best
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to win, or nobody waits any more."""
+        return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
+
+    def moved(self, moves: int) -> bool:
+        """Report moves to the watch; return whether to stop."""
+        return self.watch.moved(moves, f"{len(self.found.blocks)} experts; trying fewer")
+
+    def pause(self) -> Callable[[int, int], bool]:
+        """Return a callback for searches that report (moves made in all, size of their best cover)."""
+        reported = 0
+
+        def pause(made: int, size: int) -> bool:
+            nonlocal reported
+            step, reported = made - reported, made
+            experts = min(size or len(self.found.blocks), len(self.found.blocks))
+            return self.watch.moved(step, f"{experts} experts; trying fewer")
+
+        return pause

@@ -1,0 +1,100 @@
+"""Shrink a cover by :mod:`meeting`: from the best cover, from planes and from nothing, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .covers import Blocks, Cover
+from .efforts import Effort
+from .fields import prime_power
+from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, Masks, blow_up_start, masks_of, meet, random_start
+from .planes import projective_plane
+from .pruning import pair_counts
+from .searching import Search
+
+WARM = 0.3
+"""First temperature when the best cover is the start: keep most of it."""
+
+FIRST_LENGTH = 700_000
+"""Moves of the first attempts; each round of attempts doubles them."""
+
+
+class Start(NamedTuple):
+    """Where an attempt begins, how hot, and what to call the result."""
+
+    masks: Masks
+    hot: float
+    construction: str
+
+
+def shrink(search: Search, effort: Effort) -> None:
+    """Look for covers with fewer and fewer experts, as long as there are not too many of them."""
+    from .chance_kernel import chance
+
+    if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
+        return
+    state = chance(search.seed)
+    made = 0
+    while not search.over and made < effort.meeting:
+        experts = len(search.found.blocks) - 1
+        blocks = None
+        for start, length in _starts(search, experts):
+            blocks = meet(
+                start.masks,
+                experts,
+                search.size,
+                moves=min(length, effort.meeting - made),
+                state=state,
+                hot=start.hot,
+                pause=search.moved,
+            )
+            made += length
+            if blocks is not None:
+                search.offer(Cover(blocks, start.construction))
+            if blocks is not None or search.over or made >= effort.meeting:
+                break
+
+
+def _starts(search: Search, experts: int) -> Iterator[tuple[Start, int]]:
+    """Yield starts with their budgets, without end."""
+    random = np.random.default_rng((search.seed, experts))
+    length = FIRST_LENGTH
+    orders = nearest_planes(search.classes, search.size)
+    while True:
+        dropped = _without_least_needed(search.found.blocks, search.classes)
+        yield Start(masks_of(dropped, search.classes), WARM, annealed(search.found.construction)), length
+        for order in orders:
+            masks = blow_up_start(projective_plane(order), search.classes, experts, random)
+            name = f"projective plane of order {order} with weighted points, annealed"
+            yield Start(masks, HOT, name), length
+        masks = random_start(search.classes, experts, search.size, random)
+        yield Start(masks, RANDOM_HOT, "annealing of meeting sets of experts"), length
+        length *= 2
+
+
+def nearest_planes(classes: int, size: int) -> list[int]:
+    """List the orders of planes whose points may stand for the classes, the nearest first.
+
+    Lines should carry about `size` classes when the classes are spread evenly.
+
+    >>> nearest_planes(31, 6)[0]
+    5
+    """
+    ratio = classes / size
+    orders = [q for q in range(2, 17) if prime_power(q) and 0.5 * ratio - 1 <= q <= 1.6 * ratio + 2]
+    return sorted(orders, key=lambda q: abs(q * q / (q + 1) + 0.7 - ratio))[:3]
+
+
+def _without_least_needed(blocks: Blocks, classes: int) -> Blocks:
+    counts = pair_counts(blocks, classes)
+    left, right = np.triu_indices(blocks.shape[1], 1)
+    critical = (counts[blocks[:, left], blocks[:, right]] <= 1).sum(axis=1)
+    return np.delete(blocks, int(critical.argmin()), axis=0)
+
+
+def annealed(construction: str) -> str:
+    """Say that a search has changed a construction."""
+    return construction if construction.endswith(", annealed") else f"{construction}, annealed"
