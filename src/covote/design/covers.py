@@ -62,3 +62,24 @@ def multiplied(cover: Cover, times: int, classes: int, size: int) -> Cover:
     copies = np.hstack([np.where(cover.blocks < 0, -1, cover.blocks + i * points) for i in range(times)])
     blocks = np.where(copies >= classes, -1, copies).astype(np.int32)
     return Cover(widened(blocks, size), f"{cover.construction}, each point {times} classes")
+
+
+def linking(classes: int, known: int, size: int) -> int:
+    """Return how many experts link the classes beyond the `known` ones, of which a cover exists."""
+    hub = classes - known
+    return 0 if hub <= 0 else -(-known // (size - hub)) if hub < size else 1 << 29
+
+
+def resized(cover: Cover, classes: int, size: int) -> Cover:
+    """Drop classes from a cover, or link a few more to all that it has."""
+    known = int(cover.blocks.max()) + 1
+    if known >= classes:
+        blocks = np.where(cover.blocks >= classes, np.int32(-1), cover.blocks)
+        less = known - classes
+        words = f" without {less} class{'es' * (less > 1)}" if less else ""
+        return Cover(blocks, cover.construction + words)
+    hub = np.arange(known, classes, dtype=np.int32)
+    parts = np.array_split(np.arange(known, dtype=np.int32), linking(classes, known, size))
+    spokes = padded([np.concatenate([hub, part]) for part in parts], size)
+    blocks = np.vstack([cover.blocks, spokes])
+    return Cover(blocks, f"{cover.construction}, plus experts that link {len(hub)} more")

@@ -18,7 +18,7 @@ class Effort(NamedTuple):
     @property
     def total(self) -> int:
         """All moves that the long searches may make."""
-        return self.meeting + self.symmetry + self.annealing
+        return self.meeting + 5 * self.symmetry + self.annealing
 
     def part(self, share: float) -> Effort:
         """Return a share of every budget."""
@@ -34,8 +34,8 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(60_000, 0, 0, 0),
-    "normal": Effort(250_000, 12_000_000, 3_000_000, 8_000_000),
-    "max": Effort(1_000_000, 250_000_000, 60_000_000, 250_000_000),
+    "normal": Effort(200_000, 7_000_000, 1_500_000, 8_000_000),
+    "max": Effort(1_000_000, 180_000_000, 25_000_000, 180_000_000),
 }
 
 

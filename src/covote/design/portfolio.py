@@ -10,15 +10,27 @@ from covote.bounds import best_lower_bound
 
 from .annealing import anneal
 from .blowup import anneal_blowup, blow_up, blow_up_cost
-from .covers import Cover, multiplied
+from .covers import Cover, linking, multiplied, resized
 from .cyclic import cyclic
 from .efforts import Effort
+from .greedy import greedy
 from .larger import build
 from .planes import projective_plane
 from .searching import Search
 from .shrinking import annealed, nearest_planes, shrink
 from .triples import triples
 from .watching import Watch
+
+TWISTS = 3
+"""Most multipliers in a group of symmetries."""
+
+NEIGHBOURS = 3
+"""How many numbers of classes near the one asked for are searched for symmetric covers."""
+
+LARGEST_STEINER = 7
+
+FEW = 100
+"""Up to so many experts annealing can forget where it started."""
 
 SEARCHED = 400
 """Beyond so many classes no search within these efforts improves a transversal design."""
@@ -102,35 +114,61 @@ def _multiples(search: Search, effort: Effort) -> None:
 
 
 def _symmetries(search: Search, effort: Effort) -> None:
+    """Search covers with a symmetry, here and for a few classes more or less."""
     if effort.symmetry == 0:
         return
-    target = len(search.found.blocks) - 1
-    if search.classes * search.classes < 4 * search.size:
-        return
-    blocks = cyclic(
-        search.classes,
-        search.size,
-        target=target,
-        moves=effort.symmetry,
-        seed=search.seed,
-        lower=search.lower,
-        pause=search.pause(),
-    )
-    if blocks is not None:
-        search.offer(Cover(blocks, "base blocks turned by a group"))
+    for classes, twists in [(search.classes, 1), (search.classes, TWISTS), *_neighbours(search)]:
+        goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+        if search.over or best_lower_bound(classes, search.size)[0] > goal:
+            continue
+        cover = _symmetric(classes, search.size, goal, twists, effort.symmetry, search.seed)
+        search.moved(effort.symmetry)
+        if cover is not None:
+            search.offer(resized(cover, search.classes, search.size))
+
+
+def _neighbours(search: Search) -> list[tuple[int, int]]:
+    """List numbers of classes whose best conceivable cover would help here, the most promising first.
+
+    Steiner systems and the like are so rich in symmetry, and so much better than what is around them, that
+    for small experts it pays to look for them.
+    """
+    if search.size > LARGEST_STEINER:
+        return []
+    promises = []
+    experts = len(search.found.blocks)
+    for classes in range(max(search.size + 1, search.classes - 3), search.classes + 6):
+        lower, _ = best_lower_bound(classes, search.size)
+        promise = experts - lower - linking(search.classes, classes, search.size)
+        if promise > 0 and classes != search.classes:
+            promises.append((-promise, abs(classes - search.classes), classes))
+    return [(classes, TWISTS) for *_, classes in sorted(promises)[:NEIGHBOURS]]
+
+
+@lru_cache(maxsize=4096)
+def _symmetric(classes: int, size: int, goal: int, twists: int, moves: int, seed: int) -> Cover | None:
+    """Search a cover with a symmetry; what it finds depends on the arguments alone."""
+    lower, _ = best_lower_bound(classes, size)
+    blocks = cyclic(classes, size, target=goal, moves=moves, seed=seed, lower=lower, twists=twists)
+    return None if blocks is None else Cover(blocks, "base blocks turned by a group")
 
 
 def _anneal(search: Search, effort: Effort) -> None:
+    """Anneal the best cover; where there are few experts, a greedy cover as well, which is less rigid."""
     if effort.annealing == 0:
         return
-    before = search.found
-    blocks = anneal(
-        before.blocks,
-        search.classes,
-        moves=effort.annealing,
-        seed=search.seed,
-        lower=search.lower,
-        pause=search.pause(),
-    )
-    if len(blocks) < len(before.blocks):
-        search.offer(Cover(blocks, annealed(before.construction)))
+    starts = [search.found]
+    if len(search.found.blocks) <= FEW:
+        starts.append(Cover(greedy(search.classes, search.size, seed=search.seed), "greedy cover"))
+    for start in starts:
+        if search.over:
+            return
+        blocks = anneal(
+            start.blocks,
+            search.classes,
+            moves=effort.annealing // len(starts),
+            seed=search.seed,
+            lower=search.lower,
+            pause=search.pause(),
+        )
+        search.offer(Cover(blocks, annealed(start.construction)))

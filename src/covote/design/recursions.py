@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import recursion_kernels as kernels
-from .covers import Blocks, Cover, multiplied, padded, relabelled, widened
+from .covers import Blocks, Cover, multiplied, padded, relabelled, resized, widened
 from .fields import prime_power
 from .planes import affine_lines, affine_plane, projective_lines, projective_plane
 from .transversal import most_groups, transversal_design
@@ -123,14 +123,7 @@ def _common_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
 
 
 def _hub(v: int, k: int, hub: int, b: int, c: int) -> Cover:
-    rest = v - hub
-    part = build(rest, k)
-    spokes = [
-        np.concatenate([np.arange(rest, v), chunk]).astype(np.int32)
-        for chunk in np.array_split(np.arange(rest), -(-rest // (k - hub)))
-    ]
-    blocks = np.vstack([part.blocks, padded(spokes, k)])
-    return Cover(blocks, f"{part.construction}, plus experts that link {hub} more")
+    return resized(build(v - hub, k), v, k)
 
 
 def _multiply(v: int, k: int, a: int, b: int, c: int) -> Cover:

@@ -1,0 +1,216 @@
+"""Measure the design engine against the best covers known, against bounds, and against the clock.
+
+    python benchmarks/covers.py records                      # every cell of the table, effort normal
+    python benchmarks/covers.py records --effort max --sample 150
+    python benchmarks/covers.py large                        # thousands of classes
+    python benchmarks/covers.py times                        # every pair covered 2, 3 and 5 times
+
+The table of records (v, k, best_known) is not part of the package; `--records` says where it is.
+A run that was interrupted goes on with `--resume`. Times are CPU seconds of this process, without imports and
+compilation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import multiprocessing
+import platform
+import resource
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from covote import __version__
+from covote.bounds import schonheim_bound
+from covote.design import design
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+LARGE = [(1000, 32), (5000, 50), (10000, 100), (2000, 40), (700, 25), (1024, 16)]
+ZONES = [(3, 4), (5, 6), (7, 9), (10, 14), (15, 25)]
+
+
+def warm_up() -> None:
+    for effort in ("fast", "normal"):
+        design(20, 3, effort=effort)
+        design(24, 5, effort=effort)
+    design(12, 5, times=2)
+
+
+def measured(case: tuple[int, int, int, str, int]) -> dict[str, object]:
+    """Design one panel and return its size, bound and CPU time; the panel is verified by `design` itself."""
+    classes, size, times, effort, seed = case
+    start = time.process_time()
+    panel = design(classes, size, times=times, effort=effort, seed=seed)
+    proof = panel.certificate
+    assert proof is not None
+    return {
+        "v": classes,
+        "k": size,
+        "times": times,
+        "size": len(panel),
+        "lower": int(proof.lower),
+        "bound": proof.bound,
+        "construction": proof.construction,
+        "cpu": round(time.process_time() - start, 3),
+    }
+
+
+def read_records(path: Path) -> dict[tuple[int, int], dict[str, int]]:
+    if not path.exists():
+        sys.exit(f"no table of records at {path}; give its place with --records")
+    with path.open() as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    return {(row["v"], row["k"]): row for row in rows if row["t"] == 2}
+
+
+def run(cases: list[tuple[int, int, int, str, int]], store: Path, resume: bool, processes: int) -> list[dict]:
+    """Measure all cases, writing each result as soon as it is there."""
+    done: dict[tuple, dict] = {}
+    if resume and store.exists():
+        for line in store.read_text().splitlines():
+            row = json.loads(line)
+            done[row["v"], row["k"], row["times"]] = row
+    open_cases = [case for case in cases if case[:3] not in done]
+    with store.open("a" if resume else "w") as file, multiprocessing.Pool(processes, warm_up) as pool:
+        for number, row in enumerate(pool.imap_unordered(measured, open_cases, chunksize=1), 1):
+            done[row["v"], row["k"], row["times"]] = row
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            if number % 50 == 0:
+                print(f"{number} of {len(open_cases)}", file=sys.stderr, flush=True)
+    return [done[case[:3]] for case in cases]
+
+
+def table(header: list[str], rows: list[list[object]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def summary(name: str, rows: list[dict], records: dict[tuple[int, int], dict[str, int]]) -> list[object]:
+    best = np.array([records[row["v"], row["k"]]["best_known"] for row in rows])
+    size = np.array([row["size"] for row in rows])
+    proved = [row["size"] <= row["lower"] for row in rows]
+    ratio = size / best
+    return [
+        name,
+        len(rows),
+        f"{(size <= best).mean():.1%}",
+        int((size < best).sum()),
+        f"{ratio.mean():.4f}",
+        f"{ratio.max():.3f}",
+        f"{np.mean(proved):.1%}",
+        f"{np.mean([row['cpu'] for row in rows]):.2f}",
+        f"{max(row['cpu'] for row in rows):.1f}",
+    ]
+
+
+def report(name: str, text: str, rows: list[dict], arguments: argparse.Namespace) -> None:
+    head = (
+        f"`python benchmarks/covers.py {' '.join(sys.argv[1:])}`, covote {__version__}, {date.today()}, "
+        f"Python {platform.python_version()}, numpy {np.__version__}\n\n"
+    )
+    print(text)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(head + text + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(rows, indent=0) + "\n")
+
+
+def bench_records(arguments: argparse.Namespace) -> None:
+    records = read_records(arguments.records)
+    cells = sorted(cell for cell in records if arguments.least <= cell[1] <= arguments.most)
+    shuffled = [cells[i] for i in np.random.default_rng(arguments.sample_seed).permutation(len(cells))]
+    chosen = shuffled[: arguments.sample or None]
+    name = f"covers-{arguments.effort}" + (f"-{arguments.label}" if arguments.label else "")
+    cases = [(v, k, 1, arguments.effort, arguments.seed) for v, k in chosen]
+    rows = run(cases, RESULTS / f".{name}.jsonl", arguments.resume, arguments.processes)
+    wrong = [row for row in rows if row["lower"] > records[row["v"], row["k"]]["best_known"]]
+    if wrong:
+        sys.exit(f"wrong proof: {wrong[0]}")
+    zones = [(f"k = {a}..{b}", [row for row in rows if a <= row["k"] <= b]) for a, b in ZONES]
+    header = ["cells", "number", "matched", "beaten", "mean", "worst", "proved", "CPU s", "most"]
+    lines = [summary(zone, part, records) for zone, part in [("all", rows), *zones] if part]
+    worst = sorted(rows, key=lambda row: -row["size"] / records[row["v"], row["k"]]["best_known"])[:15]
+    losses = [
+        [
+            row["v"],
+            row["k"],
+            records[row["v"], row["k"]]["best_known"],
+            row["size"],
+            row["lower"],
+            row["construction"],
+        ]
+        for row in worst
+    ]
+    text = table(header, lines) + "\n\nThe largest losses:\n\n"
+    report(
+        name, text + table(["v", "k", "record", "size", "lower bound", "built from"], losses), rows, arguments
+    )
+
+
+def bench_large(arguments: argparse.Namespace) -> None:
+    warm_up()
+    design(300, 50)
+    rows = [measured((v, k, 1, arguments.effort, arguments.seed)) for v, k in LARGE]
+    lines = [
+        [
+            row["v"],
+            row["k"],
+            row["size"],
+            f"{row['size'] / schonheim_bound(row['v'], row['k']):.4f}",
+            row["cpu"],
+        ]
+        for row in rows
+    ]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    text = table(["K", "R", "experts", "to Schonheim", "CPU s"], lines)
+    report("covers-large", f"{text}\n\nMost memory: {memory:.2f} GiB.", rows, arguments)
+
+
+def bench_times(arguments: argparse.Namespace) -> None:
+    random = np.random.default_rng(arguments.sample_seed)
+    cells = [(v, k) for v in range(6, 61) for k in range(3, min(v, 26))]
+    chosen = [cells[i] for i in random.permutation(len(cells))[: arguments.sample or 100]]
+    cases = [(v, k, times, arguments.effort, arguments.seed) for v, k in chosen for times in (1, 2, 3, 5)]
+    rows = run(cases, RESULTS / ".covers-times.jsonl", arguments.resume, arguments.processes)
+    single = {(row["v"], row["k"]): row["size"] for row in rows if row["times"] == 1}
+    lines = []
+    for times in (2, 3, 5):
+        part = [row for row in rows if row["times"] == times]
+        ratio = [row["size"] / schonheim_bound(row["v"], row["k"], times) for row in part]
+        more = sum(row["size"] > times * single[row["v"], row["k"]] for row in part)
+        cpu = np.mean([row["cpu"] for row in part])
+        lines.append([times, len(part), f"{np.mean(ratio):.4f}", f"{max(ratio):.3f}", more, f"{cpu:.2f}"])
+    header = ["times", "cells", "mean to Schonheim", "worst", "more than copies", "CPU s"]
+    report("covers-times", table(header, lines), rows, arguments)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["records", "large", "times"])
+    parser.add_argument("--effort", default="normal", choices=["fast", "normal", "max"])
+    parser.add_argument("--sample", type=int, default=0, help="so many random cells; all unless given")
+    parser.add_argument(
+        "--sample-seed", type=int, default=0, help="which cells a sample has, and their order"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the searches")
+    parser.add_argument("--least", type=int, default=3, help="smallest size k")
+    parser.add_argument("--most", type=int, default=25, help="largest size k")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--label", default="", help="goes into the names of the result files")
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
+    default = ROOT.parent / "shared" / "reference" / "covering_records.csv"
+    parser.add_argument("--records", type=Path, default=default)
+    arguments = parser.parse_args()
+    {"records": bench_records, "large": bench_large, "times": bench_times}[arguments.what](arguments)
+
+
+if __name__ == "__main__":
+    main()
