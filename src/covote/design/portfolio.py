@@ -9,17 +9,18 @@ import numpy as np
 from covote.bounds import best_lower_bound
 
 from .annealing import anneal
-from .blowup import anneal_blowup, blow_up, blow_up_cost
 from .covers import Cover, linking, multiplied, resized
 from .cyclic import cyclic
 from .efforts import Effort
 from .greedy import greedy
 from .larger import build
-from .planes import projective_plane
 from .searching import Search
-from .shrinking import annealed, nearest_planes, shrink
+from .shrinking import annealed, nearest_planes, shrink, weighted_plane
 from .triples import triples
 from .watching import Watch
+
+RUNS = (6, 4, 2)
+"""How often weights are annealed for the nearest plane, the next, and the one after."""
 
 TWISTS = 3
 """Most multipliers in a group of symmetries."""
@@ -82,20 +83,9 @@ def _triples(search: Search, effort: Effort) -> None:
 def _blow_ups(search: Search, effort: Effort) -> None:
     if search.classes > 200 or search.size > 40:
         return
-    for order in nearest_planes(search.classes, search.size):
-        lines = projective_plane(order)
-        for run, hot in enumerate((0.6, 1.5, 0.6)):
-            weights = anneal_blowup(
-                lines,
-                search.classes,
-                search.size,
-                moves=effort.weights,
-                seed=search.seed * 1009 + run,
-                hot=hot,
-                target=search.lower,
-            )
-            if blow_up_cost(lines, weights, search.size) < len(search.found.blocks):
-                search.offer(blow_up(lines, weights, search.size, f"projective plane of order {order}"))
+    for rank, order in enumerate(nearest_planes(search.classes, search.size)):
+        for run in range(RUNS[rank]):
+            search.offer(weighted_plane(search, order, effort.weights, run))
             if search.over:
                 return
 

@@ -11,6 +11,9 @@ from .watching import Watch
 PRUNED = 2_000_000
 """Blocks are checked for redundancy when they hold at most so many pairs."""
 
+OTHERS = 3
+"""How many covers beside the best one are kept to start from."""
+
 
 class Search:
     """The best cover so far of v classes by experts of size k."""
@@ -18,14 +21,23 @@ class Search:
     def __init__(self, classes: int, size: int, lower: int, seed: int, watch: Watch) -> None:
         self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
         self.best: Cover | None = None
+        self.others: list[Cover] = []
 
     def offer(self, cover: Cover) -> None:
-        """Keep a cover if it needs fewer experts than all before, without the redundant ones."""
+        """Keep a cover if it needs fewer experts than all before, without the redundant ones.
+
+        A few covers that are nearly as good are kept as other places to start from.
+        """
         blocks = without_room(cover.blocks, self.classes)
         if len(blocks) * self.size**2 <= PRUNED:
             blocks = prune(blocks, self.classes)
-        if self.best is None or len(blocks) < len(self.best.blocks):
-            self.best = Cover(blocks, cover.construction)
+        kept = Cover(blocks, cover.construction)
+        if self.best is not None and len(blocks) >= len(self.best.blocks):
+            self.others.append(kept)
+        else:
+            self.others += [self.best] if self.best is not None else []
+            self.best = kept
+        self.others = sorted(self.others, key=lambda other: len(other.blocks))[:OTHERS]
 
     @property
     def found(self) -> Cover:

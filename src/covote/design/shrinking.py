@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from .covers import Blocks, Cover
+from .blowup import anneal_blowup, blow_up
+from .covers import Blocks, Cover, without_room
 from .efforts import Effort
 from .fields import prime_power
 from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, Masks, blow_up_start, masks_of, meet, random_start
@@ -21,6 +23,9 @@ WARM = 0.3
 FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
 
+FORGETFUL = 30
+"""Up to so many experts annealing finds structure from nothing."""
+
 
 class Start(NamedTuple):
     """Where an attempt begins, how hot, and what to call the result."""
@@ -31,7 +36,10 @@ class Start(NamedTuple):
 
 
 def shrink(search: Search, effort: Effort) -> None:
-    """Look for covers with fewer and fewer experts, as long as there are not too many of them."""
+    """Look for covers with fewer and fewer experts, as long as there are not too many of them.
+
+    The starts are the best covers so far, planes with annealed or with equal weights, and chance.
+    """
     from .chance_kernel import chance
 
     if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
@@ -41,7 +49,7 @@ def shrink(search: Search, effort: Effort) -> None:
     while not search.over and made < effort.meeting:
         experts = len(search.found.blocks) - 1
         blocks = None
-        for start, length in _starts(search, experts):
+        for start, length in _starts(search, experts, effort.weights):
             blocks = meet(
                 start.masks,
                 experts,
@@ -58,21 +66,49 @@ def shrink(search: Search, effort: Effort) -> None:
                 break
 
 
-def _starts(search: Search, experts: int) -> Iterator[tuple[Start, int]]:
+def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start, int]]:
     """Yield starts with their budgets, without end."""
     random = np.random.default_rng((search.seed, experts))
     length = FIRST_LENGTH
     orders = nearest_planes(search.classes, search.size)
-    while True:
-        dropped = _without_least_needed(search.found.blocks, search.classes)
-        yield Start(masks_of(dropped, search.classes), WARM, annealed(search.found.construction)), length
+    for turn in itertools.count():
+        yield _warm(search, search.found, experts), length
+        if experts <= FORGETFUL:
+            masks = random_start(search.classes, experts, search.size, random)
+            yield Start(masks, RANDOM_HOT, "annealing of meeting sets of experts"), 2 * length
+        if turn % 2 == 1:
+            for other in search.others:
+                yield _warm(search, other, experts), length // 2
+        for order in orders[:2]:
+            yield _warm(search, weighted_plane(search, order, weights, turn), experts), length
         for order in orders:
             masks = blow_up_start(projective_plane(order), search.classes, experts, random)
             name = f"projective plane of order {order} with weighted points, annealed"
             yield Start(masks, HOT, name), length
-        masks = random_start(search.classes, experts, search.size, random)
-        yield Start(masks, RANDOM_HOT, "annealing of meeting sets of experts"), length
         length *= 2
+
+
+def _warm(search: Search, cover: Cover, experts: int) -> Start:
+    """Start from a cover without the experts that are needed least."""
+    blocks = without_room(cover.blocks, search.classes)
+    while len(blocks) > experts:
+        blocks = _without_least_needed(blocks, search.classes)
+    return Start(masks_of(blocks, search.classes), WARM, annealed(cover.construction))
+
+
+def weighted_plane(search: Search, order: int, moves: int, run: int) -> Cover:
+    """Anneal weights for the points of a plane, each time from another start."""
+    lines = projective_plane(order)
+    weights = anneal_blowup(
+        lines,
+        search.classes,
+        search.size,
+        moves=moves,
+        seed=search.seed * 1009 + run,
+        hot=(0.6, 1.5, 1.0)[run % 3],
+        target=search.lower,
+    )
+    return blow_up(lines, weights, search.size, f"projective plane of order {order}")
 
 
 def nearest_planes(classes: int, size: int) -> list[int]:
