@@ -82,4 +82,4 @@ def resized(cover: Cover, classes: int, size: int) -> Cover:
     parts = np.array_split(np.arange(known, dtype=np.int32), linking(classes, known, size))
     spokes = padded([np.concatenate([hub, part]) for part in parts], size)
     blocks = np.vstack([cover.blocks, spokes])
-    return Cover(blocks, f"{cover.construction}, plus experts that link {len(hub)} more")
+    return Cover(blocks, f"{cover.construction}, and {len(parts)} that link {len(hub)} more to them")

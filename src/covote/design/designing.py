@@ -132,7 +132,8 @@ def _auto(
     watch = Watch(budget.total, progress)
     with interruptible(watch):
         cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, watch=watch)
-    return Rows(list(cover.blocks), cover.construction)
+    words = f"{cover.construction}; search interrupted" if watch.stopped else cover.construction
+    return Rows(list(cover.blocks), words)
 
 
 def _checked(

@@ -91,7 +91,7 @@ def build(classes: int, size: int) -> Cover:
 def _single(classes: int, size: int) -> Cover:
     blocks = np.full((1 if classes > 1 else 0, size), -1, dtype=np.int32)
     blocks[:, :classes] = np.arange(classes)
-    return Cover(blocks, "one expert that knows every class")
+    return Cover(blocks, f"one expert for {classes} classes")
 
 
 def _halves(classes: int, size: int) -> Cover:

@@ -12,6 +12,7 @@ from .annealing import anneal
 from .covers import Cover, linking, multiplied, resized
 from .cyclic import cyclic
 from .efforts import Effort
+from .folds import fold
 from .greedy import greedy
 from .larger import build
 from .searching import Search
@@ -64,13 +65,23 @@ def _part(classes: int, size: int, effort: Effort, seed: int) -> Cover:
 def _repeated(
     classes: int, size: int, lower: int, times: int, effort: Effort, seed: int, watch: Watch
 ) -> Cover:
+    """Cover every pair several times: at most with copies of the best cover, which is found first."""
     single, _ = best_lower_bound(classes, size)
     once = best_cover(classes, size, single, effort=effort, seed=seed, watch=watch)
-    copies = np.vstack([once.blocks] * times)
-    blocks = anneal(copies, classes, times, moves=effort.annealing, seed=seed, lower=lower)
-    if len(blocks) == len(copies):
-        return Cover(copies, f"{times} copies of: {once.construction}")
-    return Cover(blocks, f"{times} copies of: {once.construction}; annealed")
+    if classes > SEARCHED or times * len(once.blocks) <= lower or watch.stopped:
+        return Cover(np.tile(once.blocks, (times, 1)), f"{times} copies of: {once.construction}")
+    search = Search(classes, size, lower, seed, watch)
+    search.best = once
+    blocks, how = fold(
+        once.blocks,
+        classes,
+        times,
+        moves=effort.scaled(classes, size).annealing,
+        seed=seed,
+        lower=lower,
+        pause=search.pause(),
+    )
+    return Cover(blocks, how if "copies" not in how else f"{how}: {once.construction}")
 
 
 def _triples(search: Search, effort: Effort) -> None:

@@ -93,7 +93,7 @@ def build(classes: int, size: int) -> Cover:
     if classes <= 1:
         return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
     if classes <= size:
-        return Cover(padded([_range(0, classes)], size), "one expert that knows every class")
+        return Cover(padded([_range(0, classes)], size), f"one expert for {classes} classes")
     return _BUILDERS[rule](classes, size, a, b, c)
 
 

@@ -61,6 +61,10 @@ def test_random_experts_until_they_cover_or_a_number_of_them():
     assert few.certificate is None
 
 
+def test_ten_by_four_twice_needs_fifteen():
+    assert len(design(10, 4, times=2)) == 15
+
+
 def test_capacities_are_kept():
     panel = design(6, [4, 4, 4])
     assert panel.covers()
@@ -122,6 +126,7 @@ def test_interrupting_returns_the_best_so_far():
     timer.start()
     panel = design(60, 7, effort="max")
     assert panel.covers()
+    assert panel.certificate.construction.endswith("search interrupted")
     assert signal.getsignal(signal.SIGINT) is before
 
 
