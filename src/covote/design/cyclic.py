@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.bounds import best_lower_bound
+
 from .annealing import Pause
 from .base_blocks import Action, Plan, random_block
 from .pruning import prune
@@ -122,15 +124,17 @@ class Run:
             rows += every[:: len(elements) // images]
         return rows
 
-    def cover(self) -> Ints:
-        """Return all images of the base blocks, short ones filled up, redundant ones dropped."""
-        full = [_filled(row, self.action.size) for row in self.images_of_all()]
-        return prune(np.array(full, np.int32), len(self.action.orbit), self.times)
+    def cover(self, classes: int) -> Ints:
+        """Return all images of the base blocks, cut to the first `classes`; redundant ones are dropped."""
+        rows = [_fitted(row, classes, self.action.size) for row in self.images_of_all()]
+        return prune(np.array(rows, np.int32), classes, self.times)
 
 
-def _filled(row: list[int], size: int) -> list[int]:
-    others = (x for x in range(size) if x not in row)
-    return row + [next(others) for _ in range(size - len(row))]
+def _fitted(row: list[int], classes: int, size: int) -> list[int]:
+    """Drop classes that are not there, and fill the block up."""
+    kept = [x for x in row if x < classes]
+    others = (x for x in range(size) if x not in kept)
+    return kept + [next(others) for _ in range(size - len(kept))]
 
 
 def cyclic(
@@ -142,7 +146,8 @@ def cyclic(
     moves: int,
     seed: int = 0,
     lower: int = 0,
-    twists: int = 2,
+    twists: int = 1,
+    surplus: int = 0,
     pause: Pause | None = None,
 ) -> Ints | None:
     """Search a cover of at most `target` blocks among those with a symmetry.
@@ -159,7 +164,9 @@ def cyclic(
     lower
         No cover has fewer blocks: stop there.
     twists
-        Most multipliers in a group; 1 for turns alone.
+        Most multipliers in a group; 1 for turns alone. More pays with more than about 15 million moves.
+    surplus
+        Groups may act on so many classes more than there are; these are dropped in the end.
     pause
         Called between runs with (moves made, size of the best cover or 0); the search stops when it returns
         True.
@@ -175,14 +182,16 @@ def cyclic(
     made, goal = 0, target
     actions = [
         Action(group, size)
-        for group in symmetries(classes, fixed=FIXED, twists=twists)
+        for more in range(surplus + 1)
+        if size < classes + more and best_lower_bound(classes + more, size, times)[0] <= target
+        for group in symmetries(classes + more, fixed=FIXED, twists=twists)
         if group.turn <= target
     ]
     while made < moves and goal >= max(lower, 1):
         entries = [(action, plan) for action in actions for _, plan in action.plans(goal, times)]
         run, made, stopped = _race(entries, times, made, moves, seed, goal, pause)
         if run is not None:
-            best = run.cover()
+            best = run.cover(classes)
             goal = len(best) - 1
             seed += 1
         if run is None or stopped:

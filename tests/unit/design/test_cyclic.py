@@ -32,6 +32,13 @@ def test_what_cannot_be_is_not_found():
     assert cyclic(13, 4, target=12, moves=100_000) is None
 
 
+def test_a_design_on_one_class_more_serves_as_well():
+    cover = cyclic(12, 4, target=13, moves=400_000, lower=13, surplus=1)
+    assert cover is not None
+    assert len(cover) <= 13
+    assert covered(cover, 12) >= 1
+
+
 def test_no_moves_find_nothing():
     assert cyclic(13, 4, target=13, moves=0) is None
 

@@ -13,7 +13,7 @@ def fewest(blocks, classes):
 
 
 def test_ten_classes_by_four_twice_need_fifteen():
-    blocks, _ = fold(greedy(10, 4), 10, 2, moves=3_000_000, lower=15)
+    blocks, _ = fold(greedy(10, 4), 10, 2, moves=4_000_000, lower=15)
     assert len(blocks) == 15
     assert fewest(blocks, 10) >= 2
 
@@ -23,7 +23,7 @@ def test_ten_classes_by_four_twice_need_fifteen():
 def test_a_fold_covers_and_never_exceeds_the_copies(classes, size, times):
     single = greedy(classes, size)
     lower, _ = best_lower_bound(classes, size, times)
-    blocks, how = fold(single, classes, times, moves=400_000, lower=lower)
+    blocks, how = fold(single, classes, times, moves=1_000_000, lower=lower)
     assert lower <= len(blocks) <= times * len(single)
     assert fewest(blocks, classes) >= times
     assert how
