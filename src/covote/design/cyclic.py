@@ -30,6 +30,9 @@ FIRST_LENGTH = 4_000
 FINALISTS = 5
 """Plans that keep running until the budget is spent."""
 
+MOST_ENTRIES = (20, 1 / 32_000)
+"""Plans in the first round: at least so many, and so many per move of the budget."""
+
 FIXED = 5
 """Most classes that a group leaves where they are."""
 
@@ -188,7 +191,7 @@ def cyclic(
         if group.turn <= target
     ]
     while made < moves and goal >= max(lower, 1):
-        entries = [(action, plan) for action in actions for _, plan in action.plans(goal, times)]
+        entries = _entries(actions, goal, times)[: max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))]
         run, made, stopped = _race(entries, times, made, moves, seed, goal, pause)
         if run is not None:
             best = run.cover(classes)
@@ -197,6 +200,16 @@ def cyclic(
         if run is None or stopped:
             break
     return best
+
+
+def _entries(actions: list[Action], target: int, times: int) -> list[tuple[Action, Plan]]:
+    """Return what to try: the best plan of every group, large turns first, then the second best of each."""
+    plans = [
+        (action, rank, plan)
+        for action in actions
+        for rank, (_, plan) in enumerate(action.plans(target, times))
+    ]
+    return [(action, plan) for action, _, plan in sorted(plans, key=lambda entry: entry[1])]
 
 
 def _race(
