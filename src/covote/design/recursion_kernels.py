@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 Table = NDArray[np.int32]
 
 # The rules, as the table records them; `recursions` turns them into blocks.
-SINGLE, DROP_POINT, SMALLER, COMMON_POINT, HUB, MULTIPLY, TWO_GROUPS, COMPOSE, SEED, TRANSVERSAL, PAIRS = (
-    range(11)
-)
+(
+    SINGLE,
+    DROP_POINT,
+    SMALLER,
+    COMMON_POINT,
+    HUB,
+    MULTIPLY,
+    TWO_GROUPS,
+    COMPOSE,
+    SEED,
+    TRANSVERSAL,
+    WEIGHTED,
+    PAIRS,
+) = range(12)
 UNKNOWN = 1 << 29
 
 
@@ -52,6 +63,7 @@ def fill(size: Table, plan: NDArray[np.int32], most_groups: Table) -> None:
                 changed |= _one_step(size, plan, k, v)
                 changed |= _two_groups(size, plan, k, v)
                 changed |= _transversal(size, plan, most_groups, k, v)
+            changed |= _weighted(size, plan, most_groups, k)
 
 
 @njit(cache=True)
@@ -126,4 +138,50 @@ def _transversal(size: Table, plan: NDArray[np.int32], most_groups: Table, k: in
                     changed |= _better(
                         size, plan, k, v, order * order + fills, TRANSVERSAL, code, groups, shared
                     )
+    return changed
+
+
+@njit(cache=True)
+def _weighted(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int) -> Any:
+    """Try transversal designs whose points stand for several classes, alike within a group.
+
+    `light` groups of weight w and `heavy` ones of weight w + 1 are full; one odd group takes what is left of
+    a block, so that it may have any number of classes. Smaller covers follow by leaving classes out.
+    """
+    changed = False
+    for order in range(2, min(most_groups.shape[0], size.shape[1])):
+        if order * order >= size[k, -1]:
+            break
+        for weight in range(1, 3):
+            for light in range(min(most_groups[order], k // weight) + 1):
+                for heavy in range(min(most_groups[order] - light, (k - light * weight) // (weight + 1)) + 1):
+                    if light + heavy >= 2:
+                        changed |= _odd_group(size, plan, most_groups[order], k, order, weight, light, heavy)
+    return changed
+
+
+@njit(cache=True)
+def _odd_group(
+    size: Table, plan: NDArray[np.int32], most: int, k: int, order: int, weight: int, light: int, heavy: int
+) -> Any:
+    changed = False
+    top = size.shape[1] - 1
+    room = k - light * weight - heavy * (weight + 1) if light + heavy < most else 0
+    for shared in range(3):
+        full = order * (light * weight + heavy * (weight + 1)) + shared
+        if full > top:
+            break
+        cost = order * order
+        if light:
+            cost += light * int(size[k, order * weight + shared])
+        if heavy:
+            cost += heavy * int(size[k, order * (weight + 1) + shared])
+        widest = min(top, full + order * room)
+        if cost >= size[k, widest]:
+            continue
+        for v in range(full, widest + 1):
+            odd = int(size[k, v - full + shared]) if v > full else 0
+            changed |= _better(
+                size, plan, k, v, cost + odd, WEIGHTED, order * 4 + shared, weight, light * 256 + heavy
+            )
     return changed

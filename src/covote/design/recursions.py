@@ -181,6 +181,34 @@ def fill_transversal(v: int, k: int, order: int, groups: int, shared: int, full:
     return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
 
 
+def _weighted(v: int, k: int, code: int, weight: int, counts: int) -> Cover:
+    """Build a transversal design whose points stand for several classes, and cover each group.
+
+    Points of a group have the same weight, so a block has k classes; `shared` classes join all groups.
+    """
+    order, shared = divmod(code, 4)
+    light, heavy = divmod(counts, 256)
+    weights = [weight] * light + [weight + 1] * heavy
+    sizes = [order * w for w in weights]
+    odd = v - shared - sum(sizes)
+    if odd:
+        weights.append(k - sum(weights))
+        sizes.append(odd)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    design = transversal_design(order, len(sizes))
+    columns = []
+    for i, (w, size) in enumerate(zip(weights, sizes, strict=True)):
+        places = design[:, i : i + 1] * w + np.arange(w)
+        columns.append(np.where(places < size, places + start[i], -1))
+    parts = [widened(np.hstack(columns).astype(np.int32), k)]
+    common = _range(v - shared, v)
+    for i in range(len(sizes)):
+        members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
+        parts.append(relabelled(build(len(members), k).blocks, members))
+    sentence = f"transversal design of {len(sizes)} groups of {order} weighted points, each group covered"
+    return Cover(np.vstack(parts), sentence)
+
+
 def _full(points: int, groups: int, order: int) -> list[int]:
     sizes = [order] * (points // order)
     if points % order:
@@ -206,5 +234,6 @@ _BUILDERS = {
     kernels.COMPOSE: _compose,
     kernels.SEED: _seed,
     kernels.TRANSVERSAL: _transversal,
+    kernels.WEIGHTED: _weighted,
     kernels.PAIRS: _pairs,
 }

@@ -53,3 +53,10 @@ def test_room_is_filled_with_other_classes():
     assert all(len(set(row)) == 4 for row in full.tolist())
     assert {0, 1} <= set(full[0].tolist())
     assert {1, 2, 3} <= set(full[1].tolist())
+
+
+def test_weighted_points_fill_the_gap_between_two_planes():
+    # 8 groups of 8 and one of 17 in pairs: 64 blocks, 8 for the groups, 5 for the last one.
+    cover = recursions.build(81, 10)
+    assert len(cover.blocks) <= 64 + 8 + 5
+    assert covers(cover.blocks, 81)
