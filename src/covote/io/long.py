@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,35 +56,35 @@ def _joined_rows(one: Any, two: Any) -> Any:
     return np.concatenate([one, two])
 
 
-def parts(file: VoteFile) -> Iterator[Votes]:
+def parts(file: VoteFile) -> Generator[Votes, None, None]:
     """Yield the votes in parts that end where an item ends."""
-    batches = encoded(file) if file.in_order else _ordered(encoded(file))
     rest: tuple[pa.Array, Rows] | None = None  # the last item so far, which may go on in the next batch
-    for item, more in batches:
-        starts = starts_of(item)
-        ids = item.take(arrow(starts))
-        if rest is None:
-            rows = more
-        else:
-            rows = rest[1] + more
-            starts += len(rest[1])
-            if ids[0] == rest[0][0]:
-                starts[0] = 0
+    with closing(encoded(file) if file.in_order else _ordered(encoded(file))) as batches:
+        for item, more in batches:
+            starts = starts_of(item)
+            ids = item.take(arrow(starts))
+            if rest is None:
+                rows = more
             else:
-                starts = np.concatenate([np.zeros(1, np.int64), starts])
-                ids = pa.concat_arrays([rest[0], ids])
-        if not ascending(ids):
-            # Only items in ascending order are sure not to come back later.
-            raise Retry(in_order=False) if file.in_order else RuntimeError("sorted votes are out of order")
-        end = int(starts[-1])
-        if end:
-            yield _votes(file, rows.cut(0, end), ids[:-1], starts)
-        rest = ids[-1:], rows.cut(end, len(rows))
+                rows = rest[1] + more
+                starts += len(rest[1])
+                if ids[0] == rest[0][0]:
+                    starts[0] = 0
+                else:
+                    starts = np.concatenate([np.zeros(1, np.int64), starts])
+                    ids = pa.concat_arrays([rest[0], ids])
+            if not ascending(ids):
+                # Only items in ascending order are sure not to come back later.
+                raise Retry(in_order=False) if file.in_order else _no_order(file)
+            end = int(starts[-1])
+            if end:
+                yield _votes(file, rows.cut(0, end), ids[:-1], starts)
+            rest = ids[-1:], rows.cut(end, len(rows))
     if rest is not None:
         yield _votes(file, rest[1], rest[0], np.array([0, len(rest[1])]))
 
 
-def encoded(file: VoteFile) -> Iterator[tuple[pa.Array, Rows]]:
+def encoded(file: VoteFile) -> Generator[tuple[pa.Array, Rows], None, None]:
     """Yield items and rows of the file as indices; refuse the first that is no vote of the panel."""
     source, panel = file.source, file.panel
     expert, label = str(file.expert), str(file.label)
@@ -170,15 +171,19 @@ def _checked_chances(file: VoteFile, column: pa.Array, who: NDArray[Any], first:
     return column
 
 
-def _ordered(batches: Iterator[tuple[pa.Array, Rows]]) -> Iterator[tuple[pa.Array, Rows]]:
+def _ordered(batches: Iterator[tuple[pa.Array, Rows]]) -> Generator[tuple[pa.Array, Rows], None, None]:
     """Let DuckDB bring encoded rows in the order of their items."""
     records = (_record(item, rows) for item, rows in batches)
     first = next(records, None)
     if first is None:
         return
-    for batch in order.by_item(itertools.chain([first], records), first.schema, ROWS):
-        who, what, row = (np.asarray(np.from_dlpack(batch.column(c))) for c in (1, 2, 3))
-        yield batch.column(0), Rows(who, what, row, batch.column(4) if batch.num_columns > 4 else None)
+    with closing(order.by_item(itertools.chain([first], records), first.schema, ROWS)) as ordered:
+        yield from map(_rows, ordered)
+
+
+def _rows(batch: pa.RecordBatch) -> tuple[pa.Array, Rows]:
+    who, what, row = (np.asarray(np.from_dlpack(batch.column(c))) for c in (1, 2, 3))
+    return batch.column(0), Rows(who, what, row, batch.column(4) if batch.num_columns > 4 else None)
 
 
 def _record(item: pa.Array, rows: Rows) -> pa.RecordBatch:
@@ -212,9 +217,17 @@ def _votes(file: VoteFile, rows: Rows, ids: pa.Array, indptr: NDArray[np.int64])
         runs = Ragged(frozen(bounds), frozen(expert), frozen(label))
         return Votes(panel, None, runs, 0, size, len(kept) == size * len(panel), _ids=ids)
     soft = rows.soft.take(arrow(kept))
-    values = soft.flatten() if pa.types.is_large_list(soft.type) else soft
+    lists = pa.types.is_list(soft.type) or pa.types.is_large_list(soft.type)  # DuckDB gives the smaller
+    values = soft.flatten() if lists else soft
     chances = values.to_numpy(zero_copy_only=False)
     return Votes.from_ragged(bounds, expert, label, panel, items=ids, probabilities=chances)
+
+
+def _no_order(file: VoteFile) -> InputError:
+    return InputError(
+        f"{file.source.path}: the items have no order (not-a-number among them?); name them by whole "
+        "numbers or text"
+    )
 
 
 def _twice(file: VoteFile, rows: Rows, ids: pa.Array, indptr: NDArray[np.int64], again: int) -> InputError:

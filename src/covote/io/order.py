@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 import duckdb
@@ -14,7 +15,9 @@ from covote.errors import FileError
 _MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
 
 
-def by_item(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+def by_item(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int
+) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows of all batches ordered by ``item``, and for one item by ``row``."""
     yield from _asked(batches, schema, "SELECT * FROM votes ORDER BY item, row", rows)
 
@@ -25,15 +28,16 @@ def first_repeated(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> tupl
         "SELECT item, min(row) AS first, max(row) AS last FROM votes GROUP BY item HAVING count(*) > 1 "
         "ORDER BY last LIMIT 1"
     )
-    for batch in _asked(batches, schema, question, 1):
-        for found in batch.to_pylist():
-            return found["item"], found["first"], found["last"]
+    with closing(_asked(batches, schema, question, 1)) as answer:
+        for batch in answer:
+            for found in batch.to_pylist():
+                return found["item"], found["first"], found["last"]
     return None
 
 
 def _asked(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, question: str, rows: int
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
     failure: list[Exception] = []
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Literal, TypeVar
 
 from covote.errors import InputError
@@ -80,7 +81,9 @@ class VoteFile:
         """
         while True:
             try:
-                return task(self._parts(progress))
+                # Closed at once, so that no sorting goes on and no temporary folder stays.
+                with closing(self._parts(progress)) as parts:
+                    return task(parts)
             except Retry as found:
                 self.in_order = self.in_order and found.in_order
                 self.integers = self.integers and found.integers
@@ -89,19 +92,20 @@ class VoteFile:
         """Return all votes at once, in memory."""
         return self.over(lambda parts: joined(list(parts), self.panel))
 
-    def _parts(self, progress: Progress | None) -> Iterator[Votes]:
+    def _parts(self, progress: Progress | None) -> Generator[Votes, None, None]:
         if self._kept is not None:
             yield from self._kept
             return
         kept, room, empty = [], _ROOM if self.keep else 0, True
-        for part in gathered(long.parts(self) if self.expert is not None else wide.parts(self)):
-            empty = False
-            if progress is not None:
-                progress(self.source.done, self.source.total, "")
-            if room > 0:
-                room -= size_of(part)
-                kept.append(part)
-            yield part
+        with closing(long.parts(self) if self.expert is not None else wide.parts(self)) as small:
+            for part in gathered(small):
+                empty = False
+                if progress is not None:
+                    progress(self.source.done, self.source.total, "")
+                if room > 0:
+                    room -= size_of(part)
+                    kept.append(part)
+                yield part
         if empty:
             raise InputError(f"{self.source.path} has no votes: it has no rows")
         if room > 0:

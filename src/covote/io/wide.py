@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .votes import VoteFile
 
 
-def parts(file: VoteFile) -> Iterator[Votes]:
+def parts(file: VoteFile) -> Generator[Votes, None, None]:
     """Yield the votes batch by batch."""
     source, panel = file.source, file.panel
     experts = _experts(file)
