@@ -23,13 +23,14 @@ class Kind:
     """A shape of base block: a union of orbits of one subgroup, its stabiliser.
 
     `widths` are the sizes of those orbits, `images` is the number of blocks that the group makes of one,
-    `reach` the most pair orbits that one can cover.
+    `reach` the most pair orbits that one can cover, and `limit` the most that any number of them can.
     """
 
-    subgroup: tuple[int, int]
+    subgroup: tuple[int, int, int]
     widths: tuple[int, ...]
     images: int
     reach: int
+    limit: int
 
     @property
     def size(self) -> int:
@@ -51,7 +52,7 @@ class Action:
         self.partner = y[np.argsort(key, kind="stable")].astype(np.int32)
         self.partner_start = np.zeros(v * orbits + 1, np.int32)
         np.cumsum(np.bincount(key, minlength=v * orbits), out=self.partner_start[1:])
-        self.subgroups = [(turns, twists) for turns, twists in symmetry.subgroups() if self._useful(turns)]
+        self.subgroups = [subgroup for subgroup in symmetry.subgroups() if self._useful(subgroup[0])]
         self.parts = [symmetry.parts(*subgroup) for subgroup in self.subgroups]
         self._tabulate_parts()
         self.kinds = [kind for at in range(len(self.subgroups)) for kind in self._kinds(at)]
@@ -83,7 +84,7 @@ class Action:
             # Blocks of fixed classes alone belong to the whole group.
             alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < self.symmetry.order
             if total >= 2 and full and not alone:
-                yield Kind(subgroup, chosen, images, self._reach(at, chosen))
+                yield Kind(subgroup, chosen, images, self._reach(at, chosen), self._limit(at, chosen))
 
     def _reach(self, at: int, widths: tuple[int, ...]) -> int:
         """Return the most pair orbits that a block of this kind can cover: the orbits of its stabiliser."""
@@ -93,6 +94,17 @@ class Action:
         one, two = images[:, left], images[:, right]
         codes = np.minimum(one, two) * len(self.orbit) + np.maximum(one, two)
         return len(np.unique(codes.min(axis=0)))
+
+    def _limit(self, at: int, widths: tuple[int, ...]) -> int:
+        """Return the most pair orbits that blocks of this kind can cover together."""
+        if len(widths) > 1:
+            return len(self.sizes)
+        inside = [
+            self.orbit[np.ix_(part, part)][np.triu_indices(len(part), 1)]
+            for part in self.parts[at]
+            if len(part) == widths[0]
+        ]
+        return len(np.unique(np.concatenate(inside)))
 
     def plans(self, target: int, times: int, most: int = 16) -> list[tuple[int, Plan]]:
         """Return (slack, how many base blocks of each kind) with at most `target` blocks, most slack first.
@@ -104,9 +116,9 @@ class Action:
         numbers = sorted({1, 2, 3, 4, cycles - 1, cycles, cycles + 1} - {0})
         choices = (
             list(zip(counts, kinds, strict=True))
-            for different in range(3)
+            for different in range(len(short) + 1)
             for kinds in combinations(short, different)
-            for counts in product(numbers, repeat=different)
+            for counts in (product(numbers, repeat=different) if different <= 2 else [(1,) * different])
         )
         found: list[tuple[int, Plan]] = []
         for chosen in choices:
@@ -126,7 +138,7 @@ class Action:
         spare = (pairs - times * int(self.sizes.sum())) // self.symmetry.order
         if times > 1:
             return spare
-        return min(spare, sum(n * kind.reach for n, kind in plan) - len(self.sizes))
+        return min(spare, sum(min(n * kind.reach, kind.limit) for n, kind in plan) - len(self.sizes))
 
 
 def _fillings(supply: list[tuple[int, int]], room: int) -> Iterator[tuple[int, ...]]:

@@ -50,22 +50,24 @@ class Symmetry:
         """How many elements the group has."""
         return self.turn * self.twists
 
-    def elements(self, turns: int = 0, twists: int = 0) -> Ints:
-        """Return the subgroup of `turns` turns and `twists` twists (all unless given), a row each."""
+    def elements(self, turns: int = 0, twists: int = 0, skew: int = 0) -> Ints:
+        """Return the elements of a subgroup with so many turns and twists (all unless given), a row each."""
         n = self.turn
         turns, twists = turns or n, twists or self.twists
         cycle, place = np.divmod(np.arange(n * self.cycles), n)
         rows = []
         for j in range(0, self.twists, self.twists // twists):
-            to = (cycle + j * self.shift) % self.cycles * n
             scaled = place * pow(self.scale, j, n)
-            rows += [to + (scaled + t) % n for t in range(0, n, n // turns)]
+            for i in range(turns):
+                # A skew subgroup twists with every turn.
+                to = (cycle + j * self.shift + i * skew * (self.cycles // turns)) % self.cycles * n
+                rows.append(to + (scaled + i * (n // turns)) % n)
         stay = np.broadcast_to(np.arange(n * self.cycles, self.classes), (len(rows), self.fixed))
         return np.hstack([np.array(rows), stay]).astype(np.int32)
 
-    def parts(self, turns: int, twists: int) -> list[list[int]]:
+    def parts(self, turns: int, twists: int, skew: int = 0) -> list[list[int]]:
         """Return the orbits of a subgroup on the classes: what its blocks are made of."""
-        smallest = self.elements(turns, twists).min(axis=0)
+        smallest = self.elements(turns, twists, skew).min(axis=0)
         groups: dict[int, list[int]] = {}
         for x, least in enumerate(smallest.tolist()):
             groups.setdefault(least, []).append(x)
@@ -90,11 +92,19 @@ class Symmetry:
         orbit[upper] = numbers
         return orbit + orbit.T, sizes.astype(np.int32)
 
-    def subgroups(self) -> Iterator[tuple[int, int]]:
-        """Yield (turns, twists) of the subgroups that are considered, the trivial one first."""
+    def subgroups(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (turns, twists, skew) of the subgroups that are considered, the trivial one first.
+
+        A product of two turns has skew subgroups as well: like the slopes of a plane, for every prime that
+        divides both.
+        """
         for twists in _divisors(self.twists):
             for turns in _divisors(self.turn):
-                yield turns, twists
+                yield turns, twists, 0
+        if self.shift == 1 and self.scale == 1:
+            for prime in _divisors(gcd(self.turn, self.cycles)):
+                if len(_divisors(prime)) == 2:
+                    yield from ((prime, 1, skew) for skew in range(1, prime))
 
 
 def _divisors(n: int) -> list[int]:

@@ -10,6 +10,7 @@ GROUPS = [
     Symmetry(5, 2, 1),
     Symmetry(7, 2, 0, scale=2),
     Symmetry(3, 3, 2, shift=1),
+    Symmetry(6, 4, 0, shift=1),
     Symmetry(7, 3, 1, scale=2, shift=1),
     Symmetry(1, 4),
 ]
@@ -38,12 +39,12 @@ def test_pairs_are_in_one_orbit_when_an_element_moves_one_to_the_other(group):
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 def test_subgroups_are_closed_and_their_parts_are_orbits(group):
-    for turns, twists in group.subgroups():
-        elements = group.elements(turns, twists)
+    for turns, twists, skew in group.subgroups():
+        elements = group.elements(turns, twists, skew)
         assert len(elements) == turns * twists
         closed = {tuple(row) for row in elements.tolist()}
         assert all(tuple(one[other]) in closed for one in elements for other in elements)
-        parts = group.parts(turns, twists)
+        parts = group.parts(turns, twists, skew)
         assert sorted(x for part in parts for x in part) == list(range(group.classes))
         for part in parts:
             assert set(part) == set(elements[:, part[0]].tolist())
