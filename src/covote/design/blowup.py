@@ -20,15 +20,26 @@ COLD = 0.15
 
 
 def anneal_blowup(
-    lines: Blocks, classes: int, size: int, *, moves: int, seed: int, hot: float = 0.6, target: int = 0
+    lines: Blocks,
+    classes: int,
+    size: int,
+    *,
+    moves: int,
+    seed: int,
+    start: str = "even",
+    hot: float = 0.6,
+    target: int = 0,
 ) -> NDArray[np.int32]:
-    """Return weights of the base points that sum to `classes` and need few experts."""
+    """Return weights of the base points that sum to `classes` and need few experts.
+
+    The search starts with weights that are as equal as they can be. The points with more (or with fewer) lie
+    anywhere ("even"), or fill one line after the other ("added", "removed").
+    """
     points = int(lines.max()) + 1
     through, degree = _lines_through(lines, points)
     cost = hoped_sizes(classes, size).astype(np.float64)
     random = np.random.default_rng(seed)
-    weights = np.bincount(random.permutation(np.arange(classes) % points), minlength=points).astype(np.int32)
-    random.shuffle(weights)
+    weights = _first_weights(lines, classes, points, start, random)
     state = chance(seed)
     kernels.anneal_weights(
         np.ascontiguousarray(lines),
@@ -43,6 +54,22 @@ def anneal_blowup(
         float(target),
         state,
     )
+    return weights
+
+
+def _first_weights(
+    lines: Blocks, classes: int, points: int, start: str, random: np.random.Generator
+) -> NDArray[np.int32]:
+    order = random.permutation(points).astype(np.int32)
+    if start != "even":
+        in_lines = lines[random.permutation(len(lines))].ravel()
+        _, first = np.unique(in_lines[in_lines >= 0], return_index=True)
+        order = in_lines[in_lines >= 0][np.sort(first)]
+    if start == "removed":
+        order = order[::-1]
+    each, more = divmod(classes, points)
+    weights = np.full(points, each, dtype=np.int32)
+    weights[order[:more]] += 1
     return weights
 
 

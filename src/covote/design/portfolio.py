@@ -26,6 +26,9 @@ RUNS = (6, 4, 2)
 TWISTS = 3
 """Most multipliers in a group of symmetries."""
 
+THOROUGH = 10_000_000
+"""Moves per group of symmetries from which on more of them are tried."""
+
 NEIGHBOURS = 3
 """How many numbers of classes near the one asked for are searched for symmetric covers."""
 
@@ -33,6 +36,9 @@ LARGEST_STEINER = 7
 
 FEW = 100
 """Up to so many experts annealing can forget where it started."""
+
+WIDE = 1.1
+"""A gap to the bound beyond which the last searches get three times their moves."""
 
 SEARCHED = 400
 """Beyond so many classes no search within these efforts improves a transversal design."""
@@ -51,7 +57,8 @@ def best_cover(
     scaled = effort.scaled(classes, size)
     for stage in (_triples, _blow_ups, _multiples, shrink, _symmetries, _anneal):
         if not search.over:
-            stage(search, scaled)
+            wide = len(search.found.blocks) > WIDE * lower
+            stage(search, scaled.part(3) if wide and stage in (_symmetries, _anneal) else scaled)
     return search.found
 
 
@@ -118,7 +125,7 @@ def _symmetries(search: Search, effort: Effort) -> None:
     """Search covers with a symmetry, here and for a few classes more or less."""
     if effort.symmetry == 0:
         return
-    for classes, twists in [(search.classes, 1), (search.classes, TWISTS), *_neighbours(search)]:
+    for classes, twists in [(search.classes, 1), *_neighbours(search, effort.symmetry >= THOROUGH)]:
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
         if search.over or best_lower_bound(classes, search.size)[0] > goal:
             continue
@@ -128,22 +135,32 @@ def _symmetries(search: Search, effort: Effort) -> None:
             search.offer(resized(cover, search.classes, search.size))
 
 
-def _neighbours(search: Search) -> list[tuple[int, int]]:
-    """List numbers of classes whose best conceivable cover would help here, the most promising first.
+def _neighbours(search: Search, thorough: bool) -> list[tuple[int, int]]:
+    """List numbers of classes whose best conceivable cover would help here, and the multipliers to try.
 
-    Steiner systems and the like are so rich in symmetry, and so much better than what is around them, that
-    for small experts it pays to look for them.
+    Steiner systems are so rich in symmetry, and so much better than what is around them, that for small
+    experts it pays to look for them; a thorough search looks at others as well.
     """
+    nearby = range(max(search.size + 1, search.classes - 3), search.classes + 6)
     if search.size > LARGEST_STEINER:
-        return []
+        nearby = range(search.classes, search.classes + 1)
     promises = []
     experts = len(search.found.blocks)
-    for classes in range(max(search.size + 1, search.classes - 3), search.classes + 6):
+    for classes in nearby:
         lower, _ = best_lower_bound(classes, search.size)
         promise = experts - lower - linking(search.classes, classes, search.size)
-        if promise > 0 and classes != search.classes:
+        if promise > 0 and (thorough or steiner(classes, search.size)):
             promises.append((-promise, abs(classes - search.classes), classes))
     return [(classes, TWISTS) for *_, classes in sorted(promises)[:NEIGHBOURS]]
+
+
+def steiner(classes: int, size: int) -> bool:
+    """Whether counting allows every pair in exactly one block.
+
+    >>> [v for v in range(5, 50) if steiner(v, 5)]
+    [5, 21, 25, 41, 45]
+    """
+    return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
 
 
 @lru_cache(maxsize=4096)

@@ -23,6 +23,9 @@ WARM = 0.3
 FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
 
+STARTS = (("added", 0.4), ("even", 0.6), ("removed", 0.4), ("even", 1.5), ("added", 0.8), ("even", 1.0))
+"""How the weights of a plane start, and how hot."""
+
 FORGETFUL = 30
 """Up to so many experts annealing finds structure from nothing."""
 
@@ -105,7 +108,8 @@ def weighted_plane(search: Search, order: int, moves: int, run: int) -> Cover:
         search.size,
         moves=moves,
         seed=search.seed * 1009 + run,
-        hot=(0.6, 1.5, 1.0)[run % 3],
+        start=STARTS[run % len(STARTS)][0],
+        hot=STARTS[run % len(STARTS)][1],
         target=search.lower,
     )
     return blow_up(lines, weights, search.size, f"projective plane of order {order}")

@@ -6,10 +6,11 @@ from covote.design.planes import projective_plane
 from tests.plain_covers import covers
 
 
+@pytest.mark.parametrize("start", ["even", "added", "removed"])
 @pytest.mark.parametrize(("order", "classes", "size"), [(2, 12, 6), (3, 40, 13), (5, 80, 17), (7, 45, 8)])
-def test_a_blow_up_covers_at_its_price(order, classes, size):
+def test_a_blow_up_covers_at_its_price(order, classes, size, start):
     lines = projective_plane(order)
-    weights = anneal_blowup(lines, classes, size, moves=20_000, seed=3)
+    weights = anneal_blowup(lines, classes, size, moves=20_000, seed=3, start=start)
     assert weights.sum() == classes
     assert weights.min() >= 0
     cover = blow_up(lines, weights, size, "plane")
