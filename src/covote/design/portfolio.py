@@ -9,9 +9,9 @@ import numpy as np
 from covote.bounds import best_lower_bound
 
 from .annealing import anneal
-from .covers import Cover, linking, multiplied, resized
+from .covers import Cover, linking, multiplied, resized, widened
 from .cyclic import cyclic
-from .efforts import Effort
+from .efforts import EFFORTS, Effort
 from .folds import fold
 from .greedy import greedy
 from .larger import build
@@ -25,6 +25,9 @@ RUNS = (6, 4, 2)
 
 TWISTS = 3
 """Most multipliers in a group of symmetries."""
+
+PART = 0.3
+"""Share of the effort for a case of half the size or less."""
 
 THOROUGH = 10_000_000
 """Moves per group of symmetries from which on more of them are tried."""
@@ -55,7 +58,7 @@ def best_cover(
     if classes > SEARCHED:
         return search.found
     scaled = effort.scaled(classes, size)
-    for stage in (_triples, _blow_ups, _multiples, shrink, _symmetries, _anneal):
+    for stage in (_triples, _blow_ups, _multiples, _relatives, shrink, _symmetries, _anneal):
         if not search.over:
             wide = len(search.found.blocks) > WIDE * lower
             stage(search, scaled.part(3) if wide and stage in (_symmetries, _anneal) else scaled)
@@ -116,9 +119,28 @@ def _multiples(search: Search, effort: Effort) -> None:
         if search.size // times < 3 or search.over:
             return
         points = -(-search.classes // times)
-        part = _part(points, search.size // times, effort.part(1 / 3), search.seed)
+        part = _part(points, search.size // times, effort.part(PART), search.seed)
         if len(part.blocks) < len(search.found.blocks):
             search.offer(multiplied(part, times, search.classes, search.size))
+
+
+def _relatives(search: Search, effort: Effort) -> None:
+    """Solve cases with a class or a place more or less, with a normal effort, and derive covers from them."""
+    if effort.symmetry < THOROUGH:
+        return
+    v, k = search.classes, search.size
+    for classes, size in [(v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)]:
+        if search.over or size < 3 or classes <= size:
+            continue
+        part = _part(classes, size, EFFORTS["normal"], search.seed)
+        if (classes, size) == (v - 1, k):
+            search.smaller = part
+        elif classes == v - 1:
+            everyone = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)
+            words = f"{part.construction}, plus a class that everyone knows"
+            search.offer(Cover(np.hstack([part.blocks, everyone]), words))
+        else:
+            search.offer(resized(Cover(widened(part.blocks, k), part.construction), v, k))
 
 
 def _symmetries(search: Search, effort: Effort) -> None:

@@ -79,6 +79,8 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
         if experts <= FORGETFUL:
             masks = random_start(search.classes, experts, search.size, random)
             yield Start(masks, RANDOM_HOT, "annealing of meeting sets of experts"), 2 * length
+        if search.smaller is not None and len(search.smaller.blocks) <= experts:
+            yield _with_a_twin(search, search.smaller, random), length
         if turn % 2 == 1:
             for other in search.others:
                 yield _warm(search, other, experts), length // 2
@@ -89,6 +91,13 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
             name = f"projective plane of order {order} with weighted points, annealed"
             yield Start(masks, HOT, name), length
         length *= 2
+
+
+def _with_a_twin(search: Search, smaller: Cover, random: np.random.Generator) -> Start:
+    """Start from a cover of one class fewer, in which some class gets a twin."""
+    masks = masks_of(smaller.blocks, search.classes)
+    masks[:, -1] = masks[:, int(random.integers(search.classes - 1))]
+    return Start(masks, WARM, annealed(smaller.construction))
 
 
 def _warm(search: Search, cover: Cover, experts: int) -> Start:
