@@ -1,6 +1,6 @@
 """Cheapest experts of a random pool: covote.select beside OR-Tools' set cover search and HiGHS.
 
-    python benchmarks/selection.py [--pools 10] [--seconds 10] [--methods covote,ortools,highs]
+    python benchmarks/selection.py [--pools 10] [--seconds 10] [--methods covote,ortools,highs] [--resume]
 
 Each pool has random experts of equal size with whole costs from 50 to 150. All three get the same pools.
 Times are CPU seconds of this process. `--seconds` is HiGHS's limit; it looks at the wall clock, so that on a
@@ -90,64 +90,48 @@ def slowness():
     return max(1.0, (time.perf_counter() - wall) / (time.process_time() - cpu))
 
 
-def measure(rows, name, seconds):
-    """Add what one method finds to the rows, a pool each."""
-    for row in rows:
-        pool = random_pool(row["classes"], row["size"], row["experts"], row["seed"])
-        limit = seconds * slowness() if name == "highs" else seconds
-        before = time.process_time()
-        total, lower = METHODS[name](pool, limit)
-        row[name] = {"cost": total, "lower": lower, "cpu": round(time.process_time() - before, 2)}
-        print(name, row["classes"], row["size"], row["seed"], row[name], flush=True)
+def measure(row, name, seconds):
+    """Add what one method finds in one pool to its row."""
+    pool = random_pool(row["classes"], row["size"], row["experts"], row["seed"])
+    limit = seconds * slowness() if name == "highs" else seconds
+    before = time.process_time()
+    total, lower = METHODS[name](pool, limit)
+    row[name] = {"cost": total, "lower": lower, "cpu": round(time.process_time() - before, 2)}
+    print(name, row["classes"], row["size"], row["seed"], row[name], flush=True)
 
 
 def table(rows):
-    lines = [
-        "| K, R, pool | method | mean cost | mean lower bound | mean CPU s | max CPU s |",
-        "|---|---|---|---|---|---|",
+    heads = [
+        "K, R, pool",
+        "method",
+        "pools",
+        "mean cost",
+        "covote, same pools",
+        "mean lower bound",
+        "mean CPU s",
     ]
+    lines = [heads, ["---"] * len(heads)]
     for case in CASES:
-        mine = [row for row in rows if (row["classes"], row["size"], row["experts"]) == case]
         for name in METHODS:
-            cells = [row[name] for row in mine if name in row]
-            if not cells:
+            mine = [r for r in rows if (r["classes"], r["size"], r["experts"]) == case and name in r]
+            if not mine:
                 continue
-            lower = "" if cells[0]["lower"] is None else f"{np.mean([c['lower'] for c in cells]):.0f}"
-            cpu = [c["cpu"] for c in cells]
-            cost = np.mean([c["cost"] for c in cells])
-            cells_of_row = [
-                str(case)[1:-1],
-                name,
-                f"{cost:.1f}",
-                lower,
-                f"{np.mean(cpu):.1f}",
-                f"{max(cpu):.1f}",
-            ]
-            lines.append(f"| {' | '.join(cells_of_row)} |")
-    return "\n".join(lines)
+            lower = [r[name]["lower"] for r in mine if r[name]["lower"] is not None]
+            cells = [str(case)[1:-1], name, str(len(mine)), f"{np.mean([r[name]['cost'] for r in mine]):.1f}"]
+            cells.append(f"{np.mean([r['covote']['cost'] for r in mine]):.1f}" if name != "covote" else "")
+            cells.append(f"{np.mean(lower):.0f}" if lower else "")
+            cpu = [r[name]["cpu"] for r in mine]
+            cells.append(f"{np.mean(cpu):.1f} (max {max(cpu):.1f})")
+            lines.append(cells)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pools", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "selection.json")
-    options = parser.parse_args()
+def save(rows, options):
     import ortools
     import scipy
 
-    by_covote(random_pool(*CASES[0], seed=10**6), 0)  # compile first
-    rows = [
-        {"classes": classes, "size": size, "experts": experts, "seed": seed}
-        for classes, size, experts in CASES
-        for seed in range(options.pools)
-    ]
-    for name in options.methods.split(","):
-        measure(rows, name, options.seconds)
     report = {
-        "command": f"python benchmarks/selection.py --pools {options.pools} --seconds {options.seconds:g} "
-        f"--methods {options.methods}",
+        "command": f"python benchmarks/selection.py --pools {options.pools} --seconds {options.seconds:g}",
         "date": time.strftime("%Y-%m-%d"),
         "versions": {
             "python": platform.python_version(),
@@ -160,6 +144,29 @@ def main():
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     lines = [f"`{report['command']}`, {report['date']}, {report['versions']}", "", table(rows), ""]
     options.out.with_suffix(".md").write_text("\n".join(lines))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pools", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--resume", action="store_true", help="measure only what the results file lacks")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "selection.json")
+    options = parser.parse_args()
+    rows = json.loads(options.out.read_text())["rows"] if options.resume else []
+    known = {(row["classes"], row["size"], row["experts"], row["seed"]) for row in rows}
+    for seed in range(options.pools):
+        for case in CASES:
+            if (*case, seed) not in known:
+                rows.append(dict(zip(("classes", "size", "experts", "seed"), (*case, seed), strict=True)))
+    rows.sort(key=lambda row: (row["seed"], row["classes"]))
+    by_covote(random_pool(*CASES[0], seed=10**6), 0)  # compile first
+    for name in options.methods.split(","):
+        for row in rows:
+            if row["seed"] < options.pools and name not in row:
+                measure(row, name, options.seconds)
+                save(rows, options)
     print(table(rows))
 
 
