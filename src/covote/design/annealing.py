@@ -18,6 +18,9 @@ HOT, COLD = 0.45, 0.2
 AIMED = 0.7
 """Share of the moves that aim at an uncovered pair."""
 
+FIRST_LENGTH = 500_000
+"""Moves of a first attempt; each failure doubles them."""
+
 STRETCH = 1_000_000
 """Most moves between two looks at the clock of the caller: a tenth of a second."""
 
@@ -63,24 +66,19 @@ def anneal(
         return best
     state = chance(seed)
     made = 0
-    length = first_length(classes, k)
+    length = FIRST_LENGTH
     attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
     while made < moves and len(best) > max(lower, 1):
         made, stopped = attempt.run(min(length, moves - made), made, state, len(best), pause)
         if attempt.shortfall == 0:
             best = prune(attempt.blocks, classes, times)
             attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
-            length = first_length(classes, k)
+            length = FIRST_LENGTH
         else:
             length *= 2
         if stopped:
             break
     return best
-
-
-def first_length(classes: int, size: int) -> int:
-    """Return the moves of a first attempt; each failure doubles them."""
-    return 500_000
 
 
 def _without_least_needed(blocks: NDArray[np.int32], classes: int, times: int) -> NDArray[np.int32]:
