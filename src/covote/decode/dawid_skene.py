@@ -90,6 +90,7 @@ class DawidSkene:
         table = np.zeros((len(cells(panel)), len(panel.classes)), dtype=np.int64)
         share = np.zeros(len(panel.classes), dtype=np.int64)
         rows, truth = gold_rows(self.gold, part)
+        all_heard = part.complete and bool(panel.knows.any(axis=0).all())
         for patterns, span in pattern_parts(part):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
@@ -98,10 +99,15 @@ class DawidSkene:
                     patterns.indptr, patterns.expert, patterns.label, patterns.cell, count, start, known,
                     ONE, share, table,
                 )  # fmt: skip
+            elif all_heard and _safe(weights, patterns.indptr):
+                kernels.product_counts(
+                    patterns.indptr, patterns.cell, count, np.exp(weights.table / UNIT),
+                    np.exp(weights.base / UNIT), ONE, share, table,
+                )  # fmt: skip
             else:
                 kernels.model_counts(
                     patterns.indptr, patterns.expert, patterns.cell, count, start, known,
-                    part.complete and bool(panel.knows.any(axis=0).all()),
+                    all_heard,
                     weights.table, weights.base, 1 / UNIT, ONE, share, table,
                 )  # fmt: skip
         found = Statistics.of_table(panel, "dawid-skene", len(part) - len(rows), share, table)
@@ -132,6 +138,13 @@ class DawidSkene:
         """Return the labels; the confidence is the probability of the class under the model."""
         columns = np.ascontiguousarray(weights.table.T)
         return scoring.apply(part, lambda k: columns[k], weights.base)
+
+
+def _safe(weights: Confusions, indptr: NDArray[np.int64]) -> bool:
+    """Whether no product of the chances of one row can come near the smallest number."""
+    longest = int(np.diff(indptr).max(initial=0))
+    lowest = int(weights.table.min()) * longest + int(weights.base.min())
+    return lowest > -600 * UNIT
 
 
 def _warn_about_classifiers(counts: Statistics) -> None:
