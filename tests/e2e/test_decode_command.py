@@ -159,6 +159,22 @@ def test_gold_is_read_and_used(covote, files):
     assert labels("labels.parquet") == TRUTH
 
 
+def test_a_methods_warning_is_a_line_and_the_labels_are_written(covote, files):
+    votes = simulate(PANEL, np.arange(600) % 4, noise="similar", accuracy=0.9)
+    pq.write_table(votes.to_arrow("wide"), "wide.parquet")
+    arguments = ("--method", "dawid-skene", "-o", "labels.parquet", "--stats", "stats.json")
+    ran = covote("decode", "wide.parquet", "--panel", "panel.toml", *arguments)
+    assert ran.status == 0, ran.err
+    assert ran.err.startswith("Warning: ")
+    assert len(ran.err.strip().splitlines()) == 1
+    assert Path("stats.json").exists()
+    more = covote(
+        "decode", "wide.parquet", "--panel", "panel.toml", "--method", "anchored", "--continue", "stats.json"
+    )
+    assert more.status == 2  # statistics of another method
+    assert "dawid-skene" in more.err
+
+
 # Mistakes: one line that names the row and the remedy, status 2, no file
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,7 +85,7 @@ def decode(
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
-    with output.progress_bar() as progress:
+    with output.progress_bar() as progress, _warnings_as_lines():
         outcome = decode_file(
             votes,
             output_file,
@@ -109,6 +112,16 @@ def decode(
             output.say(f"Wrote {path}.")
     if output_file is None and report is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print what a method warns of as lines for a person."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
+        typer.echo(f"Warning: {text}", err=True)
 
 
 def _choice(name: str, value: str) -> Any:

@@ -115,11 +115,13 @@ class VoteFile:
 def gathered(parts: Iterator[Votes], items: int = 1 << 19, room: int = 1 << 25) -> Iterator[Votes]:
     """Join small parts: decoders find equal rows of answers within a part, so large parts are less work."""
     waiting: list[Votes] = []
+    count = size = 0
     for part in parts:
         waiting.append(part)
-        if sum(map(len, waiting)) >= items or sum(map(size_of, waiting)) >= room:
+        count, size = count + len(part), size + size_of(part)
+        if count >= items or size >= room:
             yield joined(waiting, part.panel)
-            waiting = []
+            waiting, count, size = [], 0, 0
     if waiting:
         yield joined(waiting, waiting[0].panel)
 
