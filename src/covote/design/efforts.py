@@ -18,7 +18,7 @@ class Effort(NamedTuple):
     @property
     def total(self) -> int:
         """All moves that the long searches may make."""
-        return self.meeting + 5 * self.symmetry + self.annealing
+        return self.meeting + 2 * self.symmetry + self.annealing
 
     def part(self, share: float) -> Effort:
         """Return a share of every budget."""
@@ -34,7 +34,7 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(60_000, 0, 0, 0),
-    "normal": Effort(200_000, 7_000_000, 3_000_000, 6_000_000),
+    "normal": Effort(200_000, 7_000_000, 4_000_000, 5_000_000),
     "max": Effort(1_000_000, 120_000_000, 12_000_000, 100_000_000),
 }
 

@@ -23,6 +23,9 @@ from .watching import Watch
 RUNS = (6, 4, 2)
 """How often weights are annealed for the nearest plane, the next, and the one after."""
 
+SYMMETRIC = 12
+"""Up to this size of experts symmetric covers are often the best."""
+
 TWISTS = 3
 """Most multipliers in a group of symmetries."""
 
@@ -86,7 +89,7 @@ def _repeated(
         once.blocks,
         classes,
         times,
-        moves=effort.scaled(classes, size).annealing,
+        moves=3 * effort.scaled(classes, size).annealing,
         seed=seed,
         lower=lower,
         pause=search.pause(),
@@ -151,8 +154,9 @@ def _symmetries(search: Search, effort: Effort) -> None:
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
         if search.over or best_lower_bound(classes, search.size)[0] > goal:
             continue
-        cover = _symmetric(classes, search.size, goal, twists, effort.symmetry, search.seed)
-        search.moved(effort.symmetry)
+        moves = effort.symmetry if twists == 1 and search.size <= SYMMETRIC else effort.symmetry // 3
+        cover = _symmetric(classes, search.size, goal, twists, moves, search.seed)
+        search.moved(moves)
         if cover is not None:
             search.offer(resized(cover, search.classes, search.size))
 
