@@ -27,9 +27,10 @@ class Effort(NamedTuple):
     def scaled(self, classes: int, size: int) -> Effort:
         """Return the effort for a small case: there is less to try where there are few pairs.
 
-        A cover has at least about v^2 / k places; a full effort is for 200 and more.
+        A cover has at least about v^2 / k places; a full effort is for 200 and more. With many classes every
+        move takes longer, so there are fewer.
         """
-        return self.part(min(1.0, classes * classes / size / 200))
+        return self.part(min(1.0, classes * classes / size / 200) * min(1.0, 100 / classes))
 
 
 EFFORTS = {

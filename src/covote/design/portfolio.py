@@ -15,6 +15,7 @@ from .efforts import EFFORTS, Effort
 from .folds import fold
 from .greedy import greedy
 from .larger import build
+from .recursions import in_table
 from .searching import Search
 from .shrinking import annealed, nearest_planes, shrink, weighted_plane
 from .triples import triples
@@ -43,9 +44,6 @@ LARGEST_STEINER = 7
 FEW = 100
 """Up to so many experts annealing can forget where it started."""
 
-WIDE = 1.1
-"""A gap to the bound beyond which the last searches get three times their moves."""
-
 SEARCHED = 400
 """Beyond so many classes no search within these efforts improves a transversal design."""
 
@@ -63,8 +61,7 @@ def best_cover(
     scaled = effort.scaled(classes, size)
     for stage in (_triples, _blow_ups, _multiples, _relatives, shrink, _symmetries, _anneal):
         if not search.over:
-            wide = len(search.found.blocks) > WIDE * lower
-            stage(search, scaled.part(3) if wide and stage in (_symmetries, _anneal) else scaled)
+            stage(search, scaled.part(3) if search.wide and stage in (_symmetries, _anneal) else scaled)
     return search.found
 
 
@@ -105,7 +102,7 @@ def _triples(search: Search, effort: Effort) -> None:
 
 
 def _blow_ups(search: Search, effort: Effort) -> None:
-    if search.classes > 200 or search.size > 40:
+    if not in_table(search.classes, search.size):
         return
     for rank, order in enumerate(nearest_planes(search.classes, search.size)):
         for run in range(RUNS[rank]):
@@ -115,16 +112,20 @@ def _blow_ups(search: Search, effort: Effort) -> None:
 
 
 def _multiples(search: Search, effort: Effort) -> None:
-    """Solve a case of half or a third the size, and let every class stand for two or three."""
+    """Solve a case of half or a third the size, and let every class stand for two or three.
+
+    A wide gap to the bound is worth a second time, with the whole effort.
+    """
     if effort.meeting == 0:
         return
-    for times in (2, 3, 5):
-        if search.size // times < 3 or search.over:
-            return
-        points = -(-search.classes // times)
-        part = _part(points, search.size // times, effort.part(PART), search.seed)
-        if len(part.blocks) < len(search.found.blocks):
-            search.offer(multiplied(part, times, search.classes, search.size))
+    for share in (PART, 1.0):
+        for times in (2, 3, 5):
+            if search.over or search.size // times < 3 or (share == 1.0 and not search.wide):
+                continue
+            points = -(-search.classes // times)
+            part = _part(points, search.size // times, effort.part(share), search.seed)
+            if len(part.blocks) < len(search.found.blocks):
+                search.offer(multiplied(part, times, search.classes, search.size))
 
 
 def _relatives(search: Search, effort: Effort) -> None:

@@ -14,7 +14,7 @@ from .fields import prime_power
 from .planes import affine_lines, affine_plane, projective_lines, projective_plane
 from .transversal import most_groups, transversal_design
 
-WIDEST, MOST = 40, 260  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
+WIDEST, MOST = 32, 200  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
 
 
 class Seed(NamedTuple):

@@ -11,6 +11,9 @@ from .watching import Watch
 PRUNED = 2_000_000
 """Blocks are checked for redundancy when they hold at most so many pairs."""
 
+WIDE = 1.1
+"""More than so many times the lower bound is a wide gap."""
+
 OTHERS = 3
 """How many covers beside the best one are kept to start from."""
 
@@ -50,6 +53,11 @@ class Search:
     def over(self) -> bool:
         """Whether nothing is left to win, or nobody waits any more."""
         return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the gap to the bound is so wide that it deserves more effort."""
+        return len(self.found.blocks) > WIDE * self.lower
 
     def moved(self, moves: int) -> bool:
         """Report moves to the watch; return whether to stop."""

@@ -15,6 +15,7 @@ from .fields import prime_power
 from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, Masks, blow_up_start, masks_of, meet, random_start
 from .planes import projective_plane
 from .pruning import pair_counts
+from .recursions import in_table
 from .searching import Search
 
 WARM = 0.3
@@ -84,7 +85,8 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
         if turn % 2 == 1:
             for other in search.others:
                 yield _warm(search, other, experts), length // 2
-        for order in orders[:2]:
+        # What a heavy line costs is known within the table of recursions only.
+        for order in orders[:2] if in_table(search.classes, search.size) else []:
             yield _warm(search, weighted_plane(search, order, weights, turn), experts), length
         for order in orders:
             masks = blow_up_start(projective_plane(order), search.classes, experts, random)

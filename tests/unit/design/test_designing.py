@@ -136,5 +136,12 @@ def test_thousands_of_classes_stay_near_the_bound():
     assert len(panel) <= 1.03 * panel.certificate.lower
 
 
+@pytest.mark.parametrize(("classes", "size"), [(300, 50), (250, 24), (120, 33), (90, 45), (399, 150)])
+def test_searches_work_beyond_the_table_of_recursions(classes, size):
+    panel = design(classes, size)
+    assert panel.covers()
+    assert len(panel) <= 1.35 * panel.certificate.lower
+
+
 def test_blocks_are_full():
     assert np.all(design(37, 9, effort="fast").sizes == 9)

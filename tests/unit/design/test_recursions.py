@@ -7,7 +7,7 @@ from covote.design.covers import without_room
 from tests.plain_covers import covers
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 9, 12, 16, 25, 40])
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 9, 12, 16, 25, 32])
 def test_the_table_builds_what_it_promises(size):
     for classes in range(2, 121, 7):
         cover = recursions.build(classes, size)
