@@ -16,14 +16,27 @@ from .authority import Authority
 from .coupling import Coupling
 from .dawid_skene import DawidSkene
 from .em import Em
+from .experts import ExpertReport, PairAgreement, expert_report, pair_agreement
 from .likelihood import Likelihood
 from .lookup import Lookup
 from .mean import Mean
 from .pairwise import Pairwise
 from .protocol import Decoder, learned, run
 from .statistics import Statistics
+from .supervised import Supervised
 
-__all__ = ["DECODERS", "Decoder", "Statistics", "decode", "learned", "run"]
+__all__ = [
+    "DECODERS",
+    "Decoder",
+    "ExpertReport",
+    "PairAgreement",
+    "Statistics",
+    "decode",
+    "expert_report",
+    "learned",
+    "pair_agreement",
+    "run",
+]
 
 DECODERS: dict[str, Callable[..., Decoder]] = {
     "authority": Authority,
@@ -35,6 +48,7 @@ DECODERS: dict[str, Callable[..., Decoder]] = {
     "dawid-skene": DawidSkene,
     "coupling": Coupling,
     "mean": Mean,
+    "supervised": Supervised,
 }
 """Every method by name. A new decoder is one new file and one line here."""
 

@@ -6,8 +6,10 @@ safe on intact covers than deciding only the ties by it (:mod:`tie_score`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from covote.votes import Votes
 from . import scoring, tie_score
 from .gold import Gold
 from .statistics import Statistics, fits
+
+Column = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,7 @@ class Anchored:
 
     def score(self, part: Votes, weights: tie_score.Weights) -> Labels:
         """Return the labels; the confidence is tempered by the number of authorities."""
-        column = _remembered(weights) if fits(part.panel) else weights.column
-        return scoring.apply(part, column, temperature=temperature(part.panel))
+        return scoring.apply(part, remembered(weights), temperature=temperature(part.panel))
 
 
 def temperature(panel: Panel) -> float:
@@ -65,13 +68,8 @@ def temperature(panel: Panel) -> float:
 
 
 @lru_cache(maxsize=4)
-def _remembered(weights: tie_score.Weights) -> scoring.Column:
-    """Return the columns of the weights, each worked out once."""
-    table: dict[int, NDArray[np.int64]] = {}
-
-    def column(k: int) -> NDArray[np.int64]:
-        if k not in table:
-            table[k] = weights.column(k)
-        return table[k]
-
-    return column
+def remembered(weights: tie_score.Weights) -> Column:
+    """Return the columns of the weights, each worked out once where they all fit into memory."""
+    if not fits(weights.statistics.panel):
+        return weights.column
+    return lru_cache(maxsize=None)(weights.column)
