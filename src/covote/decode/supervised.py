@@ -1,13 +1,14 @@
 """Supervised: a few labelled items make the confidence honest, more of them the labels better.
 
 theory.md section 9: from 5 labelled items per class, a temperature for the confidence; from 20, a learned
-combination of all answers.
+combination of all answers. After the temperature, the confidence is shifted and stretched to fit the labelled
+items, which the theory does not have; it lowers the calibration error (benchmarks/accuracy.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,8 +30,11 @@ from .statistics import Statistics
 
 Array = NDArray[Any]
 
-TEMPERATURE, COMBINATION = 5, 20
-"""Labelled items per class that a temperature and a learned combination need, on average."""
+FEWEST = 20
+"""Labelled items that a temperature needs at least, over all classes; 5 per class make it good."""
+
+COMBINATION, EACH = 20, 5
+"""Labelled items per class that a learned combination needs: on average, and of every class."""
 
 LARGEST = 1 << 25
 """The most numbers (labelled items x classes) to learn from at once."""
@@ -43,14 +47,13 @@ class Examples:
     score: Array  # items x classes
     inside: Array  # items x classes
     votes: Array  # items x answers
+    label: Array
+    confidence: Array
     truth: Array
 
     def __add__(self, other: Examples) -> Examples:
         return Examples(
-            np.concatenate([self.score, other.score]),
-            np.concatenate([self.inside, other.inside]),
-            np.concatenate([self.votes, other.votes]),
-            np.concatenate([self.truth, other.truth]),
+            *(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
         )
 
 
@@ -59,7 +62,8 @@ class Judgement:
     """Authority weights, and then how far to trust them: a temperature, perhaps a learned combination."""
 
     authority: Learned
-    temperature: float | None = None
+    temperature: float = 1.0
+    trust: tuple[float, float] = (0.0, 1.0)
     combination: Any = None
 
     @property
@@ -76,7 +80,7 @@ class Supervised:
     ----------
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They must
-        be among the votes; 5 per class are needed, on average.
+        be among the votes; 5 per class are good, 20 in all are needed.
     learn_by
         ``"temperature"`` keeps the authority labels and makes their confidence honest; ``"combination"``
         learns the labels too (a logistic regression on the answers). ``"auto"`` combines plain votes if there
@@ -118,7 +122,8 @@ class Supervised:
             )
         labelled = part.subset(rows)
         score, inside = what_votes_say(labelled, weights.authority)
-        return Examples(score, inside, answers(labelled), truth)
+        labels = self._authority.score(labelled, weights.authority)
+        return Examples(score, inside, answers(labelled), labels.index, labels.confidence, truth)
 
     def learn(
         self, panel: Panel, counts: Statistics | Examples, weights: Judgement | None
@@ -131,33 +136,42 @@ class Supervised:
             return Judgement(Learned(first.votes, tie_score.learn(counts), counts))
         assert weights is not None
         each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
-        if each.mean() < TEMPERATURE:
+        if len(counts.truth) < FEWEST:
             raise InputError(
-                f"{len(counts.truth)} labelled items among these votes, {each.mean():.1f} per class; "
-                f"supervised needs {TEMPERATURE} per class, on average"
+                f"{len(counts.truth)} labelled items among these votes; supervised needs {FEWEST} or more, "
+                "better 5 of every class"
             )
         combine = self.learn_by == "combination" or (
             self.learn_by == "auto"
             and each.mean() >= COMBINATION
-            and each.min() >= TEMPERATURE
+            and each.min() >= EACH
             and not np.isnan(counts.inside).any()
         )
-        found = replace(weights, temperature=fitted_temperature(counts.score, counts.truth))
-        return replace(found, combination=_combined(counts)) if combine else found
+        if combine:
+            return replace(weights, combination=_combined(counts))
+        temperature = fitted_temperature(counts.score, counts.truth)
+        mean = counts.confidence if np.isnan(counts.inside).any() else None
+        before = own_share(counts.score / temperature, counts.label, mean)
+        trust = fitted_trust(before, counts.label == counts.truth)
+        return replace(weights, temperature=temperature, trust=trust)
 
     def score(self, part: Votes, weights: Judgement) -> Labels:
         """Return the labels of a part."""
         labels = self._authority.score(part, weights.authority)
         index, confidence = labels.index.copy(), np.zeros(len(part), dtype=np.float32)
         for piece, span in _pieces(part):
-            index[span], confidence[span] = self._judged(piece, index[span], weights)
+            index[span], confidence[span] = self._judged(
+                piece, index[span], labels.confidence[span] if part.soft else None, weights
+            )
 
         def behind() -> Evidence:
             return replace(labels.evidence, confidence=confidence)
 
         return replace(labels, index=index, _evidence=behind)
 
-    def _judged(self, piece: Votes, index: Array, weights: Judgement) -> tuple[Array, Array]:
+    def _judged(
+        self, piece: Votes, index: Array, mean: Array | None, weights: Judgement
+    ) -> tuple[Array, Array]:
         """Return (label, confidence) of some items."""
         score, inside = what_votes_say(piece, weights.authority)
         heard = np.isfinite(score).any(axis=1)
@@ -167,10 +181,8 @@ class Supervised:
             best = probability.argmax(axis=1)
             label = np.where(heard, weights.combination.classes_[best], -1)
             return label, np.where(heard, probability.max(axis=1), 0)
-        assert weights.temperature is not None
-        probability = softmax(score / weights.temperature)
-        own = probability[np.arange(len(index)), np.maximum(index, 0)]
-        return index, np.where(index >= 0, own, 0)
+        own = own_share(score / weights.temperature, index, mean)
+        return index, np.where(index >= 0, trusted(own, weights.trust), 0)
 
 
 def what_votes_say(part: Votes, weights: Learned) -> tuple[Array, Array]:
@@ -219,6 +231,35 @@ def fitted_temperature(score: Array, truth: Array) -> float:
     with np.errstate(over="ignore"):
         loss = [np.logaddexp.reduce(gap / t, axis=1).mean() for t in steps]
     return float(steps[int(np.argmin(loss))])
+
+
+def own_share(score: Array, label: Array, mean: Array | None) -> Array:
+    """Return the softmax share of each item's label; with probabilities, halfway to their mean."""
+    share: Array = softmax(score)[np.arange(len(label)), np.maximum(label, 0)]
+    return share if mean is None else (share + mean) / 2
+
+
+def trusted(share: Array, trust: tuple[float, float]) -> Array:
+    """Return the chance that a label is right: its share, shifted and stretched as log-odds."""
+    clipped = np.clip(share, 1e-6, 1 - 1e-6)
+    found: Array = 1 / (1 + np.exp(-(trust[0] + trust[1] * np.log(clipped / (1 - clipped)))))
+    return found
+
+
+def fitted_trust(share: Array, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return (shift, slope) that make what happened most likely; without labelled items (0, 1).
+
+    A normal prior of precision 3 on the shift and on the logarithm of the slope keeps few items from saying
+    too much.
+    """
+    from scipy.optimize import minimize
+
+    def loss(x: Array) -> float:
+        chance = trusted(share, (x[0], np.exp(x[1])))
+        return float(-np.log(np.where(right, chance, 1 - chance)).sum() + 1.5 * (x**2).sum())
+
+    shift, slope = minimize(loss, np.zeros(2), method="Nelder-Mead").x
+    return float(shift), float(np.exp(slope))
 
 
 def _features(votes: Array, inside: Array) -> Array:
