@@ -26,6 +26,10 @@ from .tables import known_lists
 Array = NDArray[Any]
 
 
+SAFE = 300.0
+"""Products of chances are formed directly while their logarithm stays below this."""
+
+
 @dataclass(frozen=True, eq=False)
 class Coins:
     """One accuracy per expert, and what a right and a wrong answer inside expertise then weigh."""
@@ -94,10 +98,19 @@ class Em:
         for patterns, span in pattern_parts(part):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
-            em_kernels.coin_counts(
-                patterns.indptr, patterns.expert, patterns.label, count, start, known, classes,
-                *self._stage(weights, panel), ONE, share, coins,
-            )  # fmt: skip
+            answers = (patterns.indptr, patterns.expert, patterns.label, count, start, known)
+            if (
+                weights is not None
+                and part.complete
+                and np.abs(weights.right - weights.wrong).sum() < SAFE * UNIT
+            ):
+                ratio = np.exp((weights.right - weights.wrong) / UNIT)
+                em_kernels.complete_counts(
+                    *answers, classes, ratio, weights.wrong, 1 / UNIT, ONE, share, coins
+                )
+            else:
+                stage = self._stage(weights, panel)
+                em_kernels.coin_counts(*answers, classes, *stage, ONE, share, coins)
         if len(rows):
             runs = part.subset(rows).ragged
             em_kernels.known_counts(*runs, truth, panel.knows, ONE, share, coins)

@@ -98,6 +98,67 @@ def coin_counts(
 
 
 @njit(cache=True, nogil=True)
+def complete_counts(
+    indptr: Array, expert: Array, label: Array, times: Array, start: Array, known: Array, classes: int,
+    ratio: Array, wrong: Array, scale: float, one: int, share: Array, coins: Array,
+) -> None:  # fmt: skip
+    """Do the same where everybody answered every item, and no product of `ratio`, right to wrong, overflows.
+
+    A class without votes then has the same chance in all rows, up to a factor: `silent`. Every vote for it
+    multiplies that by the ratio of its expert. And all answers of an expert inside its expertise are all
+    items of the classes it knows.
+    """
+    experts = len(start) - 1
+    base, is_heard = np.zeros(classes, np.int64), np.zeros(classes, np.bool_)
+    for i in range(experts):
+        for x in range(start[i], start[i + 1]):
+            base[known[x]] += wrong[i]
+            is_heard[known[x]] = True
+    ground = base[known[0]]
+    for k in range(classes):
+        ground = max(ground, base[k]) if is_heard[k] else ground
+    silent = np.where(is_heard, np.exp((base - ground) * scale), 0.0)
+    everything, most = silent.sum(), silent.max()
+    voted, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
+    q = silent.copy()
+    for n in range(len(times)):
+        begin, end = indptr[n], indptr[n + 1]
+        if times[n] == 0:
+            continue
+        count = 0
+        for p in range(begin, end):
+            k = label[p]
+            if k >= 0:
+                if q[k] >= 0:  # its first vote: the sign marks it
+                    voted[count] = k
+                    count += 1
+                    q[k] = -q[k]
+                q[k] *= ratio[expert[p]]
+        total = everything
+        for c in range(count):
+            k = voted[c]
+            q[k] = -q[k]
+            total += q[k] - silent[k]
+        norm = one / total
+        if most * norm >= 0.5:
+            for k in range(classes):
+                part[k] += np.int64(q[k] * norm + 0.5) * times[n]
+        else:
+            for c in range(count):
+                part[voted[c]] += np.int64(q[voted[c]] * norm + 0.5) * times[n]
+        for p in range(begin, end):
+            if label[p] >= 0:
+                coins[0, expert[p]] += np.int64(q[label[p]] * norm + 0.5) * times[n]
+        for c in range(count):
+            q[voted[c]] = silent[voted[c]]
+    for k in range(classes):
+        share[k] += part[k]
+    for i in range(experts):
+        for x in range(start[i], start[i + 1]):
+            coins[1, i] += part[known[x]]
+
+
+@njit(cache=True, nogil=True)
 def known_counts(
     indptr: Array, expert: Array, label: Array, truth: Array, knows: Array, one: int, share: Array,
     coins: Array,

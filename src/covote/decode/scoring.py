@@ -30,41 +30,44 @@ Column = Callable[[int], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Scored:
-    """The best class of every item, the next one, how far apart they are and how probable the best is."""
+    """The best class of every item; what stands behind it is spread over the items when it is asked for."""
 
     index: Array
     tied: NDArray[np.bool_]
-    confidence: NDArray[np.float32]
-    margin: NDArray[np.float32]
-    runner_up: Array
+    pieces: list[tuple[slice, Callable[[Array], Array], tuple[Array, ...]]]
 
     @classmethod
     def empty(cls, part: Votes) -> Scored:
         """Make room for a part of the votes."""
-        size, kind = len(part), smallest_int(len(part.panel.classes))
-        return cls(
-            np.full(size, -1, dtype=kind),
-            np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.float32),
-            np.full(size, np.nan, dtype=np.float32),
-            np.full(size, -1, dtype=kind),
-        )
+        kind = smallest_int(len(part.panel.classes))
+        return cls(np.full(len(part), -1, dtype=kind), np.zeros(len(part), dtype=np.bool_), [])
 
     def put(self, span: slice, spread: Callable[[Array], Array], values: tuple[Array, ...]) -> None:
-        """Write (best, shared, confidence, margin, runner-up) of patterns to their items."""
+        """Take (best, shared, confidence, margin, runner-up) of patterns, to be spread over their items."""
         best, shared, confidence, margin, runner_up = values
         tied = shared > 1
-        self.index[span] = spread(np.where(tied, -1, best))
+        self.index[span] = spread(np.where(tied, -1, best).astype(self.index.dtype))
         self.tied[span] = spread(tied)
-        self.confidence[span] = spread(confidence)
-        self.margin[span] = spread(margin)
-        self.runner_up[span] = spread(np.where(tied, -1, runner_up))
+        behind = (
+            confidence.astype(np.float32),
+            margin.astype(np.float32),
+            np.where(tied, -1, runner_up).astype(self.index.dtype),
+        )
+        self.pieces.append((span, spread, behind))
 
     def labels(self, part: Votes, tied_classes: Callable[[Array], list[Array]]) -> Labels:
         """Return the labels, with what the votes prove about them."""
 
         def behind() -> Evidence:
-            return evidence(part, self.index, self.tied, self.confidence, self.margin, self.runner_up)
+            found = (
+                np.zeros(len(part), dtype=np.float32),
+                np.full(len(part), np.nan, dtype=np.float32),
+                np.full_like(self.index, -1),
+            )
+            for span, spread, values in self.pieces:
+                for target, value in zip(found, values, strict=True):
+                    target[span] = spread(value)
+            return evidence(part, self.index, self.tied, *found)
 
         return Labels(part.panel, self.index, self.tied, behind, tied_classes, part._ids, part.start)
 
