@@ -30,6 +30,8 @@ from covote import Panel, Votes, decode
 KINDS = ("full cover", "1 removed", "2 removed", "30% removed", "random panel")
 HARD = ("authority", "anchored", "likelihood", "em", "dawid-skene")
 SOFT = ("authority", "coupling", "mean")
+"""The default is measured on all panels; the others on the first of each kind of every case."""
+
 REPEATS = 3
 
 
@@ -103,17 +105,20 @@ Table = dict[str, dict[str, list[float]]]
 
 def measure(case: Case, gains: Table, errors: Table) -> None:
     """Add the numbers of all panels of a case."""
+    done = set()
     for kind, experts in panels(case):
         base = paper(case, experts)
         hard, soft = votes_of(case, experts)
         for votes, form, methods in ((hard, "hard", HARD), (soft, "soft", SOFT)):
-            for method in methods:
+            for method in methods[:1] if kind in done else methods:
                 labels = decode(votes, method=method)
                 gains[f"{method}, {form}"][kind].append(100 * (right(labels, case.truth) - base))
                 if method == "authority":
                     miss = calibration_error(labels.confidence, labels.index == case.truth)
                     errors[f"no labels, {form}"][kind].append(miss)
-            supervise(case, kind, votes, form, gains, errors, base)
+            if kind not in done:
+                supervise(case, kind, votes, form, gains, errors, base)
+        done.add(kind)
 
 
 def supervise(

@@ -64,12 +64,13 @@ def _tempered(out: Array, size: int, power: float) -> None:
 @njit(cache=True, nogil=True, inline="always")
 def _couple(
     begin: int, end: int, bounds: Array, member: Array, given: Array, count: int, rounds: int,
-    total: Array, q: Array, need: Array,
+    total: Array, q: Array, need: Array, before: Array,
 ) -> None:  # fmt: skip
     """Solve q_k <- sum_i p_i(k) / sum_i 1 / q(Y_i) over the experts i that know k (theory.md section 9)."""
     for c in range(count):
         total[c] = 0.0
         q[c] = 1.0 / count
+        before[c] = q[c]
     for p in range(end - begin):
         for x in range(bounds[p], bounds[p + 1]):
             total[member[x]] += given[x]
@@ -91,8 +92,13 @@ def _couple(
             for c in range(count):
                 q[c] = 1.0 / count
             return
+        moved = 0.0
         for c in range(count):
             q[c] /= norm
+            moved = max(moved, abs(q[c] - before[c]))
+            before[c] = q[c]
+        if moved < 1e-11:  # far below the unit of scores
+            return
 
 
 @njit(cache=True, nogil=True)
@@ -107,7 +113,8 @@ def soft_best(
     """
     place = np.full(classes, -1, np.int64)
     touched = np.empty(classes, np.int64)
-    total, q, need = np.empty(classes), np.empty(classes), np.empty(classes)
+    total, q = np.empty(classes), np.empty(classes)
+    need, before = np.empty(classes), np.empty(classes)
     hits, asked = np.empty(classes, np.int64), np.empty(classes, np.int64)
     mean, score = np.empty(classes, np.int64), np.empty(classes, np.int64)
     widest = 0
@@ -143,7 +150,7 @@ def soft_best(
             at += size
             bounds[p - begin + 1] = at
         if by != MEAN:
-            _couple(begin, end, bounds, member, given, count, rounds, total, q, need)
+            _couple(begin, end, bounds, member, given, count, rounds, total, q, need, before)
         for c in range(count):
             if by == MEAN:
                 score[c] = np.int64(np.rint(mean[c] / asked[c]))
