@@ -10,9 +10,10 @@ from .soft import COUPLED, Soft
 
 @dataclass(frozen=True)
 class Coupling(Soft):
-    """Pairwise coupling generalised to experts of any size: argmax q_k, and q_k is the confidence.
+    """Pairwise coupling generalised to experts of any size: argmax q_k.
 
-    With ``power=1`` the probabilities are taken as they are (theory.md section 9).
+    The confidence is q_k, sharpened again by as much as the probabilities were tempered. With ``power=1`` they
+    are taken as they are (theory.md section 9).
     """
 
     by: ClassVar[int] = COUPLED

@@ -163,12 +163,21 @@ def soft_best(
         confidence[n] = 0.0
         if best[n] >= 0:
             c = place[best[n]]
-            confidence[n] = q[c] if by == COUPLED else mean[c] / asked[c] / ONE
+            confidence[n] = _sharpened(q, c, count, power) if by == COUPLED else mean[c] / asked[c] / ONE
         if len(table):
             for c in range(count):
                 table[n, touched[c]] = score[c] / ONE
         for c in range(count):
             place[touched[c]] = -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sharpened(q: Array, best: int, count: int, power: float) -> float:
+    """Return the coupled probability of a class as if probabilities had not been tempered."""
+    total = 0.0
+    for c in range(count):
+        total += (q[c] / q[best]) ** (1 / power)
+    return 1 / total
 
 
 @njit(cache=True, nogil=True, inline="always")
