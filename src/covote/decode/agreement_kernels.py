@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
@@ -22,7 +23,8 @@ def count_pairs(
             continue
         for a in range(indptr[n], indptr[n + 1]):
             for b in range(a + 1, indptr[n + 1]):
-                v, w, i, j = label[a], label[b], expert[a], expert[b]
+                v, w = np.int64(label[a]), np.int64(label[b])
+                i, j = expert[a], expert[b]
                 if v < 0 or w < 0:
                     continue
                 if v != w:

@@ -12,8 +12,8 @@ from .soft import COUPLED, Soft
 class Coupling(Soft):
     """Pairwise coupling generalised to experts of any size: argmax q_k.
 
-    The confidence is q_k, sharpened again by as much as the probabilities were tempered. With ``power=1`` they
-    are taken as they are (theory.md section 9).
+    The confidence is q_k, sharpened again by as much as the probabilities were tempered. With ``power=1``
+    they are taken as they are (theory.md section 9).
     """
 
     by: ClassVar[int] = COUPLED

@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from covote import Votes, decode
+from covote.decode import DECODERS, Statistics, learned, tie_score
+from tests import plain_decoders
+from tests import plain_estimators as plain
+from tests.property.test_decode_authority import panels_and_votes
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*of the answers seem")
+
+
+def best_of(score):
+    """The classes within rounding of the best."""
+    return {k for k, s in score.items() if s > max(score.values()) - 1e-5}
+
+
+@settings(max_examples=60, deadline=None)
+@given(panels_and_votes())
+def test_ties_are_decided_as_the_plain_tie_score_does(case):
+    panel, rows = case
+    votes = Votes.from_dense(rows, panel)
+    n = plain.counts(panel, rows, plain.authority_shares(panel, rows))
+    weights = tie_score.learn(tie_score.statistics(votes))
+    bare = decode(votes, ties="report")
+    chosen = tie_score.decided(votes, bare.index, bare.tied, weights)
+    for row, scores, label in zip(rows, plain.inside_and_outside(panel, rows, n), chosen, strict=True):
+        tied = plain_decoders.authority(panel, row)
+        best = best_of({k: tie_score.INSIDE * scores[k][0] + scores[k][1] for k in tied}) if tied else set()
+        assert label in best or (label == -1 and len(best) != 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(panels_and_votes())
+def test_anchored_is_inside_plus_outside(case):
+    panel, rows = case
+    labels = decode(Votes.from_dense(rows, panel), method="anchored")
+    n = plain.counts(panel, rows, plain.authority_shares(panel, rows))
+    for row, scores in enumerate(plain.inside_and_outside(panel, rows, n)):
+        score = {k: own + other for k, (own, other) in scores.items()}
+        best = best_of(score) if score else set()
+        assert labels.index[row] in best or (labels.index[row] == -1 and len(best) != 1)
+        if len(score) > 1:
+            first, second, *_ = sorted(score.values(), reverse=True)
+            assert labels.margin[row] == pytest.approx(first - second, abs=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(panels_and_votes(), st.sampled_from([0.5, 10.0]))
+def test_em_equals_the_plain_twin(case, prior):
+    panel, rows = case
+    options = {"iterations": 4, "tolerance": 0.0, "prior": prior}
+    labels = decode(Votes.from_dense(rows, panel), method="em", **options)
+    accuracy, posterior = plain.one_coin(panel, rows, 4, prior)
+    weights = learned(DECODERS["em"](**options), Votes.from_dense(rows, panel))
+    np.testing.assert_allclose(weights.accuracy, accuracy, atol=1e-5)
+    check_posterior(labels, posterior)
+
+
+@settings(max_examples=40, deadline=None)
+@given(panels_and_votes(), st.sampled_from([0.01, 0.5]))
+def test_dawid_skene_equals_the_plain_twin(case, smoothing):
+    panel, rows = case
+    labels = decode(
+        Votes.from_dense(rows, panel), method="dawid-skene", iterations=3, tolerance=0, smoothing=smoothing
+    )
+    check_posterior(labels, plain.dawid_skene(panel, rows, 3, smoothing))
+
+
+def check_posterior(labels, posterior):
+    for label, confidence, chances in zip(labels.index, labels.confidence, posterior, strict=True):
+        best = {k for k, q in chances.items() if q > max(chances.values()) - 1e-4}
+        assert label in best or (label == -1 and len(best) != 1)
+        if label >= 0:
+            assert confidence == pytest.approx(chances[label], abs=1e-3)
+            assert 0 < confidence <= 1
+
+
+@st.composite
+def soft_votes(draw):
+    panel, rows = draw(panels_and_votes())
+    chance = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
+    width = int(panel.sizes.sum())
+    shape = st.lists(st.lists(chance, min_size=width, max_size=width), min_size=len(rows), max_size=len(rows))
+    return panel, rows, np.array(draw(shape), dtype=np.float32).reshape(len(rows), width)
+
+
+def given_by(panel, row, flat):
+    """{expert: {class: probability}} of the experts that answered, summing to 1 (or less with "none")."""
+    start = np.cumsum(panel.sizes) - panel.sizes
+    found = {}
+    for i, v in enumerate(row):
+        if v != -1:
+            known = np.flatnonzero(panel.knows[i]).tolist()
+            p = [float(x) for x in flat[start[i] : start[i] + len(known)]]
+            total = sum(p)
+            if total > 1 or (v >= 0 and total > 0):
+                p = [x / total for x in p]
+            found[i] = dict(zip(known, p, strict=True))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(soft_votes(), st.sampled_from([0.3, 1.0]))
+def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power):
+    panel, rows, flat = case
+    votes = Votes.from_dense(rows, panel, probabilities=flat)
+    labels = {m: decode(votes, method=m, **o) for m, o in
+              (("coupling", {"power": power}), ("mean", {}), ("authority", {}))}  # fmt: skip
+    for n, row in enumerate(rows):
+        chances, counts = given_by(panel, row, flat[n]), plain_decoders.heard(panel, row)
+        q = plain.coupled(panel, row, chances, power)
+        mean = {k: sum(c.get(k, 0) for c in chances.values()) / d for k, (_, d) in counts.items()}
+        default = plain.coupled(panel, row, chances, 0.3)
+        both = {k: counts[k][0] / counts[k][1] + default[k] for k in counts}
+        for method, score in (("coupling", q), ("mean", mean), ("authority", both)):
+            best = {k for k, s in score.items() if s > max(score.values()) - 1e-5}
+            label = labels[method].index[n]
+            assert label in best or (label == -1 and len(best) != 1)
+        assert labels["authority"].tied[n] or len(plain_decoders.authority(panel, row)) <= 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(soft_votes())
+def test_probabilities_in_both_layouts_give_the_same_labels(case):
+    panel, rows, flat = case
+    for probabilities in (
+        flat,
+        np.minimum(flat[:, : len(panel)], 1) if flat.shape[1] >= len(panel) else flat,
+    ):
+        votes = Votes.from_dense(rows, panel, probabilities=probabilities)
+        for method in ("authority", "coupling", "mean"):
+            dense, ragged = decode(votes, method=method), decode(votes.to_ragged(), method=method, workers=2)
+            assert (dense.index == ragged.index).all()
+            np.testing.assert_array_equal(dense.confidence, ragged.confidence)
+
+
+@pytest.mark.parametrize("method", ["authority", "anchored", "em", "dawid-skene"])
+@settings(max_examples=20, deadline=None)
+@given(panels_and_votes(), st.integers(0, 12))
+def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, cut):
+    panel, rows = case
+    votes = Votes.from_dense(rows, panel)
+    cut = min(cut, len(rows))
+    decoder = DECODERS[method]()
+    weights = decoder.start(panel)
+    whole = decoder.statistics(votes, weights)
+    first, second = (decoder.statistics(v, weights) for v in (votes.part(0, cut), votes.part(cut, len(rows))))
+    for added in (first + second, second + first):
+        same_counts(added, whole)
+    continued = learned(DECODERS[method](past=first), votes.part(cut, len(rows)))
+    same_counts(learned(decoder_of_one_round(method), votes).statistics, whole)
+    assert continued.statistics.items == len(rows)
+
+
+def decoder_of_one_round(method):
+    return DECODERS[method](**({"iterations": 1} if method in ("em", "dawid-skene") else {}))
+
+
+def same_counts(one: Statistics, other: Statistics) -> None:
+    assert one.items == other.items
+    assert (one.share == other.share).all()
+    if one.coins is not None:
+        assert (one.coins == other.coins).all()
+    else:
+        assert (one.table == other.table).all()

@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+
+from covote import Panel, Votes, decode, design
+from covote.decode import DECODERS, Statistics, learned, tie_score
+from covote.decode.patterns import pattern_parts
+from covote.errors import FileError, InputError, TooLargeError
+
+LEARNING = ["authority", "anchored", "em", "dawid-skene"]
+quiet = pytest.mark.filterwarnings("ignore:.*of the answers seem")
+
+
+def crowd(items=400, experts=7, classes=4, accuracy=(0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4), seed=0):
+    """People who know every class and err independently."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, items)
+    noise = rng.integers(0, classes, (items, experts))
+    votes = np.where(rng.random((items, experts)) < accuracy, truth[:, None], noise)
+    return Votes.from_dense(votes, Panel(classes, np.ones((experts, classes), dtype=bool))), truth
+
+
+def similar(panel, items=2000, seed=0):
+    """Experts that answer what they do not know by similarity: k looks like the nearest class they know."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, len(panel.classes), items)
+    columns = []
+    for known in panel.knows:
+        mine = np.flatnonzero(known)
+        like = mine[np.abs(truth[:, None] - mine).argmin(axis=1)]
+        columns.append(np.where(rng.random(items) < 0.95, like, mine[rng.integers(0, len(mine), items)]))
+    return Votes.from_dense(np.stack(columns, axis=1), panel), truth
+
+
+def test_em_learns_who_is_good():
+    votes, truth = crowd()
+    weights = learned(DECODERS["em"](), votes)
+    expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
+    np.testing.assert_allclose(weights.accuracy, expected, atol=0.06)
+    majority = (decode(votes, ties="report").index == truth).mean()
+    assert (decode(votes, method="em").index == truth).mean() > majority
+    assert (decode(votes, method="dawid-skene").index == truth).mean() > majority
+
+
+@quiet
+def test_the_tie_score_recovers_what_removed_experts_leave_tied():
+    panel = design(10, 4, effort="fast")
+    votes, truth = similar(panel.without(*panel.names[:2]))
+    bare = decode(votes, ties="report")
+    by_size = np.where(bare.index < 0, -1, bare.index)
+    default = decode(votes)
+    assert bare.tied.mean() > 0.05
+    assert (default.index[~bare.tied] == bare.index[~bare.tied]).all()
+    assert (default.index == truth).mean() > (by_size == truth).mean() + 0.5 * bare.tied.mean()
+    assert (default.tied == bare.tied).all()
+
+
+def test_few_items_are_decided_by_the_number_of_authorities():
+    panel = Panel.from_blocks(3, [[0, 1], [0, 1], [2, 1], [0, 2]])
+    votes = Votes.from_dense([[0, 0, 2, 0]], panel)
+    assert decode(votes).index.tolist() == [0]
+
+
+def test_dawid_skene_warns_about_classifiers():
+    votes, _ = similar(design(10, 4, effort="fast"), items=300)
+    with pytest.warns(UserWarning, match="classes that their expert does not know"):
+        decode(votes, method="dawid-skene")
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_gold_items_teach(method):
+    # Two experts that always disagree: only known classes can tell which one is right.
+    panel = Panel(2, np.ones((2, 2), dtype=bool))
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 200)
+    votes = Votes.from_dense(np.stack([truth, 1 - truth], axis=1), panel, items=[f"i{n}" for n in range(200)])
+    names = {f"i{n}": int(truth[n]) for n in range(100)}
+    by_position = np.where(np.arange(200) < 100, truth, -1)
+    for gold in (names, by_position):
+        labels = decode(votes, method=method, gold=gold)
+        assert (labels.index == truth).all()
+
+
+def test_gold_must_name_classes_and_items():
+    votes, truth = crowd(20)
+    with pytest.raises(InputError, match="one class index per item"):
+        decode(votes, method="em", gold=truth[:3])
+    with pytest.raises(InputError, match="gold class 9 of item 0"):
+        decode(votes, method="em", gold=np.full(20, 9))
+    with pytest.raises(LookupError, match="no class 'cow'"):
+        decode(votes, method="em", gold={0: "cow"})
+
+
+@quiet
+@pytest.mark.parametrize("method", LEARNING)
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
+    votes, _ = similar(design(7, 3, effort="fast"), items=300)
+    monday = learned(DECODERS[method](), votes.part(0, 150)).statistics
+    monday.save(tmp_path / f"monday.{suffix}")
+    loaded = Statistics.load(tmp_path / f"monday.{suffix}")
+    assert loaded.method == monday.method
+    assert loaded.panel == monday.panel
+    assert loaded.items == 150
+    assert (loaded.share == monday.share).all()
+    if monday.coins is None:
+        assert (loaded.table == monday.table).all()
+    else:
+        assert (loaded.coins == monday.coins).all()
+    tuesday = decode(votes.part(150, 300), method=method, past=loaded)
+    assert (tuesday.index == decode(votes.part(150, 300), method=method, past=monday).index).all()
+
+
+def test_statistics_of_a_one_pass_method_continue_exactly():
+    votes, _ = similar(design(7, 3, effort="fast").without("expert-1"), items=300)
+    monday = learned(DECODERS["authority"](), votes.part(0, 150)).statistics
+    tuesday = decode(votes.part(150, 300), past=monday)
+    assert (tuesday.index == decode(votes).index[150:]).all()
+
+
+def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
+    votes, _ = crowd(30)
+    other, _ = crowd(30, experts=3, accuracy=(0.9, 0.8, 0.7))
+    em = learned(DECODERS["em"](), votes).statistics
+    with pytest.raises(InputError, match="different panels"):
+        em + learned(DECODERS["em"](), other).statistics
+    with pytest.raises(InputError, match="'em' and of 'dawid-skene'"):
+        em + learned(DECODERS["dawid-skene"](), votes).statistics
+    with pytest.raises(InputError, match=r"\.json or \.npz"):
+        em.save(tmp_path / "stats.csv")
+    for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(FileError, match="holds no statistics"):
+            Statistics.load(tmp_path / name)
+    with pytest.raises(FileError, match="cannot read"):
+        Statistics.load(tmp_path / "missing.json")
+
+
+@quiet
+@pytest.mark.parametrize("method", [*LEARNING, "coupling", "mean"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_degenerate_votes(method, rows):
+    panel = Panel.from_blocks(3, [[0], [1, 2]])  # an expert with one possible answer; uncovered pairs
+    votes = Votes.from_dense(
+        np.array([[0, 2]])[:rows], panel, probabilities=np.array([[0.9, 0.6]], dtype=np.float32)[:rows]
+    )
+    labels = decode(votes, method=method)
+    assert len(labels) == rows
+    assert np.isfinite(labels.confidence).all()
+
+
+@quiet
+@pytest.mark.parametrize("method", LEARNING)
+def test_items_without_answers_and_with_none_of_mine(method):
+    votes, truth = crowd(100)
+    rows = votes.dense.copy()
+    rows[0], rows[1] = -1, -2
+    labels = decode(Votes.from_dense(rows, votes.panel), method=method)
+    assert labels.index[0] == -1
+    assert labels.status[0] == "unheard"
+    assert labels.confidence[0] == 0
+    assert (labels.index[2:] == truth[2:]).mean() > 0.9
+
+
+def test_methods_for_probabilities_say_what_they_need():
+    votes, _ = crowd(10)
+    for method in ("coupling", "mean"):
+        with pytest.raises(InputError, match="no probabilities"):
+            decode(votes, method=method)
+    with pytest.raises(InputError, match="power must be"):
+        decode(votes, method="coupling", power=0)
+
+
+def test_options_are_checked():
+    votes, _ = crowd(10)
+    with pytest.raises(InputError, match="begin="):
+        decode(votes, method="em", begin="middle")
+    with pytest.raises(InputError, match="iterations"):
+        decode(votes, method="em", iterations=0)
+    with pytest.raises(InputError, match="smoothing"):
+        decode(votes, method="dawid-skene", smoothing=-1)
+
+
+def test_ten_thousand_classes():
+    rng = np.random.default_rng(0)
+    classes, size, experts = 10_000, 500, 60
+    panel = Panel.from_blocks(classes, [rng.choice(classes, size, replace=False) for _ in range(experts)])
+    truth = rng.choice(np.flatnonzero(panel.knows.sum(axis=0) > 1), 40)
+    votes = np.empty((40, experts), dtype=np.int64)
+    for i, known in enumerate(panel.blocks()):
+        mine = np.array(known)
+        votes[:, i] = np.where(panel.knows[i, truth], truth, mine[rng.integers(0, size, 40)])
+    dense = Votes.from_dense(votes, panel)
+    for method in ("authority", "em"):
+        assert (decode(dense, method=method).index == truth).mean() > 0.9
+    counts = tie_score.statistics(dense)
+    assert counts.table is None  # a list of counts: the table would have 300 million
+    more = counts + counts
+    assert more.items == 80
+    assert (more.values == 2 * counts.values).all()
+    assert (tie_score.decided(dense, *bare(dense), tie_score.learn(counts)) >= 0).any()
+    with pytest.raises(TooLargeError, match="use method 'em'"):
+        decode(dense, method="dawid-skene")
+
+
+def bare(votes):
+    labels = decode(votes, ties="report")
+    return labels.index, labels.tied
+
+
+def test_equal_rows_are_found_once():
+    votes, _ = crowd(500, experts=3, classes=2, accuracy=(0.9, 0.8, 0.7))
+    ((patterns, _),) = list(pattern_parts(votes))
+    assert len(patterns) == len(np.unique(votes.dense, axis=0))
+    assert patterns.count.sum() == 500
+    rows = np.empty((len(patterns), 3), dtype=int)
+    for p in range(len(patterns)):
+        rows[p] = patterns.label[patterns.indptr[p] : patterns.indptr[p + 1]]
+    assert (patterns.spread(rows) == votes.dense).all()
+    ((again, _),) = list(pattern_parts(votes))
+    assert again is patterns

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from covote import Votes, decode, design
+from covote.decode import DECODERS, learned
+from covote.errors import InputError
+from tests.unit.decode.test_estimators import similar
+
+
+@pytest.fixture(scope="module")
+def votes_and_truth():
+    panel = design(7, 3, effort="fast")
+    return similar(panel.without(*panel.names[:2]), items=1500)
+
+
+def labelled(truth, count):
+    return np.where(np.arange(len(truth)) < count, truth, -1)
+
+
+def error(labels, truth, rows):
+    gap = labels.confidence[rows] - (labels.index == truth)[rows]
+    bins = np.minimum((labels.confidence[rows] * 10).astype(int), 9)
+    return np.abs(np.bincount(bins, weights=gap)).sum() / rows.sum()
+
+
+def test_a_few_labelled_items_make_the_confidence_honest(votes_and_truth):
+    votes, truth = votes_and_truth
+    rest = np.arange(len(truth)) >= 35
+    labels = decode(votes, method="supervised", gold=labelled(truth, 35))
+    assert (labels.index == decode(votes, gold=labelled(truth, 35)).index).all()
+    assert error(labels, truth, rest) < 0.1
+    assert ((labels.confidence >= 0) & (labels.confidence <= 1)).all()
+
+
+def test_more_labelled_items_make_the_labels_better(votes_and_truth):
+    votes, truth = votes_and_truth
+    rest = np.arange(len(truth)) >= 300
+    labels = decode(votes, method="supervised", gold=labelled(truth, 300))
+    default = decode(votes)
+    assert (labels.index == truth)[rest].mean() >= (default.index == truth)[rest].mean()
+    assert error(labels, truth, rest) < 0.1
+    kept = decode(votes, method="supervised", gold=labelled(truth, 300), learn_by="temperature")
+    assert (kept.index == decode(votes, gold=labelled(truth, 300)).index).all()
+
+
+def test_layout_and_parts_change_nothing(votes_and_truth):
+    votes, truth = votes_and_truth
+    gold = {n: int(k) for n, k in enumerate(truth[:60])}
+    one = decode(votes, method="supervised", gold=gold)
+    other = decode(votes.to_ragged(), method="supervised", gold=gold, workers=2)
+    assert (one.index == other.index).all()
+    np.testing.assert_allclose(one.confidence, other.confidence, atol=1e-6)
+
+
+def test_probabilities_are_judged_too(votes_and_truth):
+    votes, truth = votes_and_truth
+    soft = Votes.from_dense(votes.dense, votes.panel, probabilities=np.full(votes.dense.shape, 0.99))
+    labels = decode(soft, method="supervised", gold=labelled(truth, 70))
+    assert error(labels, truth, np.arange(len(truth)) >= 70) < 0.1
+    assert labels.confidence.mean() < 0.99
+
+
+def test_it_says_how_many_labelled_items_it_needs(votes_and_truth):
+    votes, truth = votes_and_truth
+    with pytest.raises(InputError, match="pass gold"):
+        decode(votes, method="supervised")
+    with pytest.raises(InputError, match="needs 20 or more"):
+        decode(votes, method="supervised", gold=labelled(truth, 10))
+    assert learned(DECODERS["supervised"](gold=labelled(truth, 40)), votes).statistics.items == len(truth)
