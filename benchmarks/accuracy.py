@@ -33,14 +33,12 @@ SOFT = ("authority", "coupling", "mean")
 """The default is measured on all panels; the others, which take longer, on the first of each kind of every
 case, and beyond 50 classes only on full covers and random panels."""
 
-REPEATS = 3
 
-
-def panels(case: Case) -> Iterator[tuple[str, np.ndarray]]:
+def panels(case: Case, repeats: int = 3) -> Iterator[tuple[str, np.ndarray]]:
     """Yield (kind, experts) of every panel of a case, each once."""
     m, rng, seen = case.cover, np.random.default_rng(7), set()
     wanted = [("full cover", np.arange(m))]
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for kind, gone in (("1 removed", 1), ("2 removed", 2), ("30% removed", max(1, round(0.3 * m)))):
             wanted.append((kind, np.sort(rng.permutation(m)[gone:])))
     wanted += [("random panel", np.arange(r * m, (r + 1) * m)) for r in range(1, 4)]
@@ -104,14 +102,14 @@ def labelled(truth: np.ndarray, per_class: int) -> np.ndarray:
 Table = dict[str, dict[str, list[float]]]
 
 
-def measure(case: Case, gains: Table, errors: Table) -> None:
+def measure(case: Case, gains: Table, errors: Table, repeats: int, only_default: bool) -> None:
     """Add the numbers of all panels of a case."""
     done = {"1 removed", "2 removed", "30% removed"} if case.knows.shape[1] > 50 else set()
-    for kind, experts in panels(case):
+    for kind, experts in panels(case, repeats):
         base = paper(case, experts)
         hard, soft = votes_of(case, experts)
         for votes, form, methods in ((hard, "hard", HARD), (soft, "soft", SOFT)):
-            for method in methods[:1] if kind in done else methods:
+            for method in methods[:1] if only_default or kind in done else methods:
                 labels = decode(votes, method=method)
                 gains[f"{method}, {form}"][kind].append(100 * (right(labels, case.truth) - base))
                 if method == "authority":
@@ -146,6 +144,8 @@ def table(rows: Table, form: str, worst: str) -> list[str]:
     for name, by_kind in rows.items():
         cells = [format(np.mean(by_kind[k]), form) if by_kind[k] else "" for k in KINDS]
         every = [value for k in KINDS for value in by_kind[k]]
+        if not every:
+            continue
         extreme = min(every) if worst == "worst panel" else np.mean(every)
         lines.append(f"| {name} | {' | '.join(cells)} | {format(extreme, form)} |")
     return lines
@@ -168,21 +168,39 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=here.parent.parent / "shared/data", help="data folder")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/covote/votes")
     parser.add_argument("--sets", nargs="*", help="only these data sets")
+    parser.add_argument("--repeats", type=int, default=3, help="panels with experts removed, of each kind")
+    parser.add_argument("--progress", type=Path, help="write the tables here after every case, too")
+    parser.add_argument("--only-default", action="store_true", help="leave out the other methods")
     parser.add_argument("-o", "--output", type=Path, default=here / "results/accuracy.md")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*of the answers seem")
     began = time.process_time()
-    gains, errors, counts = {}, {}, {}
-    for half, names in HALVES.items():
+    gains: dict[str, Table] = {}
+    errors: dict[str, Table] = {}
+    for half in HALVES:
         gains[half], errors[half] = (defaultdict(lambda: defaultdict(list)) for _ in range(2))
+    for half, names in HALVES.items():
         for case in cases(given.data, given.cache, tuple(n for n in names if n in (given.sets or names))):
-            measure(case, gains[half], errors[half])
+            measure(case, gains[half], errors[half], given.repeats, given.only_default)
             print(f"{case.name}: {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
-        counts[half] = sum(len(v) for v in gains[half]["authority, hard"].values())
+            if given.progress:
+                given.progress.write_text("\n".join(report(gains, errors)))
+    lines = report(gains, errors)
+    from crowd import crowd_table
+
+    lines += ["", *crowd_table(given.data), ""]
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    given.output.write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+def report(gains: dict[str, Table], errors: dict[str, Table]) -> list[str]:
+    """Return the tables as lines of Markdown."""
+    counts = {half: sum(len(v) for v in gains[half]["authority, hard"].values()) for half in gains}
     lines = [
         "# Accuracy on real votes",
         "",
-        f"`python benchmarks/accuracy.py`, {datetime.date.today()}, covote {covote.__version__}, "
+        f"`python {' '.join(sys.argv)}`, {datetime.date.today()}, covote {covote.__version__}, "
         f"Python {platform.python_version()}, numpy {np.__version__}.",
         "",
         f"Points of accuracy against the paper's decoder, {sum(counts.values())} panels:",
@@ -193,13 +211,7 @@ def main() -> None:
         lines += ["", f"The half to {half} on ({', '.join(names)}; {counts[half]} panels):", ""]
         lines += table(gains[half], "+.2f", "worst panel")
     lines += ["", "Expected calibration error of the confidence (15 bins, mean over panels):", ""]
-    lines += table(merged(list(errors.values())), ".3f", "all panels")
-    from crowd import crowd_table
-
-    lines += ["", *crowd_table(given.data), ""]
-    given.output.parent.mkdir(parents=True, exist_ok=True)
-    given.output.write_text("\n".join(lines))
-    print("\n".join(lines))
+    return lines + table(merged(list(errors.values())), ".3f", "all panels")
 
 
 if __name__ == "__main__":

@@ -53,12 +53,8 @@ def test_perfect_partial_experts_agree_on_every_pair():
     panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2], [0, 1, 2], [0, 1, 2]])
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 300)
-    rows = np.array(
-        [
-            [t if panel.knows[i, t] else rng.choice(np.flatnonzero(panel.knows[i])) for i in range(5)]
-            for t in truth
-        ]
-    )
+    guess = [rng.choice(np.flatnonzero(known), 300) for known in panel.knows]
+    rows = np.where(panel.knows[:, truth], truth, guess).T
     agreement = pair_agreement(Votes.from_dense(rows, panel))
     off = ~np.eye(3, dtype=bool)
     assert (agreement.share[off] == 1).all()
