@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 
-from covote import Votes, decode, design
+from covote import Votes, decode
 from covote.decode import DECODERS, learned
 from covote.errors import InputError
-from tests.unit.decode.test_estimators import similar
+from tests.unit.decode.test_estimators import FANO, similar
 
 
 @pytest.fixture(scope="module")
 def votes_and_truth():
-    panel = design(7, 3, effort="fast")
-    return similar(panel.without(*panel.names[:2]), items=1500)
+    return similar(FANO.without("expert-1", "expert-2"), items=1500)
 
 
 def labelled(truth, count):
