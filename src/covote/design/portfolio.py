@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from covote.bounds import best_lower_bound
@@ -40,18 +38,33 @@ NEIGHBOURS = 3
 """How many numbers of classes near the one asked for are searched for symmetric covers."""
 
 LARGEST_STEINER = 7
+"""Up to this size of experts Steiner systems nearby are looked for."""
 
 FEW = 100
 """Up to so many experts annealing can forget where it started."""
+
+_PARTS: dict[tuple[int, int, Effort, int], Cover] = {}
+"""Parts that were solved completely; the same part is asked for by many cases."""
 
 SEARCHED = 400
 """Beyond so many classes no search within these efforts improves a transversal design."""
 
 
 def best_cover(
-    classes: int, size: int, lower: int, *, times: int = 1, effort: Effort, seed: int, watch: Watch
+    classes: int,
+    size: int,
+    lower: int,
+    *,
+    times: int = 1,
+    effort: Effort,
+    seed: int,
+    watch: Watch,
+    whole: bool = True,
 ) -> Cover:
-    """Return the smallest cover that the portfolio finds within its effort."""
+    """Return the smallest cover that the portfolio finds within its effort.
+
+    A case that is not `whole` is part of a larger one, and is not worth a second try.
+    """
     if times > 1:
         return _repeated(classes, size, lower, times, effort, seed, watch)
     search = Search(classes, size, lower, seed, watch)
@@ -62,14 +75,23 @@ def best_cover(
     for stage in (_triples, _blow_ups, _multiples, _relatives, shrink, _symmetries, _anneal):
         if not search.over:
             stage(search, scaled.part(3) if search.wide and stage in (_symmetries, _anneal) else scaled)
+    if whole and search.wide and not search.over:
+        _multiples(search, scaled, share=1.0)
     return search.found
 
 
-@lru_cache(maxsize=4096)
-def _part(classes: int, size: int, effort: Effort, seed: int) -> Cover:
-    """Solve a smaller case on the way to a larger one; it does not matter who asks."""
+def _part(search: Search, classes: int, size: int, effort: Effort) -> Cover:
+    """Solve a smaller case on the way to a larger one; what it finds does not depend on who asks."""
+    case = (classes, size, effort, search.seed)
+    if case in _PARTS:
+        return _PARTS[case]
     lower, _ = best_lower_bound(classes, size)
-    return best_cover(classes, size, lower, effort=effort, seed=seed, watch=Watch(1, None))
+    cover = best_cover(
+        classes, size, lower, effort=effort, seed=search.seed, watch=search.watch.part(), whole=False
+    )
+    if not search.watch.stopped:
+        _PARTS[case] = cover
+    return cover
 
 
 def _repeated(
@@ -111,21 +133,16 @@ def _blow_ups(search: Search, effort: Effort) -> None:
                 return
 
 
-def _multiples(search: Search, effort: Effort) -> None:
-    """Solve a case of half or a third the size, and let every class stand for two or three.
-
-    A wide gap to the bound is worth a second time, with the whole effort.
-    """
+def _multiples(search: Search, effort: Effort, share: float = PART) -> None:
+    """Solve a case of half or a third the size, and let every class stand for two or three."""
     if effort.meeting == 0:
         return
-    for share in (PART, 1.0):
-        for times in (2, 3, 5):
-            if search.over or search.size // times < 3 or (share == 1.0 and not search.wide):
-                continue
-            points = -(-search.classes // times)
-            part = _part(points, search.size // times, effort.part(share), search.seed)
-            if len(part.blocks) < len(search.found.blocks):
-                search.offer(multiplied(part, times, search.classes, search.size))
+    for times in (2, 3, 5):
+        if search.over or search.size // times < 3:
+            return
+        part = _part(search, -(-search.classes // times), search.size // times, effort.part(share))
+        if len(part.blocks) < len(search.found.blocks):
+            search.offer(multiplied(part, times, search.classes, search.size))
 
 
 def _relatives(search: Search, effort: Effort) -> None:
@@ -136,7 +153,7 @@ def _relatives(search: Search, effort: Effort) -> None:
     for classes, size in [(v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)]:
         if search.over or size < 3 or classes <= size:
             continue
-        part = _part(classes, size, EFFORTS["normal"], search.seed)
+        part = _part(search, classes, size, EFFORTS["normal"])
         if (classes, size) == (v - 1, k):
             search.smaller = part
         elif classes == v - 1:
@@ -156,9 +173,18 @@ def _symmetries(search: Search, effort: Effort) -> None:
         if search.over or best_lower_bound(classes, search.size)[0] > goal:
             continue
         moves = effort.symmetry if twists == 1 and search.size <= SYMMETRIC else effort.symmetry // 3
-        cover = _symmetric(classes, search.size, goal, twists, moves, search.seed)
-        search.moved(moves)
-        if cover is not None:
+        blocks = cyclic(
+            classes,
+            search.size,
+            target=goal,
+            moves=moves,
+            seed=search.seed,
+            lower=best_lower_bound(classes, search.size)[0],
+            twists=twists,
+            pause=search.pause(),
+        )
+        if blocks is not None:
+            cover = Cover(blocks, "base blocks turned by a group")
             search.offer(resized(cover, search.classes, search.size))
 
 
@@ -188,14 +214,6 @@ def steiner(classes: int, size: int) -> bool:
     [5, 21, 25, 41, 45]
     """
     return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
-
-
-@lru_cache(maxsize=4096)
-def _symmetric(classes: int, size: int, goal: int, twists: int, moves: int, seed: int) -> Cover | None:
-    """Search a cover with a symmetry; what it finds depends on the arguments alone."""
-    lower, _ = best_lower_bound(classes, size)
-    blocks = cyclic(classes, size, target=goal, moves=moves, seed=seed, lower=lower, twists=twists)
-    return None if blocks is None else Cover(blocks, "base blocks turned by a group")
 
 
 def _anneal(search: Search, effort: Effort) -> None:
