@@ -72,10 +72,12 @@ def best_cover(
     if classes > SEARCHED:
         return search.found
     scaled = effort.scaled(classes, size)
+    thorough = effort.symmetry >= THOROUGH
     for stage in (_triples, _blow_ups, _multiples, _relatives, shrink, _symmetries, _anneal):
         if not search.over:
-            stage(search, scaled.part(3) if search.wide and stage in (_symmetries, _anneal) else scaled)
-    if whole and search.wide and not search.over:
+            more = search.wide and not thorough and stage in (_symmetries, _anneal)
+            stage(search, scaled.part(3) if more else scaled)
+    if whole and search.wide and not thorough and not search.over:
         _multiples(search, scaled, share=1.0)
     return search.found
 
