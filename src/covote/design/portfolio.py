@@ -15,7 +15,7 @@ from .greedy import greedy
 from .larger import build
 from .recursions import in_table
 from .searching import Search
-from .shrinking import annealed, nearest_planes, shrink, weighted_plane
+from .shrinking import annealed, nearest_planes, shrink, weighted, weighted_plane
 from .triples import triples
 from .watching import Watch
 
@@ -30,6 +30,9 @@ TWISTS = 3
 
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
+
+VERY_WIDE = 1.135
+"""More than so many times the lower bound, and a second try is made."""
 
 THOROUGH = 10_000_000
 """Moves per group of symmetries from which on more of them are tried."""
@@ -77,9 +80,24 @@ def best_cover(
         if not search.over:
             more = search.wide and not thorough and stage in (_symmetries, _anneal)
             stage(search, scaled.part(3) if more else scaled)
-    if whole and search.wide and not thorough and not search.over:
-        _multiples(search, scaled, share=1.0)
+    hopeful = whole and not thorough and scaled.meeting and not search.over
+    if hopeful and len(search.found.blocks) > VERY_WIDE * lower:
+        _second_try(search, scaled)
     return search.found
+
+
+def _second_try(search: Search, effort: Effort) -> None:
+    """Give a very wide gap more effort: larger parts, and blow-ups of smaller covers instead of planes."""
+    _multiples(search, effort, share=1.0)
+    for size in range(max(5, search.size // 2 + 1), search.size):
+        points = -(-search.classes * size // search.size)
+        if search.over or not in_table(search.classes, search.size):
+            return
+        base = _part(search, points, size, effort.part(PART))
+        if len(base.blocks) <= len(search.found.blocks):
+            search.offer(weighted(search, base.blocks, base.construction, effort.weights, 0))
+    if not search.over:
+        shrink(search, effort)
 
 
 def _part(search: Search, classes: int, size: int, effort: Effort) -> Cover:

@@ -112,7 +112,11 @@ def _warm(search: Search, cover: Cover, experts: int) -> Start:
 
 def weighted_plane(search: Search, order: int, moves: int, run: int) -> Cover:
     """Anneal weights for the points of a plane, each time from another start."""
-    lines = projective_plane(order)
+    return weighted(search, projective_plane(order), f"projective plane of order {order}", moves, run)
+
+
+def weighted(search: Search, lines: Blocks, construction: str, moves: int, run: int) -> Cover:
+    """Anneal weights for the points of a design, each time from another start."""
     weights = anneal_blowup(
         lines,
         search.classes,
@@ -123,7 +127,7 @@ def weighted_plane(search: Search, order: int, moves: int, run: int) -> Cover:
         hot=STARTS[run % len(STARTS)][1],
         target=search.lower,
     )
-    return blow_up(lines, weights, search.size, f"projective plane of order {order}")
+    return blow_up(lines, weights, search.size, construction)
 
 
 def nearest_planes(classes: int, size: int) -> list[int]:
