@@ -123,7 +123,8 @@ def report(name: str, text: str, rows: list[dict], arguments: argparse.Namespace
     print(text)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(head + text + "\n")
-    (RESULTS / f"{name}.json").write_text(json.dumps(rows, indent=0) + "\n")
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    (RESULTS / f"{name}.json").write_text(f"[\n{lines}\n]\n")
 
 
 def bench_records(arguments: argparse.Namespace) -> None:
