@@ -23,7 +23,7 @@ from covote.design.pool_cover import pool_cover
 
 CASES = [(50, 10, 500), (100, 20, 500), (200, 25, 5000)]
 GUIDED = 1_000_000
-"""Iterations of OR-Tools' guided local search; far beyond where it stops improving."""
+"""Iterations of OR-Tools' guided local search, in one run."""
 
 
 def random_pool(classes, size, experts, seed):
