@@ -19,6 +19,7 @@ from covote.votes import Votes
 from . import tie_score
 from .evidence import evidence, narrow_columns, ragged_parts
 from .gold import Gold
+from .protocol import over_parts
 from .soft import Soft
 from .statistics import Statistics
 from .tables import AuthorityWeights, authority_bits, authority_weights, known_lists
@@ -81,11 +82,11 @@ class Authority:
         enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
         return Learned(weights.votes, tie_score.learn(counts) if enough else None, counts)
 
-    def score(self, part: Votes, weights: Learned) -> Labels:
-        """Return the labels of a part."""
+    def score(self, part: Votes, weights: Learned, workers: int = 1) -> Labels:
+        """Return the labels of a part; several threads write into one array of labels."""
         if self.ties == "default" and part.soft:
             return Soft().score(part, None)
-        index, tied = best_class(part, weights.votes)
+        index, tied = best_class(part, weights.votes, workers)
         if self.ties == "default" and tied.any():
             if weights.ties is not None:
                 index = tie_score.decided(part, index, tied, weights.ties)
@@ -97,26 +98,45 @@ class Authority:
         )  # fmt: skip
 
 
-def best_class(part: Votes, weights: AuthorityWeights) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def best_class(
+    part: Votes, weights: AuthorityWeights, workers: int = 1
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return (class or -1, whether the best score is shared) for every item."""
+    index = np.empty(len(part), dtype=smallest_int(len(part.panel.classes)))
+    if part.complete and weights.common < 255 and narrow_columns(part) is not None:
+
+        def label_complete(piece: Votes) -> int:
+            from . import kernels
+
+            mine = index[piece.start - part.start : piece.stop - part.start]
+            kernels.authority_columns(
+                piece.columns, piece.start, weights.first, weights.experts, weights.weight, mine
+            )
+            return int(mine.min(initial=0))
+
+        ties = min(over_parts(label_complete, part, workers)) < 0
+        # Pages of zeros cost nothing until they are read: votes without ties stay fast.
+        return index, index < 0 if ties else np.zeros(len(part), dtype=np.bool_)
+    tied = np.empty(len(part), dtype=np.bool_)
+
+    def label(piece: Votes) -> None:
+        span = slice(piece.start - part.start, piece.stop - part.start)
+        _label(piece, weights, index[span], tied[span])
+
+    for _ in over_parts(label, part, workers):
+        pass
+    return index, tied
+
+
+def _label(part: Votes, weights: AuthorityWeights, index: NDArray[Any], tied: NDArray[np.bool_]) -> None:
     from . import kernels
 
-    panel, columns = part.panel, part.columns
-    index = np.empty(len(part), dtype=smallest_int(len(panel.classes)))
-    if columns is not None and columns.dtype == np.int8 and part.complete and weights.common < 255:
-        kernels.authority_columns(columns, part.start, weights.first, weights.experts, weights.weight, index)
-        # Pages of zeros cost nothing until they are read: votes without ties stay fast.
-        return index, index < 0 if index.min(initial=0) < 0 else np.zeros(len(part), dtype=np.bool_)
-    tied = np.empty(len(part), dtype=np.bool_)
-    if columns is None or columns.dtype != np.int8 or weights.most > 181:
-        for runs, span in ragged_parts(part):
-            kernels.authority_runs(*runs, authority_bits(panel), index[span], tied[span])
-    else:
-        kernels.authority_columns_partial(
-            columns, part.start, weights.first, weights.experts, weights.one, weights.authorities,
-            part.complete, index, tied,
-        )  # fmt: skip
-    return index, tied
+    columns = narrow_columns(part)
+    if columns is not None:
+        kernels.authority_columns_partial(*columns, index, tied)
+        return
+    for runs, span in ragged_parts(part):
+        kernels.authority_runs(*runs, authority_bits(part.panel), index[span], tied[span])
 
 
 def most_authorities(part: Votes) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -17,7 +18,8 @@ class Decoder(Protocol):
     """A way to find vote weights; applying them to votes is the same for all.
 
     `statistics` and `score` see one part of the votes at a time. Counts of two parts add up (``+``) to the
-    counts of both, so parts may be handled in any order and anywhere.
+    counts of both, so parts may be handled in any order and anywhere. A `score` that takes `workers` is given
+    all votes at once and runs its own threads.
     """
 
     @property
@@ -40,6 +42,8 @@ class Decoder(Protocol):
 def run(decoder: Decoder, votes: Votes, workers: int = 1) -> Labels:
     """Learn the weights from all parts, then label all parts, with `workers` threads."""
     weights = learned(decoder, votes, workers)
+    if workers > 1 and "workers" in inspect.signature(decoder.score).parameters:
+        return decoder.score(votes, weights, workers=workers)  # type: ignore[call-arg]
     return joined(list(over_parts(lambda part: decoder.score(part, weights), votes, workers)))
 
 
