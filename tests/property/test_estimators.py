@@ -80,7 +80,8 @@ def check_posterior(labels, posterior):
 
 @st.composite
 def soft_votes(draw):
-    panel, rows = draw(panels_and_votes())
+    # Where every expert knows one class, as many columns as experts mean one probability per vote.
+    panel, rows = draw(panels_and_votes().filter(lambda case: case[0].sizes.max(initial=0) > 1))
     chance = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
     width = int(panel.sizes.sum())
     shape = st.lists(st.lists(chance, min_size=width, max_size=width), min_size=len(rows), max_size=len(rows))
