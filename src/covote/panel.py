@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import atomic, panel_formats, panel_views
 from .certificate import Certificate
-from .errors import FileError, InputError, TooLargeError, UnknownNameError
+from .errors import FileError, InputError, UnknownNameError
+from .panel_checks import (
+    Name,
+    class_names,
+    cost_vector,
+    did_you_mean,
+    knows_matrix,
+    lookup,
+    plain_name,
+    unique_names,
+    zeros,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Name = str | int
-"""A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
+__all__ = ["Name", "Panel", "class_names", "zeros"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,11 +79,11 @@ class Panel:
         certificate: Certificate | None = None,
     ) -> None:
         checked_classes = class_names(classes)
-        matrix = _knows_matrix(knows, len(checked_classes))
+        matrix = knows_matrix(knows, len(checked_classes))
         experts = len(matrix)
         if names is None:
             names = (f"expert-{i + 1}" for i in range(experts))
-        checked_names = _unique_names(names, "expert")
+        checked_names = unique_names(names, "expert")
         if len(checked_names) != experts:
             raise InputError(
                 f"{len(checked_names)} names for {experts} experts; give one name per row of `knows`"
@@ -92,7 +101,7 @@ class Panel:
         put(self, "classes", checked_classes)
         put(self, "knows", matrix)
         put(self, "names", checked_names)
-        put(self, "cost", _cost_vector(cost, checked_names))
+        put(self, "cost", cost_vector(cost, checked_names))
         put(self, "models", tuple(models))
         put(self, "certificate", certificate)
 
@@ -119,12 +128,12 @@ class Panel:
         knows = zeros(len(rows), len(checked_classes))
         for i, row in enumerate(rows):
             for name in row:
-                name = _plain(name)
+                name = plain_name(name)
                 if name not in column:
                     expert = repr(labels[i]) if i < len(labels) else f"number {i + 1}"
                     raise UnknownNameError(
                         f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
-                        f"{_did_you_mean(name, checked_classes)}; add it to the classes or remove it there"
+                        f"{did_you_mean(name, checked_classes)}; add it to the classes or remove it there"
                     )
                 knows[i, column[name]] = True
         return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
@@ -141,11 +150,11 @@ class Panel:
 
     def class_index(self, name: Name) -> int:
         """Return the column of a class."""
-        return _lookup(self._class_index, name, "class", self.classes)
+        return lookup(self._class_index, name, "class", self.classes)
 
     def expert_index(self, name: Name) -> int:
         """Return the row of an expert."""
-        return _lookup(self._expert_index, name, "expert", self.names)
+        return lookup(self._expert_index, name, "expert", self.names)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -366,126 +375,3 @@ class Panel:
 
     def __hash__(self) -> int:
         return hash((self.classes, self.names, self.knows.tobytes(), self.cost.tobytes()))
-
-
-def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
-    """Return an all-False matrix, or say that there is not enough memory for it."""
-    try:
-        return np.zeros((experts, classes), dtype=bool)
-    except MemoryError as error:
-        size = experts * classes / 2**30
-        raise TooLargeError(
-            f"{experts} experts x {classes} classes need {size:.1f} GiB of memory; use fewer classes"
-        ) from error
-
-
-def class_names(classes: int | Iterable[Name]) -> tuple[Name, ...]:
-    """Check the classes; a number K stands for the classes 0..K-1.
-
-    >>> class_names(3)
-    (0, 1, 2)
-    """
-    if isinstance(classes, bool):
-        raise InputError(f"classes must be names or a number, not {classes}")
-    if isinstance(classes, int | np.integer):
-        if classes < 1:
-            raise InputError(f"{classes} classes: there must be at least one class")
-        return tuple(range(int(classes)))
-    names = _unique_names(classes, "class")
-    if not names:
-        raise InputError("no classes: there must be at least one class")
-    return names
-
-
-def _plain(name: object) -> Name:
-    """Return numpy's strings and integers as Python's."""
-    if isinstance(name, np.integer):
-        return int(name)
-    if isinstance(name, np.str_):
-        return str(name)
-    return cast(Name, name)
-
-
-def _unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-        raise InputError(f"the {what} names must be a list of strings or integers, not {names!r}")
-    seen: dict[Name, None] = {}
-    for raw in names:
-        name = _plain(raw)
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise InputError(f"{what} name {name!r} is a {type(name).__name__}; use a string or an integer")
-        if isinstance(name, str) and not name.strip():
-            raise InputError(f"{what} name {name!r} is empty; give it a name")
-        if isinstance(name, str) and not _writable(name):
-            raise InputError(f"{what} name {name!r} cannot be written as UTF-8; choose another name")
-        if name in seen:
-            raise InputError(f"{what} name {name!r} appears twice; names must be unique")
-        seen[name] = None
-    return tuple(seen)
-
-
-def _writable(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
-    try:
-        matrix = np.asarray(knows)
-    except ValueError as error:
-        raise InputError(
-            "`knows` must be a matrix (experts x classes); its rows have unequal lengths"
-        ) from error
-    if matrix.size == 0 and matrix.ndim < 2:
-        matrix = matrix.reshape(0, classes)
-    if matrix.ndim != 2 or matrix.shape[1] != classes:
-        raise InputError(
-            f"`knows` has shape {matrix.shape}; it must have one row per expert and {classes} columns, "
-            "one per class"
-        )
-    if matrix.dtype != bool:
-        wrong = np.argwhere((matrix != 0) & (matrix != 1))
-        if len(wrong):
-            i, k = wrong[0]
-            raise InputError(f"knows[{i}, {k}] is {matrix[i, k]!r}; it must be True or False (1 or 0)")
-    frozen = np.array(matrix, dtype=bool, order="C")
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.float64]:
-    try:
-        vector = np.ones(len(names)) if cost is None else np.array(cost, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"cost must be one number per expert, not {cost!r}") from error
-    if vector.shape != (len(names),):
-        raise InputError(
-            f"cost has shape {vector.shape} for {len(names)} experts; give one number per expert"
-        )
-    for name, value in zip(names, vector, strict=True):
-        if not np.isfinite(value) or value < 0:
-            raise InputError(f"expert {name!r} costs {value}; a cost must be a finite number, 0 or more")
-    vector.flags.writeable = False
-    return vector
-
-
-def _lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Name]) -> int:
-    try:
-        return index[_plain(name)]
-    except (KeyError, TypeError):
-        raise UnknownNameError(
-            f"no {what} {name!r} among the {len(known)} of this panel{_did_you_mean(name, known)}"
-        ) from None
-
-
-def _did_you_mean(name: object, known: Sequence[Name]) -> str:
-    """Suggest the name that was meant: another type of the same text, or a near miss."""
-    texts = {str(other): other for other in known}
-    if str(name) in texts:
-        other = texts[str(name)]
-        return f" (there is {other!r}, of type {type(other).__name__})"
-    near = difflib.get_close_matches(str(name), list(texts), n=1)
-    return f" (did you mean {texts[near[0]]!r}?)" if near else ""
