@@ -16,10 +16,20 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
 
+# What the tests run as separate processes (a model server, a federated-learning framework): it needs other
+# versions of libraries that covote uses, so it has an environment of its own.
+.venv/peers/installed: tests/peers.txt
+	$(PYTHON) -m venv .venv/peers
+	.venv/peers/bin/pip install --quiet --disable-pip-version-check --requirement tests/peers.txt
+	touch $@
+
+.PHONY: peers
+peers: .venv/peers/installed
+
 demo: .venv/installed
 	$(BIN)/covote demo
 
-test: .venv/installed-test
+test: .venv/installed-test .venv/peers/installed
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -27,7 +37,7 @@ test: .venv/installed-test
 	$(BIN)/pytest -n 2 -m 'not slow'
 
 # The statistical and exhaustive checks that take minutes.
-slow: .venv/installed-test
+slow: .venv/installed-test .venv/peers/installed
 	$(BIN)/pytest -n 2 -m slow
 
 format: .venv/installed-test

@@ -1,7 +1,25 @@
-"""Settings that all tests share."""
+"""Settings and fixtures that all tests share."""
 
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # The first example of a property may compile kernels: a time limit per example would fail by chance.
 settings.register_profile("covote", deadline=None)
 settings.load_profile("covote")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def peers():
+    """Return the folder of programs of the second environment: `peers / "mlserver"`, `peers / "python"`.
+
+    COVOTE_PEERS names another environment than the one that `make peers` makes.
+    """
+    environment = Path(os.environ.get("COVOTE_PEERS", ROOT / ".venv" / "peers"))
+    if not (environment / "bin" / "mlserver").exists():
+        pytest.skip(f"no environment of peers at {environment}; `make peers` makes it")
+    return environment / "bin"
