@@ -38,3 +38,7 @@ class FileError(CovoteError, OSError):
 
 class MissingDependencyError(CovoteError, ImportError):
     """An optional library that is not installed; the message gives the install line."""
+
+
+class EngineError(CovoteError, RuntimeError):
+    """A cluster that cannot be reached, or that lost the work."""

@@ -1,0 +1,160 @@
+"""A Dask cluster: one that is running already, or worker processes on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
+
+from covote.errors import EngineError, InputError, MissingDependencyError
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+AHEAD = 2
+"""Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
+
+_SETTINGS = {
+    # A server that forks has imported everything once for all workers.
+    "distributed.worker.multiprocessing-method": "forkserver" if hasattr(os, "fork") else "spawn",
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.http.routes": [],
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+}
+
+
+class Dask:
+    """Run parts on the workers of a Dask cluster.
+
+    A part whose worker was lost is run again on another one, at most three times. Scripts that start workers of
+    their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`.
+
+    Parameters
+    ----------
+    scheduler
+        The address of a running scheduler, ``tcp://host:8786``. Its workers need covote, and must see the files
+        under the same names. None: start worker processes on this machine, and stop them at the end.
+    workers
+        How many processes to start when there is no scheduler; one for each core unless given.
+    """
+
+    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
+        if scheduler is not None and workers is not None:
+            raise InputError(
+                f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; give one "
+                "of the two"
+            )
+        if workers is not None and workers < 1:
+            raise InputError(f"workers must be at least 1, not {workers}")
+        self.scheduler = scheduler
+        self.workers = workers
+        self._client: Any = None
+        self._resources = ExitStack()
+
+    def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
+        """Yield the result of every part, in order; the cluster is a few parts ahead."""
+        return self._results(self.client, function, iter(parts))
+
+    def _results(
+        self, client: Any, function: Callable[[Part], Result], parts: Iterator[Part]
+    ) -> Generator[Result, None, None]:
+        # The function may carry large tables: it goes to every worker once, and is made again if that is lost.
+        carried = client.submit(_same, function, pure=False)
+        waiting: deque[Any] = deque()
+        try:
+            while True:
+                room = AHEAD * max(1, sum(client.nthreads().values())) - len(waiting)
+                # Earlier parts first: their results are waited for.
+                for _, part in zip(range(room), parts, strict=False):
+                    waiting.append(client.submit(_applied, carried, part, pure=False))
+                if not waiting:
+                    return
+                with _explained():
+                    result = waiting[0].result()
+                waiting.popleft()
+                yield result
+        finally:
+            client.cancel([carried, *waiting])
+
+    @property
+    def client(self) -> Any:
+        """The connection to the cluster, made when first asked for."""
+        if self._client is None:
+            self._client = self._connected()
+        return self._client
+
+    def _connected(self) -> Any:
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            raise MissingDependencyError(
+                "the engine 'dask' needs distributed; install it with: pip install 'covote[dask]'"
+            ) from error
+        with ExitStack() as resources:
+            resources.enter_context(dask.config.set(_SETTINGS))
+            if self.scheduler is not None:
+                try:
+                    client = distributed.Client(self.scheduler, set_as_default=False)
+                except (OSError, ValueError) as error:
+                    raise EngineError(
+                        f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask scheduler`, "
+                        "or leave it out to use worker processes on this machine"
+                    ) from error
+            else:
+                cluster = distributed.LocalCluster(
+                    n_workers=self.workers or len(os.sched_getaffinity(0)),
+                    threads_per_worker=1,
+                    processes=True,
+                    # A free port of this machine only, with nothing to be seen there.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                )
+                resources.enter_context(cluster)
+                client = distributed.Client(cluster, set_as_default=False)
+            resources.enter_context(client)
+            self._resources = resources.pop_all()
+        return client
+
+    def close(self) -> None:
+        """Leave the cluster; stop it if it is our own."""
+        self._client = None
+        self._resources.close()
+
+    def __enter__(self) -> Dask:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _applied(function: Callable[[Part], Result], part: Part) -> Result:
+    return function(part)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what went wrong with the cluster, not with the work, into one clear line."""
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise EngineError(
+            f"a part of the work was lost with its worker {error.allowed_failures + 1} times, the last time at "
+            f"{error.last_worker.address}; did the worker run out of memory? Give workers more of it"
+        ) from error
+    except FutureCancelledError as error:
+        raise EngineError(f"the Dask cluster gave up the work ({error}); is its scheduler still there?") from error
+    except ModuleNotFoundError as error:
+        raise EngineError(
+            f"a worker cannot import {error.name!r}; install the same version of covote on every worker"
+        ) from error
