@@ -19,8 +19,8 @@ Result = TypeVar("Result")
 class Engine(Protocol):
     """Something that applies a function to parts of the data.
 
-    Functions and parts can be pickled. A function may be run again on a part whose worker was lost, so running it
-    twice must be the same as running it once: what it writes, it writes beside and renames.
+    Functions and parts can be pickled. A function may be run again on a part whose worker was lost, so
+    running it twice must be the same as running it once: what it writes, it writes beside and renames.
     """
 
     def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:

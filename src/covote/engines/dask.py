@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 AHEAD = 2
 """Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
 
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     # A server that forks has imported everything once for all workers.
     "distributed.worker.multiprocessing-method": "forkserver" if hasattr(os, "fork") else "spawn",
     "distributed.worker.profile.enabled": False,
@@ -29,14 +29,14 @@ _SETTINGS = {
 class Dask:
     """Run parts on the workers of a Dask cluster.
 
-    A part whose worker was lost is run again on another one, at most three times. Scripts that start workers of
-    their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`.
+    A part whose worker was lost is run again on another one, at most three times. Scripts that start workers
+    of their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`.
 
     Parameters
     ----------
     scheduler
-        The address of a running scheduler, ``tcp://host:8786``. Its workers need covote, and must see the files
-        under the same names. None: start worker processes on this machine, and stop them at the end.
+        The address of a running scheduler, ``tcp://host:8786``. Its workers need covote, and must see the
+        files under the same names. None: start worker processes on this machine, and stop them at the end.
     workers
         How many processes to start when there is no scheduler; one for each core unless given.
     """
@@ -44,8 +44,8 @@ class Dask:
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
         if scheduler is not None and workers is not None:
             raise InputError(
-                f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; give one "
-                "of the two"
+                f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; "
+                "give one of the two"
             )
         if workers is not None and workers < 1:
             raise InputError(f"workers must be at least 1, not {workers}")
@@ -61,7 +61,7 @@ class Dask:
     def _results(
         self, client: Any, function: Callable[[Part], Result], parts: Iterator[Part]
     ) -> Generator[Result, None, None]:
-        # The function may carry large tables: it goes to every worker once, and is made again if that is lost.
+        # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
         try:
@@ -101,8 +101,8 @@ class Dask:
                     client = distributed.Client(self.scheduler, set_as_default=False)
                 except (OSError, ValueError) as error:
                     raise EngineError(
-                        f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask scheduler`, "
-                        "or leave it out to use worker processes on this machine"
+                        f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask "
+                        "scheduler`, or leave it out to use worker processes on this machine"
                     ) from error
             else:
                 cluster = distributed.LocalCluster(
@@ -149,11 +149,13 @@ def _explained() -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise EngineError(
-            f"a part of the work was lost with its worker {error.allowed_failures + 1} times, the last time at "
-            f"{error.last_worker.address}; did the worker run out of memory? Give workers more of it"
+            f"a part of the work was lost with its worker {error.allowed_failures + 1} times, the last time "
+            f"at {error.last_worker.address}; did the worker run out of memory? Give workers more of it"
         ) from error
     except FutureCancelledError as error:
-        raise EngineError(f"the Dask cluster gave up the work ({error}); is its scheduler still there?") from error
+        raise EngineError(
+            f"the Dask cluster gave up the work ({error}); is its scheduler still there?"
+        ) from error
     except ModuleNotFoundError as error:
         raise EngineError(
             f"a worker cannot import {error.name!r}; install the same version of covote on every worker"
