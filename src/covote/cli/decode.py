@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +11,7 @@ import typer
 from covote.errors import InputError
 from covote.panel import Panel
 
+from . import outcome as outcomes
 from . import output
 from .arguments import Json
 
@@ -85,7 +83,7 @@ def decode(
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
-    with output.progress_bar() as progress, _warnings_as_lines():
+    with output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
             votes,
             output_file,
@@ -104,24 +102,14 @@ def decode(
     if report is not None:
         write_report(report, outcome, source=votes.name, method=method, inferred=panel_file is None)
     if as_json:
-        output.say_json({**_summary(outcome), "inferred_panel": panel_file is None})
+        output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file is None})
         return
-    _tell(outcome, time.monotonic() - started, inferred=panel_file is None)
+    outcomes.tell(outcome, time.monotonic() - started, inferred=panel_file is None)
     for path in (output_file, stats, report):
         if path is not None:
             output.say(f"Wrote {path}.")
     if output_file is None and report is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
-
-
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Print what a method warns of as lines for a person."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
-        typer.echo(f"Warning: {text}", err=True)
 
 
 def _choice(name: str, value: str) -> Any:
@@ -143,84 +131,3 @@ def _save(path: Path, outcome: Outcome, method: str) -> None:
             f"method {method!r} learns nothing from the votes, so there are no statistics to save"
         )
     outcome.statistics.save(path)
-
-
-def _summary(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome as JSON has it."""
-    from covote.labels import STATUSES
-
-    tally = outcome.tally
-    rates = tally.accuracy()
-    return {
-        "items": tally.items,
-        "votes": tally.votes,
-        "labelled": tally.items - int(tally.classes[-1]),
-        **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
-        "in_doubt": tally.doubtful(),
-        "experts": [
-            {
-                "name": name,
-                "answers": int(asked + outside),
-                "inside": int(asked),
-                "agreement": None if asked == 0 else rate,
-                "low": low,
-                "high": high,
-                "none_of_mine": int(silent),
-            }
-            for name, (rate, low, high), asked, outside, silent in zip(
-                tally.panel.names,
-                rates.tolist(),
-                tally.asked.sum(axis=1),
-                tally.outside,
-                tally.nones,
-                strict=True,
-            )
-        ],
-    }
-
-
-def _tell(outcome: Outcome, seconds: float, *, inferred: bool) -> None:
-    tally = outcome.tally
-    if inferred:
-        output.say(
-            "Warning: no --panel given, so every expert is taken to know exactly the labels it gave in this "
-            f"file ({len(tally.panel)} experts, {output.counted(len(tally.panel.classes), 'class')})."
-        )
-    output.say(
-        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} of "
-        f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
-    )
-    sure, tied, conflict, unheard = (int(count) for count in tally.statuses)
-    _line("sure", sure, tally.items, "if nobody erred, no other class is possible")
-    _line("tied", tied, tally.items, "several classes are equally good")
-    _line("conflict", conflict, tally.items, "somebody erred; the label is the best guess")
-    _line("unheard", unheard, tally.items, "nobody who knows some class was asked")
-    if tally.classes[-1]:
-        output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
-    rates = dict(zip(tally.panel.names, tally.accuracy()[:, 0].tolist(), strict=True))
-    doubtful = tally.doubtful()
-    if doubtful:
-        named = ", ".join(f"{name} ({rates[name]:.0%})" for name in doubtful[:6])
-        more = f" and {len(doubtful) - 6} more" if len(doubtful) > 6 else ""
-        output.say(f"In doubt, by how often they agree with the labels of what they know: {named}{more}.")
-    else:
-        output.say("No expert stands out as unreliable.")
-
-
-def _line(name: str, count: int, items: int, meaning: str) -> None:
-    if count:
-        output.say(f"  {name:<9}{count:>12,}  {_percent(count, items):>6}  {meaning}")
-
-
-def _percent(part: int, whole: int) -> str:
-    """Return a share that is 0% or 100% only if it is.
-
-    >>> _percent(999_999, 1_000_000), _percent(1, 1_000_000), _percent(2, 2)
-    ('>99.9%', '<0.1%', '100%')
-    """
-    if part in (0, whole):
-        return "100%" if part else "0%"
-    share = 100 * part / whole
-    if share > 99.9:
-        return ">99.9%"
-    return "<0.1%" if share < 0.1 else f"{share:.1f}%"

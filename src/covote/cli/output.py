@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +68,16 @@ def progress_bar() -> Iterator[Progress]:
     finally:
         if bars:
             bars[0].stop()
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Print what a method warns of as lines for a person."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 def certificate_dict(panel: Panel) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from covote.votes import Votes
 from .distinct import DistinctRows
 from .labels import label_format, writing_labels
 from .tally import Tally
-from .votes import Progress, VoteFile
+from .votes import Progress, VoteFile, VoteSource
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,21 @@ def decode_file(
     if output is not None:
         label_format(output)
     file = VoteFile(votes_file, panel, unknown=unknown, duplicates=duplicates, none=none)
+    return decode_votes(file, output, method=method, gold=gold, looks=looks, progress=progress, **options)
+
+
+def decode_votes(
+    file: VoteSource,
+    output: str | os.PathLike[str] | None,
+    *,
+    method: str = "authority",
+    gold: Mapping[Any, Name] | None = None,
+    looks: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Outcome:
+    """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept."""
+    panel = file.panel
     if gold is not None:
         options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
     decoder = make(method, options)
@@ -102,7 +117,7 @@ def decode_file(
     return Outcome(panel, tally, statistics)
 
 
-def _learned(file: VoteFile, decoder: Decoder, progress: Progress | None) -> tuple[Decoder, Any, Any, int]:
+def _learned(file: VoteSource, decoder: Decoder, progress: Progress | None) -> tuple[Decoder, Any, Any, int]:
     """Return (the decoder, its weights, its statistics, how many passes they took).
 
     Decides as :func:`covote.decode` does in memory.

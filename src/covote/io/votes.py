@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from covote.errors import InputError
 from covote.panel import Panel
@@ -21,6 +21,17 @@ from .joining import joined
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
+
+
+class VoteSource(Protocol):
+    """Votes kept somewhere, given part by part as often as asked."""
+
+    panel: Panel
+    keep: bool
+    """Whether to keep the votes in memory for further passes, where they are small enough."""
+
+    def over(self, task: Callable[[Iterator[Votes]], T], progress: Progress | None = None) -> T:
+        """Run a task over all parts."""
 
 
 class VoteFile:
