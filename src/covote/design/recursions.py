@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import recursion_kernels as kernels
+from . import recursion_rules as rules
 from .covers import Blocks, Cover, multiplied, padded, relabelled, resized, widened
 from .fields import prime_power
 from .planes import affine_lines, affine_plane, projective_lines, projective_plane
 from .transversal import most_groups, transversal_design
 
 WIDEST, MOST = 32, 200  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
+
+INTERPRETED = 400
+"""A table of up to so many cells is filled before a compiler would be loaded."""
 
 
 class Seed(NamedTuple):
@@ -55,25 +58,29 @@ class Table(NamedTuple):
     seeds: list[Seed]
 
 
-@lru_cache(maxsize=1)
-def table() -> Table:
+@lru_cache(maxsize=4)
+def table(widest: int = WIDEST, most: int = MOST) -> Table:
     """Fill the table of sizes; a fraction of a second, once."""
-    size = np.full((WIDEST + 1, MOST + 1), kernels.UNKNOWN, dtype=np.int32)
-    plan = np.zeros((WIDEST + 1, MOST + 1, 4), dtype=np.int32)
-    classes = np.arange(MOST + 1)
+    size = np.full((widest + 1, most + 1), rules.UNKNOWN, dtype=np.int32)
+    plan = np.zeros((widest + 1, most + 1, 4), dtype=np.int32)
+    classes = np.arange(most + 1)
     size[2] = classes * (classes - 1) // 2
-    plan[2, :, 0] = kernels.PAIRS
-    for k in range(2, WIDEST + 1):
+    plan[2, :, 0] = rules.PAIRS
+    for k in range(2, widest + 1):
         size[k, : k + 1] = 1
-        plan[k, : k + 1, 0] = kernels.SINGLE
+        plan[k, : k + 1, 0] = rules.SINGLE
     size[2:, :2] = 0
-    known = seeds(WIDEST, MOST)
+    known = seeds(widest, most)
     for index, seed in enumerate(known):
         if seed.blocks < size[seed.block, seed.points]:
             size[seed.block, seed.points] = seed.blocks
-            plan[seed.block, seed.points, :2] = kernels.SEED, index
-    groups = np.array([most_groups(n) for n in range(MOST + 1)], dtype=np.int32)
-    kernels.fill(size, plan, groups)
+            plan[seed.block, seed.points, :2] = rules.SEED, index
+    groups = np.array([most_groups(n) for n in range(most + 1)], dtype=np.int32)
+    if widest * most > INTERPRETED:
+        from .recursion_kernels import fill
+    else:
+        from .recursion_rules import fill
+    fill(size, plan, groups)
     return Table(size, plan, known)
 
 
@@ -82,23 +89,24 @@ def in_table(classes: int, size: int) -> bool:
     return size <= WIDEST and classes <= MOST
 
 
-def build(classes: int, size: int) -> Cover:
+def build(classes: int, size: int, known: Table | None = None) -> Cover:
     """Build the cover that the table has found.
 
     >>> cover = build(13, 4)
     >>> cover.blocks.shape, cover.construction
     ((13, 4), 'projective plane of order 3')
     """
-    rule, a, b, c = (int(x) for x in table().plan[size, classes])
+    known = known or table()
+    rule, a, b, c = (int(x) for x in known.plan[size, classes])
     if classes <= 1:
         return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
     if classes <= size:
         return Cover(padded([_range(0, classes)], size), f"one expert for {classes} classes")
-    return _BUILDERS[rule](classes, size, a, b, c)
+    return _BUILDERS[rule](known, classes, size, a, b, c)
 
 
-def _drop_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
-    larger = build(v + 1, k)
+def _drop_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    larger = build(v + 1, k, t)
     blocks = np.where(larger.blocks == v, np.int32(-1), larger.blocks)
     return Cover(blocks, _less(larger.construction))
 
@@ -111,27 +119,27 @@ def _less(construction: str) -> str:
     return f"{construction} without 1 class"
 
 
-def _smaller(v: int, k: int, a: int, b: int, c: int) -> Cover:
-    part = build(v, k - 1)
+def _smaller(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v, k - 1, t)
     return Cover(widened(part.blocks, k), part.construction)
 
 
-def _common_point(v: int, k: int, a: int, b: int, c: int) -> Cover:
-    part = build(v - 1, k - 1)
+def _common_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v - 1, k - 1, t)
     common = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)
     return Cover(np.hstack([part.blocks, common]), f"{part.construction}, plus a class that everyone knows")
 
 
-def _hub(v: int, k: int, hub: int, b: int, c: int) -> Cover:
-    return resized(build(v - hub, k), v, k)
+def _hub(t: Table, v: int, k: int, hub: int, b: int, c: int) -> Cover:
+    return resized(build(v - hub, k, t), v, k)
 
 
-def _multiply(v: int, k: int, a: int, b: int, c: int) -> Cover:
-    return multiplied(build(-(-v // a), k // a), a, v, k)
+def _multiply(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    return multiplied(build(-(-v // a), k // a, t), a, v, k)
 
 
-def _two_groups(v: int, k: int, first: int, part: int, c: int) -> Cover:
-    one, two = build(first, k), build(v - first, k)
+def _two_groups(t: Table, v: int, k: int, first: int, part: int, c: int) -> Cover:
+    one, two = build(first, k, t), build(v - first, k, t)
     lefts = np.array_split(np.arange(first), -(-first // part))
     rights = np.array_split(np.arange(first, v), -(-(v - first) // (k - part)))
     cross = [np.concatenate([left, right]).astype(np.int32) for left in lefts for right in rights]
@@ -139,14 +147,14 @@ def _two_groups(v: int, k: int, first: int, part: int, c: int) -> Cover:
     return Cover(blocks, f"groups of {first} and {v - first} classes, linked")
 
 
-def _compose(v: int, k: int, middle: int, b: int, c: int) -> Cover:
-    outer, inner = build(v, middle), build(middle, k)
+def _compose(t: Table, v: int, k: int, middle: int, b: int, c: int) -> Cover:
+    outer, inner = build(v, middle, t), build(middle, k, t)
     blocks = np.vstack([relabelled(inner.blocks, block) for block in outer.blocks])
     return Cover(blocks, f"{outer.construction}, each block covered by {inner.construction}")
 
 
-def _seed(v: int, k: int, index: int, b: int, c: int) -> Cover:
-    seed = table().seeds[index]
+def _seed(t: Table, v: int, k: int, index: int, b: int, c: int) -> Cover:
+    seed = t.seeds[index]
     if seed.dimension == 2:
         plane = projective_plane if seed.kind == "projective" else affine_plane
         return Cover(plane(seed.order), f"{seed.kind} plane of order {seed.order}")
@@ -155,12 +163,12 @@ def _seed(v: int, k: int, index: int, b: int, c: int) -> Cover:
     return Cover(lines(seed.dimension, seed.order), space)
 
 
-def _transversal(v: int, k: int, code: int, groups: int, shared: int) -> Cover:
+def _transversal(t: Table, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
     order, full = divmod(code, 2)
-    return fill_transversal(v, k, order, groups, shared, bool(full))
+    return _fill_transversal(t, v, k, order, groups, shared, bool(full))
 
 
-def fill_transversal(v: int, k: int, order: int, groups: int, shared: int, full: bool) -> Cover:
+def _fill_transversal(t: Table, v: int, k: int, order: int, groups: int, shared: int, full: bool) -> Cover:
     """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
 
     k - groups classes join every block; `shared` classes join every group.
@@ -177,11 +185,11 @@ def fill_transversal(v: int, k: int, order: int, groups: int, shared: int, full:
     for i, size in enumerate(sizes):
         if size:
             members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
-            parts.append(relabelled(build(len(members), k).blocks, members))
+            parts.append(relabelled(build(len(members), k, t).blocks, members))
     return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
 
 
-def _weighted(v: int, k: int, code: int, weight: int, counts: int) -> Cover:
+def _weighted(t: Table, v: int, k: int, code: int, weight: int, counts: int) -> Cover:
     """Build a transversal design whose points stand for several classes, and cover each group.
 
     Points of a group have the same weight, so a block has k classes; `shared` classes join all groups.
@@ -204,7 +212,7 @@ def _weighted(v: int, k: int, code: int, weight: int, counts: int) -> Cover:
     common = _range(v - shared, v)
     for i in range(len(sizes)):
         members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
-        parts.append(relabelled(build(len(members), k).blocks, members))
+        parts.append(relabelled(build(len(members), k, t).blocks, members))
     sentence = f"transversal design of {len(sizes)} groups of {order} weighted points, each group covered"
     return Cover(np.vstack(parts), sentence)
 
@@ -220,20 +228,20 @@ def _range(start: int, stop: int) -> Blocks:
     return np.arange(start, stop, dtype=np.int32)
 
 
-def _pairs(v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _pairs(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
     return Cover(np.array(np.triu_indices(v, 1), dtype=np.int32).T, "all pairs")
 
 
 _BUILDERS = {
-    kernels.DROP_POINT: _drop_point,
-    kernels.SMALLER: _smaller,
-    kernels.COMMON_POINT: _common_point,
-    kernels.HUB: _hub,
-    kernels.MULTIPLY: _multiply,
-    kernels.TWO_GROUPS: _two_groups,
-    kernels.COMPOSE: _compose,
-    kernels.SEED: _seed,
-    kernels.TRANSVERSAL: _transversal,
-    kernels.WEIGHTED: _weighted,
-    kernels.PAIRS: _pairs,
+    rules.DROP_POINT: _drop_point,
+    rules.SMALLER: _smaller,
+    rules.COMMON_POINT: _common_point,
+    rules.HUB: _hub,
+    rules.MULTIPLY: _multiply,
+    rules.TWO_GROUPS: _two_groups,
+    rules.COMPOSE: _compose,
+    rules.SEED: _seed,
+    rules.TRANSVERSAL: _transversal,
+    rules.WEIGHTED: _weighted,
+    rules.PAIRS: _pairs,
 }
