@@ -32,6 +32,10 @@ class TooLargeError(CovoteError, MemoryError):
     """A task that would need more memory or work than there is."""
 
 
+class ExpertError(CovoteError, RuntimeError):
+    """An expert that was asked and failed: an exception, a time-out, an answer that cannot be used."""
+
+
 class FileError(CovoteError, OSError):
     """A file that cannot be read, understood or written."""
 

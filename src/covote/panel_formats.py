@@ -17,6 +17,12 @@ from typing import Any
 
 from .errors import InputError
 
+MODEL_OPTIONS = (
+    "batch", "channels", "classes", "columns", "in_flight", "input", "labels", "logits", "output",
+    "probabilities", "providers", "retries", "scale", "threads", "timeout", "trust",
+)  # fmt: skip
+"""What may be written beside an expert's model; see docs/experts.md."""
+
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -50,12 +56,13 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InputError(f"unexpected entry {sorted(unknown)[0]!r}; a panel has classes and experts")
     checked = []
     for number, expert in enumerate(experts, start=1):
-        named = {"name": f"expert-{number}", **expert}
+        named = _with_options({"name": f"expert-{number}", **expert})
         surplus = set(named) - {"name", "knows", "cost", "model"}
         if surplus:
             raise InputError(
                 f"expert {named['name']!r} has an unexpected entry {sorted(surplus)[0]!r}; "
                 "an expert has name, knows, cost and model"
+                + (f", and beside a model: {', '.join(MODEL_OPTIONS)}" if "model" in named else "")
             )
         if not isinstance(named.get("knows"), list):
             raise InputError(
@@ -63,6 +70,17 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         checked.append(named)
     return checked
+
+
+def _with_options(expert: dict[str, Any]) -> dict[str, Any]:
+    """Return an expert whose model's options, if they stand beside the model, are inside it."""
+    beside = {key: expert[key] for key in expert if key in MODEL_OPTIONS}
+    if not beside or "model" not in expert:
+        return expert
+    model = expert["model"]
+    inside = dict(model) if isinstance(model, Mapping) else {"use": model}
+    rest = {key: value for key, value in expert.items() if key not in beside}
+    return {**rest, "model": {**inside, **beside}}
 
 
 # TOML

@@ -163,6 +163,19 @@ def test_a_file_gives_back_the_same_panel(tmp_path, ending):
     assert Panel.load(tmp_path / f"panel.{ending}") == panel
 
 
+def test_options_beside_a_model_belong_to_it(tmp_path):
+    (tmp_path / "panel.toml").write_text(
+        'classes = ["a", "b"]\n[[experts]]\nname = "x"\nknows = ["a", "b"]\nmodel = "joblib:x.joblib"\n'
+        'trust = true\nlabels = { "1" = "a" }\n'
+    )
+    panel = Panel.load(tmp_path / "panel.toml")
+    assert panel.models == ({"use": "joblib:x.joblib", "trust": True, "labels": {"1": "a"}},)
+    panel.save(tmp_path / "again.json")
+    assert Panel.load(tmp_path / "again.json") == panel
+    with pytest.raises(InputError, match="unexpected entry 'trust'"):
+        Panel.from_dict({"classes": ["a"], "experts": [{"knows": ["a"], "trust": True}]})
+
+
 @pytest.mark.parametrize("ending", ["toml", "json"])
 def test_models_survive_the_round_trip(tmp_path, ending):
     model = {"use": "onnx:models/skin.onnx", "classes": {"naevus": "a b", "2": 3}}

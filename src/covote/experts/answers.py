@@ -1,0 +1,203 @@
+"""From what a model says, in its own words, to answers that a panel understands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import ExpertError, InputError
+from covote.panel import Name
+from covote.votes import NONE_OF_MINE
+
+from .protocol import NO_ANSWER, Answers
+
+NONE = "none of mine"
+"""The label that means: this item belongs to none of the classes that I know."""
+
+_STRANGE = -4  # no class that the expert knows
+_SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
+
+
+class Dictionary(dict[Any, int]):
+    """From a model's labels to indices into what its expert knows; filled as labels come.
+
+    A label is looked up in `labels` (theirs to ours) if that has it, else among the classes the expert knows:
+    as it is, or by its text where that is unambiguous (a panel file cannot write the keys of `labels` as
+    numbers).
+
+    >>> words = Dictionary(("skin", "eye"), {"naevus": "skin", "0": "eye"})
+    >>> words["eye"], words["naevus"], words[0], words["none of mine"]
+    (1, 0, 1, -2)
+    """
+
+    def __init__(self, knows: Sequence[Name], labels: Mapping[str, Name]) -> None:
+        super().__init__()
+        self._known = {name: k for k, name in enumerate(knows)}
+        texts = Counter(map(str, knows))
+        self._texts = {str(name): k for name, k in self._known.items() if texts[str(name)] == 1}
+        self._labels = dict(labels)
+        for theirs, ours in self._labels.items():
+            if self._ours(ours) == _STRANGE:
+                raise InputError(
+                    f"labels maps {theirs!r} to {ours!r}, which the expert does not know (it knows: "
+                    f'{some(knows)}); map it to one of these or to "{NONE}"'
+                )
+
+    def _ours(self, name: Any) -> int:
+        if name in self._known:
+            return self._known[name]
+        if str(name) in self._texts:
+            return self._texts[str(name)]
+        return NONE_OF_MINE if name == NONE else _STRANGE
+
+    def __missing__(self, label: Any) -> int:
+        if isinstance(label, bytes):
+            label = label.decode("utf-8", "replace")
+        whole = int(label) if isinstance(label, float) and label.is_integer() else label
+        if label is None:
+            code = NO_ANSWER
+        elif str(whole) in self._labels:
+            code = self._ours(self._labels[str(whole)])
+        else:
+            code = self._ours(whole)
+        if label == label:  # not-a-number is no two times the same
+            self[label] = code
+        return code
+
+
+def understood(
+    said: Any,
+    items: int,
+    words: Dictionary,
+    knows: tuple[Name, ...],
+    classes: tuple[Any, ...] | None,
+    *,
+    logits: bool = False,
+) -> Answers:
+    """Check what a model said about `items` items, and put it into the words of the panel."""
+    if isinstance(said, list) and said and all(isinstance(row, Mapping) for row in said):
+        classes, said = _from_mappings(said)
+    # numpy would turn [1, "1"] into two equal strings.
+    mixed = isinstance(said, list | tuple) and any(isinstance(value, str) for value in said)
+    array = np.array(said, dtype=object) if mixed else np.asarray(said)
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
+        array = array[:, 0]
+    if array.ndim == 0 or len(array) != items:
+        rows = "one answer" if array.ndim == 0 else f"{len(array)} answers"
+        raise ExpertError(f"gave {rows} for {items} items (shape {array.shape})")
+    if array.ndim == 1:
+        return _labels(array, words, knows)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ExpertError(
+            f"gave an array of shape {array.shape} and type {array.dtype}; it must give one label per "
+            "item, or a matrix of probabilities with one column per class"
+        )
+    return _probabilities(array.astype(np.float64), words, knows, classes, logits)
+
+
+def _from_mappings(rows: list[Mapping[Any, float]]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return the classes and the matrix of one mapping (class to probability) per item."""
+    classes = tuple(rows[0])
+    return classes, np.array([[row.get(name, 0.0) for name in classes] for row in rows], dtype=np.float64)
+
+
+def _labels(array: NDArray[Any], words: Dictionary, knows: tuple[Name, ...]) -> Answers:
+    values = array.tolist()
+    try:
+        codes = np.fromiter(map(words.__getitem__, values), dtype=np.int64, count=len(values))
+    except TypeError as error:
+        raise ExpertError(f"gave {values[0]!r} as a label; labels are strings or integers") from error
+    strange = codes == _STRANGE
+    if not strange.any():
+        return Answers(codes)
+    first = int(np.argmax(strange))
+    codes[strange] = NO_ANSWER
+    return Answers(codes, None, _not_known(values[first], first, knows))
+
+
+def _probabilities(
+    chances: NDArray[np.float64],
+    words: Dictionary,
+    knows: tuple[Name, ...],
+    classes: tuple[Any, ...] | None,
+    logits: bool,
+) -> Answers:
+    names = _columns(chances.shape[1], knows, classes)
+    bad: NDArray[np.bool_] = np.isnan(chances.sum(axis=1)) | np.isinf(chances).any(axis=1)
+    if logits:
+        chances = np.where(bad[:, None], 0.0, chances)
+        chances = np.exp(chances - chances.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+    else:
+        _check_probabilities(chances, bad)
+    codes = np.array([words[name] for name in names])
+    # Columns of the same class add up; one place for "none of mine", one for each class it does not know.
+    total = np.zeros((len(chances), len(knows)))
+    for column, code in enumerate(codes):
+        if code >= 0:
+            total[:, code] += chances[:, column]
+    none = chances[:, codes == NONE_OF_MINE].sum(axis=1)
+    other = chances[:, codes == _STRANGE].max(axis=1, initial=-1.0)
+    # Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
+    label = np.argmax(total, axis=1)
+    best = total.max(axis=1, initial=0.0)
+    label[none > best] = NONE_OF_MINE
+    strange = (other > np.maximum(best, none)) & ~bad
+    note = ""
+    if strange.any():
+        first = int(np.argmax(strange))
+        column = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
+        note = _not_known(names[column], first, knows)
+    if bad.any():
+        note = f"row {int(np.argmax(bad))} of a batch has probabilities that are no numbers (NaN)"
+    label[strange | bad] = NO_ANSWER
+    total[strange | bad] = 0.0
+    return Answers(label, np.minimum(total, 1.0).astype(np.float32), note)
+
+
+def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    if classes is None:
+        raise ExpertError(
+            f"gave {count} columns of probabilities without saying which classes they are; write classes = "
+            f"[...] beside the model, in the order of its columns (the expert knows: {some(knows)})"
+        )
+    if len(classes) != count:
+        raise ExpertError(
+            f"gave {count} columns of probabilities for {len(classes)} classes ({some(classes)}); correct "
+            "classes = [...] beside the model"
+        )
+    return classes
+
+
+def _check_probabilities(chances: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
+    good = chances[~bad]
+    outside = (good < 0) | (good > 1 + _SLACK)
+    sums = good.sum(axis=1)
+    if not outside.any() and (np.abs(sums - 1) <= _SLACK).all():
+        return
+    said = f"{good[outside][0]:.4g}" if outside.any() else ""
+    what = (
+        f"gave {said} as a probability"
+        if said
+        else (
+            f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
+        )
+    )
+    raise ExpertError(f"{what}; if these are scores before softmax, write logits = true beside the model")
+
+
+def _not_known(label: Any, row: int, knows: tuple[Name, ...]) -> str:
+    return (
+        f"answered {label!r} (row {row} of a batch), which it does not know (it knows: {some(knows)}); if "
+        f'that is another name for one of these, write labels = {{ "{label}" = "..." }} beside the model, or '
+        f'"{NONE}" for a class outside'
+    )
+
+
+def some(names: Sequence[Any]) -> str:
+    """Return the first few names."""
+    return ", ".join(map(str, names[:6])) + (f", ... {len(names)} in all" if len(names) > 6 else "")
