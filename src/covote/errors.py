@@ -40,6 +40,10 @@ class FileError(CovoteError, OSError):
     """A file that cannot be read, understood or written."""
 
 
+class DataError(FileError):
+    """A data set that is not there, or not as it was published."""
+
+
 class MissingDependencyError(CovoteError, ImportError):
     """An optional library that is not installed; the message gives the install line."""
 

@@ -1,0 +1,86 @@
+"""What every table and figure is given: data, stored votes, the paper's panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from covote.design import design
+from covote.errors import FileError
+from covote.panel import Panel
+
+from .data import ImageSet, Source, load_images
+from .store import Experts, Store
+from .trainers import Progress, Subset, trainer
+
+SIZES = (2, 4, 6, 8)
+"""The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
+CLASSES = 10
+
+
+@dataclass(eq=False)
+class Context:
+    """One run of the experiments."""
+
+    source: Source
+    out: Path
+    profile: str = "quick"
+    seed: int = 0
+    progress: Progress = lambda done, total, message: None
+    _images: dict[str, ImageSet] = field(default_factory=dict)
+
+    def images(self, name: str) -> ImageSet:
+        """Return an image set; it is read once."""
+        if name not in self._images:
+            self.progress(0, 1, f"reading {name}")
+            self._images[name] = load_images(name, self.source)
+        return self._images[name]
+
+    def experts(
+        self, images: str, subsets: Iterable[Subset], *, per_class: int | None = None, effort: float = 1.0
+    ) -> Experts:
+        """Return experts of an image set: stored ones where they are there, else trained now."""
+        data = self.images(images)
+        if per_class is not None:
+            data = data.reduced(per_class, self.seed)
+        model = trainer(self.profile, images, seed=self.seed, effort=effort)
+        return Store(self.out / "votes" / self.profile).experts(data, model, subsets, self.progress)
+
+    def keep(self, name: str) -> Path:
+        """Return a folder for what a figure wants to find again in the next run."""
+        place = self.out / "runs" / self.profile / name
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"cannot make the folder {place}: {error.strerror}; choose another with --out"
+            ) from error
+        return place
+
+
+def paper_panel(size: int) -> Panel:
+    """Return the paper's greedy cover of ten classes by experts of this size.
+
+    >>> [len(paper_panel(size)) for size in SIZES]
+    [45, 9, 5, 3]
+    """
+    return design(CLASSES, size, method="paper")
+
+
+def subsets_of(panel: Panel) -> list[Subset]:
+    """Return what each expert of a panel knows, as class indices."""
+    return [tuple(int(k) for k in row.nonzero()[0]) for row in panel.knows]
+
+
+def paper_subsets() -> list[Subset]:
+    """Return the 62 experts of the paper's four covers.
+
+    >>> len(paper_subsets())
+    62
+    """
+    return [subset for size in SIZES for subset in subsets_of(paper_panel(size))]
+
+
+EVERYTHING: Subset = tuple(range(CLASSES))
+"""What the centralised model knows."""
