@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import vote_checks, vote_names
 from .errors import InputError
@@ -123,8 +123,12 @@ class Labels:
         """Return the classes that share the best score at a position; one class if there is no tie."""
         if not 0 <= position < len(self):
             raise InputError(f"no item at position {position}; there are {len(self)}")
-        (best,) = self._tied_classes(np.array([position], dtype=np.int64))
+        (best,) = self.tied_indices([position])
         return tuple(self.panel.classes[k] for k in best)
+
+    def tied_indices(self, positions: ArrayLike) -> list[NDArray[np.int64]]:
+        """Return, for each of several positions, the indices of the classes that share the best score."""
+        return self._tied_classes(np.asarray(positions, dtype=np.int64))
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
         names = np.empty(len(self.panel.classes) + 1, dtype=object)

@@ -15,6 +15,7 @@ from .complete import complete
 from .decode import decode
 from .demo import demo
 from .design import design
+from .reproduce import reproduce
 from .select import select
 from .simulate import simulate
 
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "decode": decode,
     "simulate": simulate,
     "demo": demo,
+    "reproduce": reproduce,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

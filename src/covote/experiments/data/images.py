@@ -62,7 +62,7 @@ class ImageSet:
         digest = hashlib.sha256("\0".join(self.classes).encode())
         for array in (self.train_x, self.train_y, self.test_x, self.test_y):
             digest.update(str((array.shape, array.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(array))
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def reduced(self, per_class: int, seed: int = 0) -> ImageSet:

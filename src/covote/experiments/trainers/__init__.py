@@ -60,9 +60,9 @@ class Trainer(Protocol):
 _HERE = "covote.experiments.trainers"
 TRAINERS: dict[str, dict[str, str]] = {
     "quick": {
-        "mnist": f"{_HERE}.ridge:MnistRidge",
-        "fashion": f"{_HERE}.ridge:MnistRidge",
-        "cifar10": f"{_HERE}.ridge:CifarRidge",
+        "mnist": f"{_HERE}.ridge:mnist",
+        "fashion": f"{_HERE}.ridge:mnist",
+        "cifar10": f"{_HERE}.ridge:cifar10",
     },
 }
 """The trainer of each profile and image set, as module:callable, imported when it is used."""

@@ -1,0 +1,98 @@
+"""`covote reproduce`: the paper's experiments again, its numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import output
+from .arguments import Json
+
+if TYPE_CHECKING:
+    from covote.experiments.reproduce import Report
+
+
+def reproduce(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Which tables and figures (see --list); all unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="quick (minutes), medium (about an hour) or full (needs a GPU).")
+    ] = "quick",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the data sets; this person's cache unless given.",
+            envvar="COVOTE_DATA",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where votes and pages go; a rerun continues there.")] = Path(
+        "reproduction"
+    ),
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch data sets that are missing from their publishers.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same experts.")] = 0,
+    listing: Annotated[bool, typer.Option("--list", help="List the tables and figures, and stop.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run the paper's experiments, and write a page with its values beside ours."""
+    from covote.experiments.context import Context
+    from covote.experiments.data import Source, default_folder
+    from covote.experiments.reproduce import reproduce as run
+    from covote.experiments.tables import TABLES
+
+    if listing:
+        for name, title in TABLES.items():
+            output.say(f"{name:14} {title}")
+        return
+    source = Source(data_dir or default_folder(), download)
+    try:
+        with output.progress_bar() as progress:
+            report = run(Context(source, out, profile, seed, progress), tables or ())
+    except KeyboardInterrupt:
+        typer.echo(
+            f"covote: interrupted; finished experts are kept in {out}, the same command goes on", err=True
+        )
+        raise typer.Exit(130) from None
+    if as_json:
+        output.say_json(report.as_dict())
+    else:
+        _tell(report)
+    for name, reason in report.left_out.items():
+        typer.echo(f"covote: {name} was not run: {reason}", err=True)
+    if report.left_out:
+        raise typer.Exit(2)
+
+
+def _tell(report: Report) -> None:
+    from covote.experiments.page import cell_text
+
+    for section in report.sections:
+        mark = " [surrogate models]" if section.surrogate else ""
+        output.say(f"{section.title}{mark}")
+        for grid in section.grids:
+            cells = [[cell_text(cell, grid.digits) for cell in row] for _, row in grid.rows]
+            first = max([len(name) for name, _ in grid.rows], default=0)
+            widths = [
+                max([len(column), *(len(row[n]) for row in cells)]) for n, column in enumerate(grid.columns)
+            ]
+            head = "  ".join(f"{c:>{w}}" for c, w in zip(grid.columns, widths, strict=True))
+            output.say(f"  {grid.title}")
+            output.say(f"    {'':{first}}  {head}")
+            for (name, _), row in zip(grid.rows, cells, strict=True):
+                text = "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True))
+                output.say(f"    {name:{first}}  {text}")
+        for sentence in section.findings:
+            output.say(f"  {sentence}")
+        output.say()
+    output.say("In brackets: the paper's value.")
+    for path in report.files:
+        output.say(f"Wrote {path}.")

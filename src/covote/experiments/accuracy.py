@@ -1,0 +1,51 @@
+"""How often labels are right, and with which decoders the experiments label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decode import decode
+from covote.labels import Labels
+from covote.votes import Votes
+
+from .store import Experts
+from .trainers import Subset
+
+PAPER = "paper's vote"
+PLAIN = "covote, votes alone"
+DEFAULT = "covote, with probabilities"
+METHODS: dict[str, tuple[bool, dict[str, Any]]] = {
+    PAPER: (False, {"ties": "report"}),
+    PLAIN: (False, {}),
+    DEFAULT: (True, {}),
+}
+"""How the paper's panels are decoded: whether with probabilities, and the options of `decode`."""
+
+
+def expected_accuracy(labels: Labels, truth: NDArray[np.integer[Any]]) -> float:
+    """Return the share of right labels; an item left tied counts what a fair draw would give.
+
+    A panel may leave a class without an expert; such a class is never a label.
+    """
+    right = float(np.count_nonzero(labels.index == truth))
+    open_items = np.flatnonzero(labels.index < 0)
+    for item, among in zip(open_items, labels.tied_indices(open_items), strict=True):
+        if truth[item] in among:
+            right += 1 / len(among)
+    return right / max(1, len(truth))
+
+
+def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, method: str) -> float:
+    """Return the accuracy, in percent, of a panel of stored experts by one of `METHODS`."""
+    soft, options = METHODS[method]
+    votes = experts.votes(subsets, split, soft=soft)
+    return 100 * decoded(votes, experts.truth(split), **options)
+
+
+def decoded(votes: Votes, truth: NDArray[np.int64], method: str = "authority", **options: Any) -> float:
+    """Return the expected accuracy (0 to 1) of the labels that a decoder gives."""
+    return expected_accuracy(decode(votes, method=method, **options), truth)

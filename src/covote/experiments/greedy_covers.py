@@ -1,0 +1,96 @@
+"""Accuracy of the paper's greedy covers on an image set: what the MNIST and CIFAR-10 tables share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracy
+from .context import EVERYTHING, SIZES, Context, paper_panel, paper_subsets, subsets_of
+from .pictures import bars
+from .result import Cell, Grid, Picture, Section
+from .store import SPLITS, Experts
+
+if TYPE_CHECKING:
+    from .trainers import Subset
+
+Accuracies = dict[int, float]
+
+
+def wanted() -> list[Subset]:
+    """Return the 62 experts of the greedy covers, and the centralised model."""
+    return [*paper_subsets(), EVERYTHING]
+
+
+def measured(experts: Experts, split: str, method: str) -> Accuracies:
+    """Return the accuracy for every size R; R = 10 is the centralised model alone."""
+    panels = {size: subsets_of(paper_panel(size)) for size in SIZES} | {10: [EVERYTHING]}
+    return {size: panel_accuracy(experts, subsets, split, method) for size, subsets in panels.items()}
+
+
+def accuracy_section(
+    context: Context, name: str, images: str, title: str, paper: dict[str, Accuracies], nets: str
+) -> Section:
+    """Return the table of an image set: train and test accuracy for every size, by each way to decode."""
+    experts = context.experts(images, wanted())
+    found = {(split, method): measured(experts, split, method) for method in METHODS for split in SPLITS}
+    sizes = [*SIZES, 10]
+    rows = tuple(
+        (
+            f"{split}, {method}",
+            tuple(
+                Cell(found[split, method][size], paper[split][size] if method == PAPER else None)
+                for size in sizes
+            ),
+        )
+        for split, method in ((split, method) for method in METHODS for split in SPLITS)
+    )
+    columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
+    grid = Grid(f"Accuracy in percent ({images})", columns, rows, "Ties count what a fair draw would give.")
+    own = found["test", PAPER]
+    chart = bars(
+        [f"R = {size}" for size in sizes],
+        {
+            "paper": [paper["test"][size] for size in sizes],
+            "ours, the paper's vote": [own[size] for size in sizes],
+            "ours, covote's default": [found["test", DEFAULT][size] for size in sizes],
+        },
+        "test accuracy (%)",
+    )
+    return Section(
+        name,
+        title,
+        (grid,),
+        (Picture(name, chart, f"Test accuracy of the greedy covers on {images}."),),
+        findings(own, paper["test"]),
+        differences(experts, nets),
+        experts.trainer.name,
+        experts.trainer.surrogate,
+        experts.seconds,
+    )
+
+
+def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
+    """Say how far the covers are from the centralised model, and whether the trend over R is the paper's."""
+    gap = max(ours[10] - ours[size] for size in SIZES)
+    theirs = max(paper[10] - paper[size] for size in SIZES)
+    if gap <= 0:
+        first = "Every cover is at least as good as the centralised model"
+    else:
+        first = f"The worst cover is {gap:.2f} points below the centralised model"
+    worst, worst_there = min(SIZES, key=lambda size: ours[size]), min(SIZES, key=lambda size: paper[size])
+    trend = (
+        f"As in the paper, the cover of size R = {worst} is the worst"
+        if worst == worst_there
+        else f"Other than in the paper, where R = {worst_there} is the worst size, here R = {worst} is"
+    )
+    return (f"{first} (paper: {theirs:.2f} points).", f"{trend} ({ours[worst]:.2f}%).")
+
+
+def differences(experts: Experts, nets: str) -> tuple[str, ...]:
+    """Say what is not as in the paper's set-up."""
+    said = []
+    if experts.trainer.surrogate:
+        said.append(f"Experts are {experts.trainer.name}; the paper trained {nets}.")
+    if experts.train_rows < len(experts.data.train_y):
+        said.append(f"Train accuracy is measured on the first {experts.train_rows:,} training images.")
+    return tuple(said)

@@ -1,0 +1,108 @@
+"""Run the experiments of the paper and write the pages: the work behind `covote reproduce`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from covote import atomic
+from covote.errors import DataError, FileError, InputError, MissingDependencyError
+
+from .context import Context
+from .page import write_pages
+from .result import Section
+from .tables import TABLES, table_file
+from .trainers import Subset
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run gave: the sections, what could not run and why, where the pages are."""
+
+    profile: str
+    sections: tuple[Section, ...]
+    left_out: dict[str, str]
+    seconds: float
+    files: tuple[Path, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures, for programs."""
+        return {
+            "profile": self.profile,
+            "seconds": round(self.seconds, 1),
+            "sections": [section.as_dict() for section in self.sections],
+            "left_out": self.left_out,
+            "files": [str(path) for path in self.files],
+        }
+
+
+@dataclass
+class _Run:
+    """The state of a run: what is done, what was left out."""
+
+    context: Context
+    names: Sequence[str]
+    started: float = field(default_factory=time.monotonic)
+    sections: list[Section] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def train(self) -> None:
+        """Train the experts that all tables want, image set by image set: features are made once."""
+        wanted: dict[str, list[Subset]] = {}
+        for name in self.names:
+            for images, subsets in table_file(name).needs(self.context).items():
+                wanted.setdefault(images, []).extend(subsets)
+        for images, subsets in wanted.items():
+            try:
+                self.context.experts(images, subsets)
+            except (DataError, MissingDependencyError):
+                continue  # each table that needs them says so in its place
+
+    def build(self) -> None:
+        for number, name in enumerate(self.names):
+            self.context.progress(number, len(self.names), name)
+            try:
+                self.sections.append(table_file(name).build(self.context))
+            except (DataError, MissingDependencyError) as error:
+                self.left_out[name] = str(error)
+            self.write()
+
+    def write(self) -> Report:
+        """Write the pages as far as they are: an interrupted run leaves what it has."""
+        seconds = time.monotonic() - self.started
+        report = Report(self.context.profile, tuple(self.sections), dict(self.left_out), seconds, ())
+        return write_report(report, self.context.out)
+
+
+def write_report(report: Report, out: Path) -> Report:
+    """Write the HTML page, the Markdown page, the pictures and the JSON; return the report with the files."""
+    files = write_pages(report, out)
+    place = out / f"{report.profile}.json"
+    with_files = Report(report.profile, report.sections, report.left_out, report.seconds, (*files, place))
+    atomic.write_text(place, json.dumps(with_files.as_dict(), indent=1, ensure_ascii=False) + "\n")
+    return with_files
+
+
+def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
+    """Run tables and figures by name, all of them unless given, and write the pages after each.
+
+    A table that lacks its data or a library is left out and named in the report; the others run. Experts are
+    stored as they are trained, so that a run that was stopped goes on where it was.
+    """
+    for name in names:
+        if name not in TABLES:
+            raise InputError(f"no table {name!r}; choose from {', '.join(TABLES)}")
+    try:
+        context.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"cannot make the folder {context.out}: {error.strerror}; choose another with --out"
+        ) from error
+    run = _Run(context, [name for name in TABLES if not names or name in names])
+    run.train()
+    run.build()
+    return run.write()

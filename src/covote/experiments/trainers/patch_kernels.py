@@ -1,0 +1,79 @@
+"""Compiled loops of the patch features: cut an image into patches, pool what the filters answer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+_IMAGE = types.Array(types.uint8, 3, "C", readonly=True)
+_ROWS = types.Array(types.float32, 2, "C")
+
+
+# fastmath: sums of a hundred pixels, in any order
+@njit(types.void(_IMAGE, types.int64, types.float32, _ROWS), cache=True, fastmath=True, nogil=True)
+def cut(image: NDArray[np.uint8], side: int, calm: float, patches: NDArray[np.float32]) -> None:
+    """Write every patch of an image as a row: its mean taken away, divided by its spread.
+
+    `calm` is added to the variance, so that patches with hardly any contrast stay small.
+    """
+    rows, columns, colours = image.shape
+    size = side * side * colours
+    row = 0
+    for top in range(rows - side + 1):
+        for left in range(columns - side + 1):
+            total = np.float32(0.0)
+            squares = np.float32(0.0)
+            n = 0
+            for a in range(side):
+                for b in range(side):
+                    for c in range(colours):
+                        value = np.float32(image[top + a, left + b, c])
+                        patches[row, n] = value
+                        total += value
+                        squares += value * value
+                        n += 1
+            mean = total / size
+            spread = max(squares / size - mean * mean, np.float32(0.0))
+            scale = np.float32(1.0) / np.sqrt(spread + calm)
+            for n in range(size):
+                patches[row, n] = (patches[row, n] - mean) * scale
+            row += 1
+
+
+@njit(
+    "void(float32[:,::1], int64, int64, float32, boolean, float32[:,:,::1])",
+    cache=True,
+    fastmath=True,
+    nogil=True,
+)
+def pool(
+    answers: NDArray[np.float32],
+    places: int,
+    cells: int,
+    threshold: float,
+    mirrored: bool,
+    pooled: NDArray[np.float32],
+) -> None:
+    """Add up what is above the threshold, on either side of zero, in each cell of the image.
+
+    `answers` are (places x places) rows of filter answers. With `mirrored`, the second half of the filters
+    are mirror images of the first: their answers are added where a mirrored image would have put them, so
+    an image and its mirror image get the same features.
+    """
+    filters = pooled.shape[2]
+    pooled[:] = 0.0
+    for i in range(places):
+        for j in range(places):
+            row = i * places + j
+            cell = (i * cells // places) * cells + j * cells // places
+            for f in range(filters):
+                value = answers[row, f]
+                pooled[cell, 0, f] += max(value - threshold, np.float32(0.0))
+                pooled[cell, 1, f] += max(-value - threshold, np.float32(0.0))
+            if mirrored:
+                cell = (i * cells // places) * cells + (places - 1 - j) * cells // places
+                for f in range(filters):
+                    value = answers[row, filters + f]
+                    pooled[cell, 0, f] += max(value - threshold, np.float32(0.0))
+                    pooled[cell, 1, f] += max(-value - threshold, np.float32(0.0))
