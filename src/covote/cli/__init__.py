@@ -15,6 +15,7 @@ from .complete import complete
 from .decode import decode
 from .demo import demo
 from .design import design
+from .label import label
 from .reproduce import reproduce
 from .select import select
 from .simulate import simulate
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "select": select,
     "bounds": bounds_command,
     "decode": decode,
+    "label": label,
     "simulate": simulate,
     "demo": demo,
     "reproduce": reproduce,

@@ -153,7 +153,7 @@ def _probabilities(
         column = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
         note = _not_known(names[column], first, knows)
     if bad.any():
-        note = f"row {int(np.argmax(bad))} of a batch has probabilities that are no numbers (NaN)"
+        note = f"gave probabilities that are no numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
     label[strange | bad] = NO_ANSWER
     total[strange | bad] = 0.0
     return Answers(label, np.minimum(total, 1.0).astype(np.float32), note)

@@ -28,14 +28,19 @@ class Function:
         return self._function(batch)
 
 
+def reachable(folder: Path) -> None:
+    """Let Python find modules in a folder, after all others."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
+    importlib.invalidate_caches()
+
+
 def open_function(place: str, folder: Path, knows: tuple[Any, ...], *, probabilities: bool = True) -> Any:
     """Import ``module:name``; modules beside the panel file are found too, after installed ones."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise InputError(f'model "python:{place}" is not understood; write "python:module:function"')
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
-    importlib.invalidate_caches()
+    reachable(folder)
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:

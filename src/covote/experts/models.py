@@ -13,7 +13,7 @@ from typing import Any
 from covote.errors import FileError, InputError
 from covote.panel import Name
 
-from .function import open_function
+from .function import open_function, reachable
 from .inference import Server
 from .onnx import open_onnx
 from .pickles import open_pickle
@@ -55,9 +55,10 @@ class Named:
         if self.kind in FILES:
             return folder / self.place
         if self.kind == "python":
+            reachable(folder)
             try:
                 found = importlib.util.find_spec(self.place.partition(":")[0])
-            except (ImportError, ValueError):
+            except (ImportError, ValueError, AttributeError):
                 return None
             return Path(found.origin) if found is not None and found.origin else None
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,23 @@ MEANINGS = {
 
 
 def write_report(
-    path: str | os.PathLike[str], outcome: Outcome, *, source: str, method: str, inferred: bool = False
+    path: str | os.PathLike[str],
+    outcome: Outcome,
+    *,
+    source: str,
+    method: str,
+    inferred: bool = False,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write the report on an outcome to an HTML file, completely or not at all."""
-    atomic.write_text(path, report_page(outcome, source=source, method=method, inferred=inferred))
+    page = report_page(outcome, source=source, method=method, inferred=inferred, notes=notes)
+    atomic.write_text(path, page)
 
 
-def report_page(outcome: Outcome, *, source: str, method: str, inferred: bool = False) -> str:
-    """Return the report as HTML."""
+def report_page(
+    outcome: Outcome, *, source: str, method: str, inferred: bool = False, notes: Sequence[str] = ()
+) -> str:
+    """Return the report as HTML; `notes` are warnings to show at its top."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
@@ -43,7 +53,7 @@ def report_page(outcome: Outcome, *, source: str, method: str, inferred: bool = 
     )
     environment.filters["percent"] = _percent
     return environment.get_template("report.html").render(
-        source=source, method=method, inferred=inferred, **_contents(outcome.tally)
+        source=source, method=method, inferred=inferred, notes=notes, **_contents(outcome.tally)
     )
 
 

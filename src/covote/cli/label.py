@@ -1,0 +1,231 @@
+"""`covote label`: from data and a panel of models to a file of labels."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from covote.errors import InputError
+from covote.panel import Name, Panel
+
+from . import outcome as outcomes
+from . import output
+from .arguments import Json
+
+if TYPE_CHECKING:
+    from covote.labelling import ExpertRun, Labelling
+    from covote.labelling.running import Progress
+
+_LOOKS = 25  # items for a second look in a report
+
+
+def label(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="What to label: a table (.parquet, .csv, .tsv, .jsonl), a .npy array, a folder of images.",
+            show_default=False,
+        ),
+    ],
+    panel_file: Annotated[
+        Path,
+        typer.Option("--panel", help="Who knows what, with a model for every expert.", show_default=False),
+    ],
+    output_file: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the labels to this .parquet or .csv file; the answers are kept beside it in a folder "
+            ".votes.",
+            show_default=False,
+        ),
+    ],
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="The column that names the items; else item, task or id, else their positions.",
+            show_default=False,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="The columns that experts see, as a,b,c; else all others.", show_default=False),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(help="Bring images to this size: 224x224.", show_default=False)
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Items per batch.")] = 1024,
+    only_doubtful: Annotated[
+        bool,
+        typer.Option(
+            "--only-doubtful",
+            help="Ask experts by their cost, each only about items that cheaper ones leave in doubt.",
+        ),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask again where data or models have changed since.")
+    ] = False,
+    method: Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")] = "authority",
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask the models of a panel about every item, and say the class of each from their answers.
+
+    Killed and started again, it goes on where it was.
+    """
+    from covote.io.report import write_report
+    from covote.labelling import label_file
+
+    started = time.monotonic()
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
+    panel = Panel.load(panel_file)
+    options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    with _bars() as progress, output.warnings_as_lines():
+        found = label_file(
+            data,
+            output_file,
+            panel,
+            models=panel_file.parent,
+            id=id,
+            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            size=_size(size),
+            batch=batch,
+            strict=strict,
+            only_doubtful=only_doubtful,
+            refresh=refresh,
+            method=method,
+            looks=_LOOKS if report is not None else 0,
+            progress=progress,
+            **options,
+        )
+    notes = _notes(found)
+    if report is not None:
+        write_report(report, found.outcome, source=data.name, method=method, notes=notes)
+    if as_json:
+        output.say_json(_summary(found, only_doubtful))
+        return
+    for note in notes:
+        typer.echo(f"Warning: {note}", err=True)
+    _tell(found, time.monotonic() - started, only_doubtful)
+    for path in (output_file, report):
+        if path is not None:
+            output.say(f"Wrote {path}.")
+    output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
+
+
+def _size(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)x(\d+)", text)
+    if not match or "0" in match.groups():
+        raise InputError(f"--size {text!r} is not understood; write width x height, as 224x224")
+    return int(match[1]), int(match[2])
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    """Give a progress callback that draws one bar for each expert that is being asked, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda name, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    tasks: dict[Name, Any] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def report(name: Name, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(str(name), total=total)
+            bars.update(tasks[name], completed=done, total=total, visible=done < total)
+
+        yield report
+
+
+def _notes(found: Labelling) -> list[str]:
+    """Return what went wrong with which expert, and what that does to coverage."""
+    notes = [_failure(run) for run in found.experts if run.missing and run.reason]
+    uncovered = found.uncovered
+    if notes and uncovered:
+        shown = ", ".join(f"{one} and {other}" for one, other in uncovered[:4])
+        more = f" and {len(uncovered) - 4} more" if len(uncovered) > 4 else ""
+        notes.append(
+            f"where answers are missing, {output.counted(len(uncovered), 'pair')} of classes "
+            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anybody: {shown}{more}"
+        )
+    elif notes:
+        notes.append("where answers are missing, the other experts still cover every pair of classes")
+    return notes
+
+
+def _failure(run: ExpertRun) -> str:
+    some = (
+        "all its answers"
+        if run.missing == run.wanted
+        else f"its answers to {run.missing:,} of {run.wanted:,} items"
+    )
+    return f"{run.reason} ({some} are missing)"
+
+
+def _tell(found: Labelling, seconds: float, only_doubtful: bool) -> None:
+    asked = sum(run.asked for run in found.experts)
+    wanted = sum(run.wanted for run in found.experts)
+    before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
+    output.say(
+        f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
+        f"{'; their probabilities decide ties' if found.soft else ''}."
+    )
+    if only_doubtful:
+        saved = found.questions - wanted
+        cost = dict(zip(found.outcome.panel.names, found.outcome.panel.cost.tolist(), strict=True))
+        spent = sum(run.wanted * cost[run.name] for run in found.experts)
+        full = found.questions / len(found.experts) * sum(cost.values())
+        output.say(
+            f"Only the doubtful: {saved:,} of {found.questions:,} questions were saved; cost {spent:,.6g} "
+            f"instead of {full:,.6g}."
+        )
+    outcomes.tell(found.outcome, seconds)
+
+
+def _summary(found: Labelling, only_doubtful: bool) -> dict[str, Any]:
+    whole = outcomes.summary(found.outcome)
+    for expert, run in zip(whole["experts"], found.experts, strict=True):
+        expert.update(
+            wanted=run.wanted,
+            asked=run.asked,
+            calls=run.calls,
+            failed=run.failed,
+            missing=run.missing,
+            reason=run.reason or None,
+        )
+    wanted = sum(run.wanted for run in found.experts)
+    return {
+        **whole,
+        "questions": found.questions,
+        "saved": found.questions - wanted if only_doubtful else 0,
+        "probabilities": found.soft,
+        "uncovered": [list(pair) for pair in found.uncovered],
+        "answers": str(found.answers),
+    }

@@ -1,0 +1,7 @@
+"""The labelling run: models of a panel label a dataset."""
+
+from __future__ import annotations
+
+from .running import ExpertRun, Labelling, answers_folder, label_file
+
+__all__ = ["ExpertRun", "Labelling", "answers_folder", "label_file"]

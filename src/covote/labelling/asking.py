@@ -1,0 +1,103 @@
+"""Asking one expert about one batch: the unit of work, the same on this machine and on a cluster."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import ExpertError
+from covote.experts import Expert, open_expert
+from covote.experts.batches import taken
+from covote.io.data import DataPlace, open_data
+from covote.panel import Name
+
+from .kept import Kept
+
+_MOST = 8  # models that one process keeps loaded
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An expert as it can be sent to another process: what to open, and fingerprints of it and its file."""
+
+    name: Name
+    knows: tuple[Name, ...]
+    model: Any
+    fingerprint: str
+    content: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that is needed to ask any expert about any batch."""
+
+    data: DataPlace
+    experts: Sequence[Candidate]
+    models: Path
+    answers: Path
+
+
+@dataclass(frozen=True)
+class Question:
+    """One expert, one batch; `rows` are the items of it to ask about, None for all."""
+
+    expert: int
+    start: int
+    stop: int
+    rows: NDArray[np.bool_] | None = None
+
+    @property
+    def items(self) -> int:
+        """How many items are asked about."""
+        return self.stop - self.start if self.rows is None else int(np.count_nonzero(self.rows))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a question; the answers themselves are in the file."""
+
+    question: Question
+    failure: str = ""
+    note: str = ""
+
+
+def ask(job: Job, question: Question) -> Reply:
+    """Ask, and keep what was said. Asked again, it says the same and the file is replaced by an equal one."""
+    candidate = job.experts[question.expert]
+    expert = opened(candidate, job.models)
+    batch = open_data(job.data).read(question.start, question.stop)
+    rows = question.rows
+    try:
+        answers = expert.answer(batch if rows is None else taken(batch, rows))
+    except ExpertError as error:
+        return Reply(question, str(error))
+    kept = Kept(job.answers)
+    where = candidate.name, question.start, question.stop
+    mask = np.ones(question.stop - question.start, dtype=bool) if rows is None else rows
+    part = kept.read(*where, len(candidate.knows)).with_answers(mask, answers)
+    kept.write(*where, part)
+    return Reply(question, note=answers.note)
+
+
+_LOADED: OrderedDict[str, Expert] = OrderedDict()
+_LOADING = Lock()
+
+
+def opened(candidate: Candidate, folder: Path) -> Expert:
+    """Return an expert with its model loaded; a process loads a model once and keeps the last few."""
+    with _LOADING:
+        found = _LOADED.get(candidate.fingerprint)
+        if found is None:
+            found = open_expert(candidate.name, candidate.knows, candidate.model, folder)
+            _LOADED[candidate.fingerprint] = found
+        _LOADED.move_to_end(candidate.fingerprint)
+        while len(_LOADED) > _MOST:
+            _LOADED.popitem(last=False)
+        return found

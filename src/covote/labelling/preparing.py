@@ -1,0 +1,149 @@
+"""Before anybody is asked: open the data and the models, and see which kept answers still belong to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from covote.errors import CovoteError, InputError
+from covote.experts.models import named
+from covote.io.batches import Source
+from covote.io.data import Data, DataPlace, digest, files_of, glance, open_data
+from covote.io.tables import id_column, refuse_repeated, staged
+from covote.panel import Panel
+
+from .asking import Candidate, opened
+from .kept import Kept
+
+_DATA, _EXPERT = "data.json", "about.json"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data that are open, and the experts to ask about them."""
+
+    place: DataPlace
+    data: Data
+    ids: Any
+    experts: Sequence[Candidate]
+
+
+def prepare(
+    data: DataPlace, panel: Panel, models: Path, kept: Kept, batch: int, *, refresh: bool
+) -> Prepared:
+    """Open everything once, so that mistakes come to light before work is done; refuse stale answers."""
+    files = files_of(data.path)
+    candidates = _candidates(panel, models)
+    for candidate in candidates:
+        opened(candidate, models)
+    kept.make()
+    content = _content(kept, files)
+    table = not data.path.is_dir() and data.path.suffix.lower() != ".npy"
+    if table:
+        data = replace(data, id=id_column(Source(data.path).names, data.id))
+    facts = {
+        "data": content,
+        "columns": None if data.columns is None else list(data.columns),
+        "size": None if data.size is None else list(data.size),
+        "batch": batch,
+    }
+    _settle(kept, candidates, facts, data.path, refresh)
+    kept.write_facts(_DATA, {"data": content, "seen": glance(files)})
+    path = _staged(kept, data, content) if table else data.path
+    place = replace(data, path=path.resolve(), version=content)
+    source = open_data(place)
+    ids = source.ids()
+    if source.items == 0:
+        raise InputError(f"{data.path} has no items: there is nothing to label")
+    if place.id is not None:
+        refuse_repeated(ids, replace(place, path=data.path))
+    return Prepared(place, source, ids, candidates)
+
+
+def _candidates(panel: Panel, models: Path) -> list[Candidate]:
+    without = [name for name, model in zip(panel.names, panel.models, strict=True) if model is None]
+    if without:
+        raise InputError(
+            f"expert {without[0]!r} has no model ({len(without)} of {len(panel)} experts have none); write "
+            'model = "..." below its name in the panel file'
+        )
+    found = []
+    for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
+        try:
+            path = named(model).path(models)
+        except CovoteError as error:
+            raise type(error)(f"expert {name!r}: {error}") from error
+        content = digest([path]) if path is not None and path.is_file() else None
+        facts = [name, list(knows), model, content, str(models.resolve())]
+        found.append(Candidate(name, tuple(knows), model, _hash(facts), content))
+    return found
+
+
+def _content(kept: Kept, files: list[Path]) -> str:
+    """Return a fingerprint of the data; they are read only if they do not look as they did."""
+    before = kept.read_facts(_DATA)
+    seen = glance(files)
+    return str(before["data"]) if before is not None and before.get("seen") == seen else digest(files)
+
+
+def _staged(kept: Kept, data: DataPlace, content: str) -> Path:
+    """Return a table that can be read from any row on; text is turned into Parquet once."""
+    target = kept.folder / f"data-{content[:16]}{'' if data.id is None else '-' + _hash(data.id)[:8]}.parquet"
+    return target if target.exists() else staged(data.path, target, data.id)
+
+
+def _settle(
+    kept: Kept, candidates: Sequence[Candidate], facts: Mapping[str, Any], data: Path, refresh: bool
+) -> None:
+    """Compare what kept answers were given for with what is there now; write it down for new ones."""
+    stale = []
+    for candidate in candidates:
+        where = f"{kept.expert_folder(candidate.name).name}/{_EXPERT}"
+        now = {**facts, **_facts(candidate)}
+        before = kept.read_facts(where)
+        if before is not None and before != now:
+            changed = next(key for key in now if before.get(key) != now[key])
+            stale.append((candidate, _words(changed, candidate, before, now, data)))
+    if stale and not refresh:
+        more = f" (and {len(stale) - 1} more experts)" if len(stale) > 1 else ""
+        raise InputError(
+            f"{kept.folder} keeps answers of expert {stale[0][0].name!r}{more} that no longer fit: "
+            f"{stale[0][1]}. --refresh asks again who must be asked again, and keeps all other answers; or "
+            "choose another -o"
+        )
+    for candidate, _ in stale:
+        kept.forget(candidate.name)
+    for candidate in candidates:
+        where = f"{kept.expert_folder(candidate.name).name}/{_EXPERT}"
+        if kept.read_facts(where) is None:
+            kept.write_facts(where, {**facts, **_facts(candidate)})
+
+
+def _facts(candidate: Candidate) -> dict[str, Any]:
+    model = json.loads(json.dumps(candidate.model))  # as it will come back from the file
+    return {
+        "expert": candidate.name,
+        "knows": list(candidate.knows),
+        "model": model,
+        "content": candidate.content,
+    }
+
+
+def _words(
+    changed: str, candidate: Candidate, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
+) -> str:
+    what = {
+        "data": f"the data {data} have changed since",
+        "content": f"its model {named(candidate.model).place} has changed since",
+        "model": "its model, or an option beside it, has been changed in the panel",
+        "knows": "what it knows has been changed in the panel",
+    }
+    return what.get(changed, f"{changed} was {before.get(changed)!r} and is now {now[changed]!r}")
+
+
+def _hash(facts: Any) -> str:
+    return hashlib.sha256(json.dumps(facts, ensure_ascii=False, default=str).encode()).hexdigest()

@@ -1,0 +1,54 @@
+"""Who is asked about what: everybody about everything, or the expensive ones only where doubt is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decode.authority import Authority
+from covote.labels import SURE
+from covote.panel import Panel
+from covote.votes import Votes
+
+from .kept import Kept
+from .votes import KeptVotes
+
+
+def by_cost(panel: Panel) -> list[list[int]]:
+    """Return the experts in groups of equal cost, the cheapest first.
+
+    >>> by_cost(Panel(2, [[1, 1]] * 3, cost=[5, 1, 5]))
+    [[1], [0, 2]]
+    """
+    return [np.flatnonzero(panel.cost == cost).tolist() for cost in np.unique(panel.cost)]
+
+
+def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
+    """Return which items are not sure: another class is possible even if nobody erred, or somebody did."""
+    decoder = Authority(ties="report")
+    weights = decoder.start(votes.panel)
+
+    def look(parts: Iterator[Votes]) -> NDArray[np.bool_]:
+        return np.concatenate([decoder.score(part, weights).evidence.status != SURE for part in parts])
+
+    return votes.over(look)
+
+
+def missing(
+    kept: Kept, panel: Panel, expert: int, items: int, batch: int, wanted: NDArray[np.bool_] | None
+) -> Iterator[tuple[int, int, NDArray[np.bool_] | None]]:
+    """Yield the batches that an expert is still to be asked about: start, stop, which items (None: all)."""
+    name, known = panel.names[expert], int(panel.sizes[expert])
+    there = kept.parts(name)
+    for start in range(0, items, batch):
+        stop = min(start + batch, items)
+        whole = there.get((start, stop))
+        if whole:
+            continue
+        due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
+        if whole is False:
+            due = due & ~kept.read(name, start, stop, known).asked
+        if due.any():
+            yield start, stop, None if due.all() else due

@@ -1,0 +1,263 @@
+"""The labelling run: from data and a panel of models to labels; it can be killed and started again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.engines import Engine, Local
+from covote.errors import ExpertError, InputError
+from covote.io import Outcome, decode_votes
+from covote.io.data import DataPlace
+from covote.io.labels import label_format
+from covote.panel import Name, Panel
+
+from .asking import Job, Question, ask
+from .kept import Kept
+from .preparing import Prepared, prepare
+from .rounds import by_cost, doubtful, missing
+from .votes import KeptVotes
+
+PATIENCE = 3
+"""Failed batches in a row after which an expert is not asked any more."""
+Progress = Callable[[Name, int, int], None]
+
+
+@dataclass
+class ExpertRun:
+    """How it went with one expert.
+
+    Attributes
+    ----------
+    name
+        The expert.
+    wanted
+        Items it should answer.
+    asked
+        Items it was asked about in this run; the others were kept from before, or it was given up.
+    calls, failed
+        Batches asked in this run, and how many of them failed.
+    missing
+        Items of those wanted that have no answer of it.
+    reason
+        Why the first failure, or why the first answer could not be used.
+    """
+
+    name: Name
+    wanted: int = 0
+    asked: int = 0
+    calls: int = 0
+    failed: int = 0
+    missing: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What came of a run.
+
+    Attributes
+    ----------
+    outcome
+        As of :func:`covote.io.decode_file`.
+    experts
+        How it went with each expert.
+    questions
+        How many questions (expert and item) all experts about all items would have been.
+    soft
+        Whether the experts' probabilities were used.
+    answers
+        The folder where the answers are kept.
+    """
+
+    outcome: Outcome
+    experts: list[ExpertRun]
+    questions: int
+    soft: bool
+    answers: Path
+    silent: Panel | None = field(default=None)
+
+    @property
+    def uncovered(self) -> list[tuple[Name, Name]]:
+        """The pairs of classes that no expert covers where those with missing answers are away."""
+        return [] if self.silent is None else self.silent.uncovered()
+
+
+def answers_folder(output: str | os.PathLike[str]) -> Path:
+    """Return where the answers of a run are kept: beside the labels.
+
+    >>> str(answers_folder("labels.parquet"))
+    'labels.votes'
+    """
+    return Path(output).with_suffix(".votes")
+
+
+def label_file(
+    data: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    panel: Panel,
+    *,
+    models: str | os.PathLike[str] = ".",
+    id: str | None = None,
+    columns: Sequence[str] | None = None,
+    size: tuple[int, int] | None = None,
+    batch: int = 1024,
+    strict: bool = False,
+    only_doubtful: bool = False,
+    refresh: bool = False,
+    method: str = "authority",
+    looks: int = 0,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Labelling:
+    """Ask the models of a panel about every item, decode their answers, write the labels.
+
+    Answers are kept beside the labels (``labels.votes`` beside ``labels.parquet``), batch by batch. A run
+    that was killed goes on where it was when it is started again; its labels are the same byte for byte.
+
+    Parameters
+    ----------
+    data
+        A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images.
+    output
+        A Parquet or CSV file for the labels.
+    panel
+        Who knows what, with a model for every expert.
+    models
+        Where the paths of models start: the folder of the panel file.
+    id, columns
+        Tables: the column that names the items (``item``, ``task`` or ``id`` unless given; else their
+        positions), and the columns that experts see (all others unless given).
+    size
+        Images: (width, height) to bring them to.
+    batch
+        Items per batch.
+    strict
+        Stop at the first failure of an expert, instead of going on without the answer.
+    only_doubtful
+        Ask the experts in the order of their cost, each only about what the cheaper ones leave in doubt.
+    refresh
+        Ask those experts again whose kept answers belong to other data or another model.
+    method, looks, options
+        As for :func:`covote.io.decode_file`.
+    engine
+        Where the experts are asked; this process unless given.
+    progress
+        Called as (expert, batches done, batches in all).
+    """
+    label_format(output)
+    if isinstance(batch, bool) or batch < 1:
+        raise InputError(f"batch must be at least 1, not {batch}")
+    chosen = tuple(columns) if columns is not None else None
+    kept, folder = Kept(answers_folder(output)), Path(models)
+    ready = prepare(DataPlace(Path(data), id, chosen, size), panel, folder, kept, batch, refresh=refresh)
+    job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve())
+    run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
+    wanted = run.in_rounds() if only_doubtful else run.all()
+    votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
+    run.check_heard(votes)
+    outcome = decode_votes(votes, output, method=method, looks=looks, **options)
+    return run.result(outcome, votes, wanted)
+
+
+class _Run:
+    def __init__(
+        self, panel: Panel, ready: Prepared, kept: Kept, job: Job, batch: int, strict: bool, engine: Engine,
+        progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self._panel, self._ready, self._kept, self._job = panel, ready, kept, job
+        self._batch, self._strict, self._engine, self._progress = batch, strict, engine, progress
+        self._items = ready.data.items
+        self.experts = [ExpertRun(name) for name in panel.names]
+        self._in_a_row = [0] * len(panel)
+
+    def all(self) -> list[NDArray[np.bool_] | None]:
+        """Ask everybody about everything."""
+        wanted: list[NDArray[np.bool_] | None] = [None] * len(self._panel)
+        self._ask(range(len(self._panel)), wanted)
+        return wanted
+
+    def in_rounds(self) -> list[NDArray[np.bool_] | None]:
+        """Ask the cheapest about everything, then the next about what is in doubt, and so on."""
+        wanted: list[NDArray[np.bool_] | None] = [None] * len(self._panel)
+        asked: list[int] = []
+        for group in by_cost(self._panel):
+            if asked:
+                votes = KeptVotes(self._panel, self._kept, self._ready.ids, self._batch, wanted, asked)
+                doubt = doubtful(votes)
+                for i in group:
+                    wanted[i] = doubt
+            self._ask(group, wanted)
+            asked += group
+        return wanted
+
+    def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
+        todo = {i: [Question(i, *place) for place in self._missing(i, wanted[i])] for i in experts}
+        done = dict.fromkeys(experts, 0)
+
+        def questions() -> Iterator[Question]:
+            for i in experts:
+                for question in todo[i]:
+                    if self._in_a_row[i] < PATIENCE:
+                        yield question
+
+        for reply in self._engine.map(partial(ask, self._job), questions()):
+            i = reply.question.expert
+            self._note(i, reply.question.items, reply.failure, reply.note)
+            done[i] += 1
+            if self._progress is not None:
+                self._progress(self._panel.names[i], done[i], len(todo[i]))
+
+    def _missing(self, expert: int, wanted: NDArray[np.bool_] | None) -> Iterator[Any]:
+        return missing(self._kept, self._panel, expert, self._items, self._batch, wanted)
+
+    def _note(self, i: int, items: int, failure: str, note: str) -> None:
+        run = self.experts[i]
+        run.calls += 1
+        run.asked += items
+        if self._strict and (failure or note):
+            raise self._stopped(failure or f"expert {run.name!r} {note}")
+        if not failure:
+            self._in_a_row[i] = 0
+            return
+        run.failed += 1
+        self._in_a_row[i] += 1
+        run.reason = run.reason or failure
+
+    def _stopped(self, reason: str) -> ExpertError:
+        return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.folder})")
+
+    def check_heard(self, votes: KeptVotes) -> None:
+        """Refuse to label without a single answer; if strict, with an answer that could not be used."""
+        if self._strict:
+            votes.over(lambda parts: sum(len(part) for part in parts))
+            for i, note in votes.notes.items():
+                raise self._stopped(f"expert {self._panel.names[i]!r} {note}")
+        failures = [run.reason for run in self.experts if run.reason]
+        if failures and not any(self._kept.parts(name) for name in self._panel.names):
+            raise ExpertError(
+                f"no expert answered anything, so there is nothing to label with: {failures[0]}"
+            )
+
+    def result(
+        self, outcome: Outcome, votes: KeptVotes, wanted: Sequence[NDArray[np.bool_] | None]
+    ) -> Labelling:
+        """Return what came of it."""
+        for i, run in enumerate(self.experts):
+            due = wanted[i]
+            run.wanted = self._items if due is None else int(np.count_nonzero(due))
+            run.missing = int(votes.owed[i])
+            if not run.reason and i in votes.notes:
+                run.reason = f"expert {run.name!r} {votes.notes[i]}"
+        away = [run.name for run in self.experts if run.missing]
+        silent = self._panel.without(*away) if away else None
+        questions = self._items * len(self._panel)
+        return Labelling(outcome, self.experts, questions, votes.soft, self._kept.folder, silent)

@@ -1,0 +1,350 @@
+"""`covote label` as a person types it: real models, kills, outages, mistakes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import covote as covote_package
+from covote import Panel, decode
+from covote.votes import Votes
+
+CLASSES = ["ant", "bee", "cat", "dog"]
+BLOCKS = [["ant", "bee", "cat"], ["ant", "dog"], ["bee", "dog"], ["cat", "dog"]]
+NAMES = ["a", "b", "c", "d"]
+ITEMS = 1000
+
+# A model per expert: it knows the truth (column x) where it can, and says its first class elsewhere.
+MODULE = """
+import os, time
+import numpy as np
+from pathlib import Path
+
+CLASSES = ["ant", "bee", "cat", "dog"]
+HERE = Path(__file__).parent
+
+def expert(name, known, pause=0.0):
+    def answer(batch):
+        x = (batch["x"] if isinstance(batch, dict) else batch[:, 0]).astype(int)
+        with open(HERE / f"{name}.log", "a") as log:
+            log.write(f"{len(x)} {int((batch['n'] if isinstance(batch, dict) else batch[:, 1])[0])}\\n")
+        time.sleep(float(os.environ.get("PAUSE", 0)))
+        return [CLASSES[k] if CLASSES[k] in known else known[0] for k in x]
+    return answer
+
+a = expert("a", ["ant", "bee", "cat"])
+b = expert("b", ["ant", "dog"])
+c = expert("c", ["bee", "dog"])
+d = expert("d", ["cat", "dog"])
+
+def broken(batch):
+    raise RuntimeError("out of memory")
+
+def odd(batch):
+    return ["wolf" if k == 3 else "bee" for k in batch["x"]]
+
+def at_times(batch):
+    if batch["n"][0] == 300:
+        raise TimeoutError("try later")
+    return c(batch)
+
+def shapeless(batch):
+    return ["dog"]
+
+def unsure(batch):
+    soft = np.full((len(batch["x"]), 2), 0.5)
+    soft[::2] = np.nan
+    return soft
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    module = f"experts_{abs(hash(str(tmp_path)))}"  # modules stay loaded: each test has its own
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    truth = np.random.default_rng(7).integers(0, 4, ITEMS)
+    table = pa.table({"item": [f"i{n:04d}" for n in range(ITEMS)], "x": truth, "n": np.arange(ITEMS)})
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=333)
+    pyarrow.csv.write_csv(table, tmp_path / "data.csv")
+    np.save(tmp_path / "data.npy", np.column_stack([truth, np.arange(ITEMS)]))
+    save_panel(tmp_path, NAMES)
+    return tmp_path
+
+
+def save_panel(folder, functions, cost=None, file="panel.toml"):
+    module = next(folder.glob("experts_*.py")).stem
+    models = [f"python:{module}:{name}" for name in functions]
+    panel = Panel.from_blocks(CLASSES, BLOCKS, NAMES, cost, models=models)
+    panel.save(folder / file)
+    return panel
+
+
+def truth(folder):
+    return [CLASSES[k] for k in np.load(folder / "data.npy")[:, 0]]
+
+
+def labels(path):
+    table = pq.read_table(path) if str(path).endswith("parquet") else pyarrow.csv.read_csv(path)
+    return table.column("label").to_pylist()
+
+
+def calls(folder, name):
+    log = folder / f"{name}.log"
+    return [tuple(map(int, line.split())) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def run_label(covote, *arguments, data="data.parquet", output="labels.parquet", batch=100):
+    return covote("label", data, "--panel", "panel.toml", "-o", output, "--batch", batch, *arguments)
+
+
+@pytest.mark.parametrize("data", ["data.parquet", "data.csv", "data.npy"])
+def test_every_kind_of_input_gives_the_same_labels_in_its_own_order(covote, folder, data):
+    ran = run_label(covote, "--report", "report.html", data=data, output="labels.csv")
+    assert ran.status == 0, ran.err
+    assert labels("labels.csv") == truth(folder)
+    items = pyarrow.csv.read_csv("labels.csv").column("item").to_pylist()
+    assert items == list(range(ITEMS)) if data.endswith("npy") else [f"i{n:04d}" for n in range(ITEMS)]
+    for words in ("Asked 4 experts 4,000 questions", "1000 items, 4000 votes", "Wrote labels.csv.",
+                  "kept in labels.votes"):  # fmt: skip
+        assert words in ran.out
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    assert [size for size, _ in calls(folder, "a")] == [100] * 10
+
+
+def test_the_labels_are_those_of_the_decoder_in_memory(covote, folder):
+    panel = save_panel(folder, NAMES)
+    x = np.load(folder / "data.npy")[:, 0]
+    dense = [[k if CLASSES[k] in known else CLASSES.index(known[0]) for known in BLOCKS] for k in x]
+    run_label(covote, "--ties", "report")
+    expected = decode(Votes.from_dense(dense, panel), ties="report").to_arrow()
+    found = pq.read_table("labels.parquet")
+    for column in ("label", "confidence", "margin", "runner_up", "violations", "status"):
+        assert found.column(column).to_pylist() == expected.column(column).to_pylist(), column
+
+
+def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
+    run_label(covote)
+    first = Path("labels.parquet").read_bytes()
+    Path("labels.parquet").unlink()
+    ran = run_label(covote)
+    assert "0 questions (4,000 of 4,000 answers were there already)" in ran.out
+    assert len(calls(folder, "a")) == 10
+    assert Path("labels.parquet").read_bytes() == first
+    assert run_label(covote, "--method", "em").status == 0  # another way to decode needs no new answers
+    assert len(calls(folder, "a")) == 10
+
+
+def start_label(folder, **environment):
+    command = [sys.executable, "-m", "covote", "label", "data.parquet", "--panel", "panel.toml", "-o",
+               "labels.parquet", "--batch", "20"]  # fmt: skip
+    source = str(Path(covote_package.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, **environment}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(covote, folder):
+    batches = ITEMS // 20
+    kills = 0
+    for after in (2, 110):
+        process = start_label(folder, PAUSE="0.02")
+        while sum(len(calls(folder, name)) for name in NAMES) < after and process.poll() is None:
+            time.sleep(0.005)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.communicate()
+        assert not (folder / "labels.parquet").exists()
+        assert not list(folder.glob(".*"))
+    assert kills == 2
+    process = start_label(folder)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    asked = [starts for name in NAMES for starts in [[n for _, n in calls(folder, name)]]]
+    for starts in asked:
+        assert set(starts) == set(range(0, ITEMS, 20))
+    again = sum(len(starts) - batches for starts in asked)
+    assert again <= kills  # at most the batch in flight, for each kill
+    resumed = (folder / "labels.parquet").read_bytes()
+    for path in folder.glob("*.log"):
+        path.unlink()
+    ran = run_label(covote, output="other.parquet", batch=20)
+    assert ran.status == 0
+    assert Path("other.parquet").read_bytes() == resumed
+    assert labels("other.parquet") == truth(folder)
+
+
+def test_an_expert_that_fails_is_named_and_its_pairs_with_it(covote, folder):
+    save_panel(folder, ["a", "b", "broken", "d"])
+    ran = run_label(covote, "--json")
+    assert ran.status == 0
+    said = json.loads(ran.out)
+    assert said["uncovered"] == [["bee", "dog"]]
+    c = said["experts"][2]
+    assert (c["missing"], c["failed"], c["answers"]) == (ITEMS, 3, 0)  # given up after three batches
+    assert "expert 'c' failed: RuntimeError: out of memory" in c["reason"]
+    ran = run_label(covote)
+    assert "Warning: expert 'c' failed: RuntimeError: out of memory (all its answers are missing)" in ran.err
+    assert "1 pair of classes is not told apart by anybody: bee and dog" in ran.err
+    save_panel(folder, NAMES)
+    assert run_label(covote).status == 2  # the model of c is another one now
+    ran = run_label(covote, "--refresh")
+    assert (ran.status, ran.err) == (0, "")
+    assert labels("labels.parquet") == truth(folder)
+    assert len(calls(folder, "a")) == 10
+
+
+def test_a_batch_that_fails_is_asked_again_by_the_next_run(covote, folder):
+    save_panel(folder, ["a", "b", "at_times", "d"])
+    ran = run_label(covote)
+    assert "TimeoutError: try later (its answers to 100 of 1,000 items are missing)" in ran.err
+    before = len(calls(folder, "c"))
+    assert before == 9
+    run_label(covote)
+    assert len(calls(folder, "c")) == before
+
+
+@pytest.mark.parametrize(("model", "words", "missing"), [
+    ("odd", "answered 'wolf'", "some"),
+    ("shapeless", "gave 1 answers for 100 items", ITEMS),
+    ("unsure", "gave probabilities that are no numbers (NaN", ITEMS // 2),
+])  # fmt: skip
+def test_answers_that_cannot_be_used_are_missing_or_stop_the_run(covote, folder, model, words, missing):
+    save_panel(folder, ["a", "b", model, "d"])
+    ran = run_label(covote, "--json", output="loose.parquet")
+    found = json.loads(ran.out)["experts"][2]
+    assert words in found["reason"]
+    assert found["missing"] == (truth(folder).count("dog") if missing == "some" else missing)
+    for _ in range(2):
+        ran = run_label(covote, "--strict")
+        assert ran.status == 2
+        assert f"expert 'c' {words.split()[0]}" in ran.err
+        assert "stopped by --strict" in ran.err
+        assert not Path("labels.parquet").exists()
+    ran = run_label(covote, "--strict", output="loose.parquet")  # also where the answers were kept before
+    assert ran.status == 2
+
+
+def test_nothing_is_labelled_if_nobody_answers(covote, folder):
+    save_panel(folder, ["broken"] * 4)
+    ran = run_label(covote)
+    assert ran.status == 2
+    assert "no expert answered anything" in ran.err
+    assert not Path("labels.parquet").exists()
+
+
+def test_only_doubtful_items_go_to_the_expensive_experts(covote, folder):
+    save_panel(folder, NAMES, [10, 1, 1, 1])
+    ran = run_label(covote, "--only-doubtful")
+    assert ran.status == 0, ran.err
+    assert labels("labels.parquet") == truth(folder)
+    asked = [size for size, _ in calls(folder, "a")]
+    # b, c and d agree on dogs alone; of anything else only a can tell what it is.
+    assert sum(asked) == sum(name != "dog" for name in truth(folder))
+    assert f"{ITEMS - sum(asked):,} of 4,000 questions were saved" in ran.out
+    first = Path("labels.parquet").read_bytes()
+    run_label(covote, "--only-doubtful")
+    assert Path("labels.parquet").read_bytes() == first
+    assert len(calls(folder, "a")) == len(asked)
+    ran = run_label(covote)  # everybody about everything: only the others are asked now
+    assert sum(size for size, _ in calls(folder, "a")) == ITEMS
+    run_label(covote, "--only-doubtful")
+    assert Path("labels.parquet").read_bytes() == first
+
+
+def test_changed_data_panels_and_batches_are_noticed_and_named(covote, folder):
+    run_label(covote)
+    ran = run_label(covote, batch=50)
+    assert ran.status == 2
+    assert "batch was 100 and is now 50" in ran.err
+    ran = run_label(covote, "--columns", "x,n")
+    assert "columns was None and is now ['x', 'n']" in ran.err
+    os.utime("data.parquet")  # only touched: the content is what counts
+    assert run_label(covote).status == 0
+    table = pq.read_table("data.parquet")
+    pq.write_table(table.slice(0, 900), "data.parquet")
+    ran = run_label(covote)
+    assert (ran.status, "the data data.parquet have changed" in ran.err) == (2, True)
+    assert run_label(covote, "--refresh").status == 0
+    assert len(labels("labels.parquet")) == 900
+
+
+def test_an_expert_more_asks_only_that_expert(covote, folder):
+    run_label(covote)
+    module = next(folder.glob("experts_*.py")).stem
+    panel = Panel.load("panel.toml")
+    more = Panel.from_blocks(CLASSES, [["cat", "dog"]], ["e"], models=[f"python:{module}:d"])
+    (panel + more).save("panel.toml")
+    before = {name: len(calls(folder, name)) for name in NAMES}
+    assert run_label(covote).status == 0
+    after = {name: len(calls(folder, name)) for name in NAMES}
+    assert after == {**before, "d": before["d"] + 10}
+
+
+def test_folders_of_images(covote, tmp_path):
+    from PIL import Image
+
+    (tmp_path / "my_eyes_1.py").write_text(
+        "import numpy as np\n"
+        "def dark(batch):\n    return np.where(batch.mean(axis=(1, 2, 3)) < 100, 'night', 'day')\n"
+    )
+    (tmp_path / "pictures" / "more").mkdir(parents=True)
+    for n, grey in enumerate([10, 200, 90]):
+        folder = tmp_path / "pictures" / ("more" if n == 2 else "")
+        Image.new("L" if n else "RGB", (8, 6 + n), grey if n else (grey, 0, 0)).save(folder / f"{n}.png")
+    Panel(["night", "day"], [[1, 1]], ["eye"], models=["python:my_eyes_1:dark"]).save("panel.toml")
+    ran = covote("label", "pictures", "--panel", "panel.toml", "-o", "labels.csv")
+    assert ran.status == 2
+    assert "1.png is 8x7 pixels" in ran.err
+    assert "--size 8x6" in ran.err
+    ran = covote(
+        "label", "pictures", "--panel", "panel.toml", "-o", "labels.csv", "--size", "4x4", "--refresh"
+    )
+    assert ran.status == 0, ran.err
+    table = pyarrow.csv.read_csv("labels.csv")
+    assert table.column("item").to_pylist() == ["0.png", "1.png", "more/2.png"]
+    assert table.column("label").to_pylist() == ["night", "day", "night"]
+    (tmp_path / "pictures" / "3.png").write_text("no image")
+    ran = covote("label", "pictures", "--panel", "panel.toml", "-o", "other.csv", "--size", "4x4")
+    assert (ran.status, "3.png cannot be read as an image" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["nothing.parquet"], "no file nothing.parquet"),
+    (["data.txt"], "no file data.txt"),
+    (["data.parquet", "--id", "name"], "no column 'name' (it has: item, x, n)"),
+    (["data.parquet", "--columns", "x,y"], "no column 'y'"),
+    (["data.parquet", "--id", "x"], "item 0 of column 'x' is in row|of column 'x' is in row"),
+    (["data.parquet", "--size", "3x3"], "--size is for folders"),
+    (["data.parquet", "--batch", "0"], "at least 1"),
+    (["data.npy", "--id", "x"], "no columns to choose"),
+    (["data.parquet", "--method", "guess"], "no method 'guess'"),
+    (["data.parquet", "--size", "big"], "as 224x224"),
+])  # fmt: skip
+def test_mistakes_end_in_one_line(covote, folder, arguments, words):
+    ran = covote("label", *arguments, "--panel", "panel.toml", "-o", "labels.parquet")
+    assert ran.status == 2
+    assert any(word in ran.err for word in words.split("|")), ran.err
+    assert "Traceback" not in ran.err
+    assert not Path("labels.parquet").exists()
+
+
+def test_a_panel_without_models_and_empty_data_are_explained(covote, folder):
+    Panel(2, [[1, 1]]).save("panel.toml")
+    ran = run_label(covote)
+    assert (ran.status, "expert 'expert-1' has no model" in ran.err) == (2, True)
+    save_panel(folder, NAMES)
+    np.save("empty.npy", np.zeros((0, 2)))
+    ran = run_label(covote, data="empty.npy")
+    assert (ran.status, "nothing to label" in ran.err) == (2, True)
