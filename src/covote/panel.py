@@ -105,6 +105,12 @@ class Panel:
         put(self, "models", tuple(models))
         put(self, "certificate", certificate)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Copies in other processes are as read-only as the original.
+        for name in ("knows", "cost"):
+            state[name].flags.writeable = False
+        self.__dict__.update(state)
+
     @classmethod
     def from_blocks(
         cls,

@@ -91,9 +91,11 @@ class DawidSkene:
         share = np.zeros(len(panel.classes), dtype=np.int64)
         rows, truth = gold_rows(self.gold, part)
         all_heard = part.complete and bool(panel.knows.any(axis=0).all())
+        items = 0
         for patterns, span in pattern_parts(part):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
+            items += int(count.sum())
             if weights is None:
                 kernels.share_counts(
                     patterns.indptr, patterns.expert, patterns.label, patterns.cell, count, start, known,
@@ -110,7 +112,7 @@ class DawidSkene:
                     all_heard,
                     weights.table, weights.base, 1 / UNIT, ONE, share, table,
                 )  # fmt: skip
-        found = Statistics.of_table(panel, "dawid-skene", len(part) - len(rows), share, table)
+        found = Statistics.of_table(panel, "dawid-skene", items, share, table)
         if not len(rows):
             return found
         return found + tie_score.known_truth(part, rows, truth, "dawid-skene")

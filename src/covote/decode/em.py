@@ -95,9 +95,11 @@ class Em:
         coins = np.zeros((2, len(panel)), dtype=np.int64)
         share = np.zeros(classes, dtype=np.int64)
         rows, truth = gold_rows(self.gold, part)
+        items = len(rows)
         for patterns, span in pattern_parts(part):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
+            items += int(count.sum())
             answers = (patterns.indptr, patterns.expert, patterns.label, count, start, known)
             if (
                 weights is not None
@@ -114,7 +116,7 @@ class Em:
         if len(rows):
             runs = part.subset(rows).ragged
             em_kernels.known_counts(*runs, truth, panel.knows, ONE, share, coins)
-        return Statistics.of_coins(panel, "em", len(part), share, coins)
+        return Statistics.of_coins(panel, "em", items, share, coins)
 
     def _stage(self, weights: Coins | None, panel: Panel) -> tuple[int, Array, Array, float]:
         """Return (how to share items out, right, wrong, scale) for the kernels."""

@@ -7,7 +7,7 @@ decoder. Estimation then works on the different rows and how often each occurs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -110,6 +110,12 @@ def pattern_parts(votes: Votes) -> Iterator[tuple[Patterns, slice]]:
         return
     for runs, span in ragged_parts(votes):
         yield _each(runs, votes.panel), span
+
+
+def with_counts(votes: Votes, count: NDArray[np.int64]) -> Votes:
+    """Let rows of answers, all different, stand for `count` items each when statistics are taken of them."""
+    _found[votes] = replace(_each(votes.ragged, votes.panel), count=count)
+    return votes
 
 
 def _distinct(votes: Votes) -> Patterns:

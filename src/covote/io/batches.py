@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ class Source:
         self.path = Path(path)
         self.kind = format_of(path)
         self.done = 0
+        self._groups: range | None = None
         with self._explained():
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
@@ -81,6 +84,57 @@ class Source:
         if twice:
             raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
 
+    @property
+    def partial(self) -> bool:
+        """Whether this is a part of the file only."""
+        return self._groups is not None
+
+    @property
+    def first_row(self) -> int:
+        """The number of its first row in the file."""
+        return 1 if self._groups is None else 1 + sum(self.group_rows()[: self._groups.start])
+
+    @property
+    def groups(self) -> range:
+        """Which row groups of a Parquet file it has."""
+        return range(self._metadata.num_row_groups) if self._groups is None else self._groups
+
+    def within(self, groups: range) -> Source:
+        """Return the part of a Parquet file in some of its row groups."""
+        part = copy.copy(self)
+        part._groups = groups
+        return part
+
+    @cached_property
+    def _metadata(self) -> Any:
+        import pyarrow.parquet as pq
+
+        with self._explained():
+            return pq.read_metadata(self.path)
+
+    def group_rows(self) -> list[int]:
+        """Return how many rows each row group of a Parquet file has."""
+        data = self._metadata
+        return [data.row_group(g).num_rows for g in range(data.num_row_groups)]
+
+    def span(self, column: str) -> tuple[int, int] | None:
+        """Return the least and the greatest integer in a column, if the file says so."""
+        if self.kind != "parquet":
+            return None
+        data = self._metadata
+        at = data.schema.to_arrow_schema().get_field_index(column)
+        found = [
+            data.row_group(g).column(at) for g in range(data.num_row_groups) if data.row_group(g).num_rows
+        ]
+        limits = [
+            (chunk.statistics.min, chunk.statistics.max)
+            for chunk in found
+            if chunk.is_stats_set and chunk.statistics.has_min_max
+        ]
+        if len(limits) < len(found) or not all(isinstance(least, int) for least, _ in limits) or not limits:
+            return None
+        return min(least for least, _ in limits), max(greatest for _, greatest in limits)
+
     def batches(self, columns: list[str], plain: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`."""
         self.done = 0
@@ -99,7 +153,8 @@ class Source:
 
         encoded = [name for name in self._texts if name in columns and name not in plain]
         with pq.ParquetFile(self.path, read_dictionary=encoded, pre_buffer=False) as file:
-            for batch in file.iter_batches(ROWS, columns=columns, use_threads=False):
+            groups = None if self._groups is None else list(self._groups)
+            for batch in file.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=False):
                 self.done += batch.num_rows
                 if batch.num_rows:
                     yield batch.select(columns)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from covote.decode import Decoder, Statistics, make
 from covote.decode.authority import Authority
 from covote.decode.protocol import total
-from covote.labels import Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
-from .distinct import DistinctRows
+from .cluster import OnEngine, scratch
+from .items import Retry
 from .labels import label_format, writing_labels
+from .passes import Counting, Distinct, Labelling, countable, may_do_without, merged, ties
 from .tally import Tally
 from .votes import Progress, VoteFile, VoteSource
+
+if TYPE_CHECKING:
+    from covote.engines import Engine
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ def decode_file(
     none: str = "none of mine",
     looks: int = 0,
     progress: Progress | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Outcome:
     """Label every item of a file of votes; write the labels as they come.
@@ -68,10 +71,17 @@ def decode_file(
         How many of the most doubtful items to remember.
     progress
         Called as (done, total, what).
+    engine
+        Where parts of the file are read and labelled: an engine of :mod:`covote.engines`. Without one, the
+        file streams through this process. The labels are the same, byte for byte.
     """
     if output is not None:
         label_format(output)
     file = VoteFile(votes_file, panel, unknown=unknown, duplicates=duplicates, none=none)
+    if engine is not None:
+        if gold is not None:
+            options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
+        return _on_engine(engine, file, make(method, options), output, looks, progress)
     return decode_votes(file, output, method=method, gold=gold, looks=looks, progress=progress, **options)
 
 
@@ -86,71 +96,98 @@ def decode_votes(
     **options: Any,
 ) -> Outcome:
     """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept."""
-    panel = file.panel
     if gold is not None:
         options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
     decoder = make(method, options)
-    file.keep = decoder.rounds > 0
-    decoder, weights, statistics, passes = _learned(file, decoder, progress)
+    return _decoded(Here(file, keep=decoder.rounds > 0), decoder, output, looks, progress)
 
-    def score(part: Votes) -> Labels:
-        return decoder.score(part, weights)
 
-    def label(parts: Iterator[Votes]) -> Tally:
-        tally = Tally(panel, looks)
-        rows = DistinctRows(panel, score)
-        with writing_labels(output) if output is not None else nullcontext() as writer:
-            for part in parts:
-                # Gold belongs to items, not to rows of answers.
-                labels = rows.labels(part) if gold is None else None
-                if labels is None:
-                    labels = score(part)
-                    tally.add(part, labels)
-                tally.remember(part, labels)
-                if writer is not None:
-                    writer.write(labels)
-            for votes, labels, count in rows.counted():
-                tally.add(votes, labels, count)
-        return tally
+def _on_engine(
+    engine: Engine, file: VoteFile, decoder: Decoder, output: str | os.PathLike[str] | None, looks: int,
+    progress: Progress | None,
+) -> Outcome:  # fmt: skip
+    """Decode with an engine; begin again where the file turns out not to be what it seemed."""
+    file.pack = True
+    while True:
+        with scratch(output) as folder:
+            try:
+                votes = OnEngine(engine, file, folder, keep=decoder.rounds > 0)
+                return _decoded(votes, decoder, output, looks, progress)
+            except Retry as found:
+                file.learn(found)
 
-    tally = file.over(label, _share(progress, passes, passes + 1, "labelling"))
+
+class Here:
+    """Votes that are learned from and labelled in this process, as one part."""
+
+    def __init__(self, source: VoteSource, *, keep: bool) -> None:
+        self.panel = source.panel
+        self._source = source
+        source.keep = keep
+        if isinstance(source, VoteFile):
+            source.pack = True
+
+    def each(self, function: Callable[[Iterator[Any]], Any], report: Progress | None) -> Iterator[Any]:
+        """Yield what the function says about all votes."""
+        yield self._source.over(function, report)
+
+    def label(
+        self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
+    ) -> Tally:
+        """Label all votes."""
+
+        def label(pieces: Iterator[Any]) -> Tally:
+            if output is None:
+                return labelling(pieces, lambda _: None)
+            with writing_labels(output) as writer:
+                return labelling(pieces, writer.write)
+
+        return self._source.over(label, report)
+
+
+def _decoded(
+    votes: Here | OnEngine,
+    decoder: Decoder,
+    output: str | os.PathLike[str] | None,
+    looks: int,
+    progress: Progress | None,
+) -> Outcome:
+    """Learn what the decoder needs, then label; decides as :func:`covote.decode` does in memory."""
+    panel, rows = votes.panel, None
+    if countable(decoder, panel):
+        rows = merged(votes.each(Distinct(panel), _share(progress, 0, 2, "learning")), panel)
+
+    def counted(weights: Any, number: int) -> tuple[Any, bool]:
+        if part is not None:
+            return decoder.statistics(part, weights), not may_do_without(decoder) or ties(part)
+        report = _share(progress, number - 1, decoder.rounds + 1, "learning")
+        counts, needed = zip(*votes.each(Counting(decoder, weights), report), strict=True)
+        return total(counts), any(needed)
+
+    part = None if rows is None else rows.votes()
+    chosen, weights, statistics, passes = _learned(decoder, panel, counted)
+    passes = passes if rows is None else 1
+    by_row = getattr(decoder, "gold", None) is None  # gold belongs to items, not to rows of answers
+    labelling = Labelling(panel, chosen, weights, by_row, looks, rows)
+    tally = votes.label(labelling, output, _share(progress, passes, passes + 1, "labelling"))
     return Outcome(panel, tally, statistics)
 
 
-def _learned(file: VoteSource, decoder: Decoder, progress: Progress | None) -> tuple[Decoder, Any, Any, int]:
-    """Return (the decoder, its weights, its statistics, how many passes they took).
-
-    Decides as :func:`covote.decode` does in memory.
-    """
-    weights, number = decoder.start(file.panel), 0
+def _learned(
+    decoder: Decoder, panel: Panel, counted: Callable[[Any, int], tuple[Any, bool]]
+) -> tuple[Decoder, Any, Statistics | None, int]:
+    """Return (the decoder, its weights, its statistics, how many rounds they took)."""
+    weights, number = decoder.start(panel), 0
     for number in range(1, decoder.rounds + 1):
         before = weights
-        report = _share(progress, number - 1, decoder.rounds + 1, "learning")
-        counts, needed = file.over(partial(_counted, decoder, before), report)
-        weights = decoder.learn(file.panel, counts, before)
+        counts, needed = counted(before, number)
+        weights = decoder.learn(panel, counts, before)
         if not needed:
             bare = Authority(ties="report")
-            return bare, bare.start(file.panel), getattr(weights, "statistics", None), number
+            return bare, bare.start(panel), getattr(weights, "statistics", None), number
         if weights is before:
             break
     return decoder, weights, getattr(weights, "statistics", None), number
-
-
-def _counted(decoder: Decoder, weights: Any, parts: Iterator[Votes]) -> tuple[Any, bool]:
-    """Return the counts of all parts, and whether the decoder needs them.
-
-    The authority vote does not where nothing ties: then the bare vote says it all.
-    """
-    needed = not (isinstance(decoder, Authority) and decoder.ties == "default")
-    bare = Authority(ties="report")
-
-    def statistics() -> Iterator[Any]:
-        nonlocal needed
-        for part in parts:
-            needed = needed or part.soft or bool(bare.score(part, bare.start(part.panel)).tied.any())
-            yield decoder.statistics(part, weights)
-
-    return total(statistics()), needed
 
 
 def _share(progress: Progress | None, number: int, passes: int, what: str) -> Progress | None:

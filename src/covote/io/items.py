@@ -18,10 +18,11 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 class Retry(Exception):
     """The file is not what it seemed; read it again the other way."""
 
-    def __init__(self, *, in_order: bool = True, integers: bool = True) -> None:
+    def __init__(self, *, in_order: bool = True, integers: bool = True, pack: bool = True) -> None:
         super().__init__()
         self.in_order = in_order
         self.integers = integers
+        self.pack = pack
 
 
 def arrow(values: NDArray[Any]) -> pa.Array:

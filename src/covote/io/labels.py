@@ -20,6 +20,8 @@ from covote.vote_names import id_array
 
 from .items import arrow, texts
 
+ROWS = 1 << 19
+"""Labels in a row group."""
 _TYPES = {"parquet": "parquet", "pq": "parquet", "csv": "csv"}
 _DICTIONARIES = ["label", "runner_up", "status", "confidence", "margin", "violations"]
 
@@ -33,16 +35,38 @@ def label_format(path: str | os.PathLike[str]) -> str:
 
 
 class LabelWriter:
-    """Writes labels to a Parquet or CSV file, one part after another; see :func:`writing_labels`."""
+    """Writes labels to a Parquet or CSV file, one part after another; see :func:`writing_labels`.
+
+    The file is the same byte for byte, whatever the parts.
+    """
 
     def __init__(self, path: Path, kind: str) -> None:
         self._path = path
         self._kind = kind
         self._writer: Any = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
 
     def write(self, labels: Labels) -> None:
         """Append the labels of a part."""
-        batch = label_batch(labels, dense=self._kind == "csv")
+        self.write_batch(label_batch(labels))
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the labels of a part, as :func:`label_batch` gives them."""
+        while self._rows + batch.num_rows >= ROWS:
+            fits = ROWS - self._rows
+            self._waiting.append(batch.slice(0, fits))
+            batch = batch.slice(fits)
+            self._flush()
+        if batch.num_rows:
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+
+    def _flush(self) -> None:
+        """Write what waits, as one row group."""
+        one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
+        self._waiting, self._rows = [], 0
+        batch = _dense(one) if self._kind == "csv" else one
         if self._writer is None:
             self._writer = self._open(batch.schema)
         self._writer.write_batch(batch)
@@ -69,6 +93,8 @@ class LabelWriter:
 
     def close(self) -> None:
         """Finish the file."""
+        if self._waiting:
+            self._flush()
         if self._writer is not None:
             self._writer.close()
 
@@ -85,8 +111,8 @@ def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
             writer.close()
 
 
-def label_batch(labels: Labels, *, dense: bool) -> pa.RecordBatch:
-    """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries unless `dense`."""
+def label_batch(labels: Labels) -> pa.RecordBatch:
+    """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries."""
     evidence, names = labels.evidence, _class_names(labels.panel.classes)
     columns = {
         "item": id_array(labels._ids, labels._start, labels._start + len(labels)),
@@ -97,12 +123,12 @@ def label_batch(labels: Labels, *, dense: bool) -> pa.RecordBatch:
         "violations": arrow(evidence.violations),
         "status": _named(evidence.status.view(np.int8), texts(STATUSES)),
     }
-    if dense:
-        columns = {
-            name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            for name, column in columns.items()
-        }
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _class_names(classes: tuple[Name, ...]) -> pa.Array:

@@ -59,7 +59,7 @@ def _joined_rows(one: Any, two: Any) -> Any:
 def parts(file: VoteFile) -> Generator[Votes, None, None]:
     """Yield the votes in parts that end where an item ends."""
     rest: tuple[pa.Array, Rows] | None = None  # the last item so far, which may go on in the next batch
-    with closing(encoded(file) if file.in_order else _ordered(encoded(file))) as batches:
+    with closing(encoded(file) if file.in_order else ordered(encoded(file))) as batches:
         for item, more in batches:
             starts = starts_of(item)
             ids = item.take(arrow(starts))
@@ -75,7 +75,7 @@ def parts(file: VoteFile) -> Generator[Votes, None, None]:
                     ids = pa.concat_arrays([rest[0], ids])
             if not ascending(ids):
                 # Only items in ascending order are sure not to come back later.
-                raise Retry(in_order=False) if file.in_order else _no_order(file)
+                raise Retry(in_order=False) if file.in_order else no_order(file)
             end = int(starts[-1])
             if end:
                 yield _votes(file, rows.cut(0, end), ids[:-1], starts)
@@ -91,8 +91,7 @@ def encoded(file: VoteFile) -> Generator[tuple[pa.Array, Rows], None, None]:
     soft = next((name for name in ("probability", "probabilities") if name in source.names), None)
     columns = [file.item, expert, label] + ([soft] if soft else [])
     text = source.kind in ("csv", "tsv")
-    first = 1
-    for batch in source.batches(columns, plain=(file.item,)):
+    for first, batch in file.batches(columns):
         item = plain_items(batch.column(0), source.path, first, text and file.integers)
         expert_code, experts, expert_row = name_codes(batch.column(1), panel.names)
         label_code, labels, label_row = name_codes(batch.column(2), panel.classes)
@@ -110,7 +109,6 @@ def encoded(file: VoteFile) -> Generator[tuple[pa.Array, Rows], None, None]:
         if soft is not None:
             chances = _checked_chances(file, batch.column(3), who, first)
         yield item, Rows(who, what, range(first, first + len(item)), chances)
-        first += len(item)
 
 
 def no_vote(file: VoteFile, row: int, expert: Any, label: Any) -> CovoteError:
@@ -171,7 +169,7 @@ def _checked_chances(file: VoteFile, column: pa.Array, who: NDArray[Any], first:
     return column
 
 
-def _ordered(batches: Iterator[tuple[pa.Array, Rows]]) -> Generator[tuple[pa.Array, Rows], None, None]:
+def ordered(batches: Iterator[tuple[pa.Array, Rows]]) -> Generator[tuple[pa.Array, Rows], None, None]:
     """Let DuckDB bring encoded rows in the order of their items."""
     records = (_record(item, rows) for item, rows in batches)
     first = next(records, None)
@@ -223,7 +221,8 @@ def _votes(file: VoteFile, rows: Rows, ids: pa.Array, indptr: NDArray[np.int64])
     return Votes.from_ragged(bounds, expert, label, panel, items=ids, probabilities=chances)
 
 
-def _no_order(file: VoteFile) -> InputError:
+def no_order(file: VoteFile) -> InputError:
+    """Say that items without an order cannot be sorted."""
     return InputError(
         f"{file.source.path}: the items have no order (not-a-number among them?); name them by whole "
         "numbers or text"

@@ -14,6 +14,8 @@ from covote.panel import Name, Panel
 from covote.vote_checks import NONE_OF_MINE
 from covote.votes import Votes
 
+from .packed import Packed
+
 BINS = 20
 _MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
 _Z = 2.5758293035489004  # two-sided 99%
@@ -105,7 +107,21 @@ class Tally:
         counts[: len(self.violations)] += self.violations
         self.violations = counts
 
-    def remember(self, part: Votes, labels: Labels) -> None:
+    def __add__(self, later: Tally) -> Tally:
+        """Return the tally of two parts, of which the other one comes later."""
+        whole = Tally(self.panel, self.looks, self.items + later.items, self.votes + later.votes)
+        size = max(len(self.violations), len(later.violations))
+        whole.violations = np.zeros(size, np.int64)
+        for part in (self, later):
+            for name in ("statuses", "classes", "confidences", "right", "asked", "outside", "nones", "wrong"):
+                getattr(whole, name).__iadd__(getattr(part, name))
+            whole.violations[: len(part.violations)] += part.violations
+        shifted = [(doubt, place - self._seen, look) for doubt, place, look in later._worst]
+        whole._worst = heapq.nlargest(self.looks, self._worst + shifted, key=lambda entry: entry[:2])[::-1]
+        whole._seen = self._seen + later._seen
+        return whole
+
+    def remember(self, part: Votes | Packed, labels: Labels) -> None:
         """Keep the items with the least confidence, then margin, then the most violations."""
         if not self.looks or not len(labels):
             return
@@ -174,9 +190,9 @@ def _counted(values: NDArray[Any], times: NDArray[np.int64], size: int) -> NDArr
     return np.bincount(values, weights=times, minlength=size).astype(np.int64)
 
 
-def _look(votes: Votes, labels: Labels, n: int) -> Look:
+def _look(votes: Votes | Packed, labels: Labels, n: int) -> Look:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
-    one = votes.part(n, n + 1)
+    one = votes.votes(slice(n, n + 1)) if isinstance(votes, Packed) else votes.part(n, n + 1)
     k = int(labels.index[n])
     runs = one.ragged
     answers = [

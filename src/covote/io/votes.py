@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from covote.errors import InputError
 from covote.panel import Panel
@@ -13,12 +14,18 @@ from covote.vote_checks import check_choice
 from covote.vote_tables import EXPERT_COLUMNS, ITEM_COLUMNS
 from covote.votes import Votes
 
-from . import long, wide
+from . import long, runs, wide
 from .batches import Source
+from .edges import begun
 from .items import Retry
 from .joining import joined
+from .packed import Packed, fits, together
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
+Piece = Votes | Packed
 Progress = Callable[[int, int, str], None]
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
 
@@ -74,10 +81,11 @@ class VoteFile:
         self.none = none
         self.item, self.expert, self.label = columns_of(self.source)
         self.in_order = True  # until a pass finds otherwise
-        self.items_checked = False  # whether a wide file is known not to repeat an item
-        self.keep = False  # whether to keep the votes for further passes, where they are small enough
-        self._kept: list[Votes] | None = None
         self.integers = True  # until a text file has an item that is no integer
+        self.items_checked = False  # whether a wide file is known not to repeat an item
+        self.pack = False  # whether to give rows of answers as numbers, where they fit
+        self.keep = False  # whether to keep the votes for further passes, where they are small enough
+        self._kept: list[Piece] | None = None
 
     @property
     def shape(self) -> str:
@@ -96,19 +104,52 @@ class VoteFile:
                 with closing(self._parts(progress)) as parts:
                     return task(parts)
             except Retry as found:
-                self.in_order = self.in_order and found.in_order
-                self.integers = self.integers and found.integers
+                self.learn(found)
+
+    def learn(self, found: Retry) -> None:
+        """Remember how the file must be read."""
+        self.in_order = self.in_order and found.in_order
+        self.integers = self.integers and found.integers
+        self.pack = self.pack and found.pack
+
+    @property
+    def packs(self) -> bool:
+        """Whether rows of answers come as numbers: :class:`Packed` instead of :class:`covote.Votes`."""
+        soft = self.shape == "long" and {"probability", "probabilities"} & set(self.source.names)
+        return self.pack and fits(self.panel) and not soft
+
+    def within(self, groups: range) -> VoteFile:
+        """Return the items of a Parquet file that begin in some of its row groups."""
+        part = copy.copy(self)
+        part.source = self.source.within(groups)
+        return part
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the columns batch by batch, with the number of the first row; items come first."""
+        if self.source.partial and self.shape == "long":
+            yield from begun(self.source, columns)
+            return
+        first = self.source.first_row
+        for batch in self.source.batches(columns, plain=(self.item,)):
+            yield first, batch
+            first += batch.num_rows
 
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
-        return self.over(lambda parts: joined(list(parts), self.panel))
+        return self.over(lambda parts: joined([votes_of(part) for part in parts], self.panel))
 
-    def _parts(self, progress: Progress | None) -> Generator[Votes, None, None]:
+    def unchecked(self) -> Generator[Piece, None, None]:
+        """Read the votes once, as they come; they may not be as they seemed."""
+        if self.expert is None:
+            return wide.parts(self)
+        return runs.parts(self) if self.packs else long.parts(self)
+
+    def _parts(self, progress: Progress | None) -> Generator[Any, None, None]:
         if self._kept is not None:
             yield from self._kept
             return
         kept, room, empty = [], _ROOM if self.keep else 0, True
-        with closing(long.parts(self) if self.expert is not None else wide.parts(self)) as small:
+        with closing(self.unchecked()) as small:
             for part in gathered(small):
                 empty = False
                 if progress is not None:
@@ -123,22 +164,33 @@ class VoteFile:
             self._kept = kept
 
 
-def gathered(parts: Iterator[Votes], items: int = 1 << 19, room: int = 1 << 25) -> Iterator[Votes]:
+def gathered(parts: Iterator[Piece], items: int = 1 << 19, room: int = 1 << 25) -> Iterator[Piece]:
     """Join small parts: decoders find equal rows of answers within a part, so large parts are less work."""
-    waiting: list[Votes] = []
+    waiting: list[Any] = []
     count = size = 0
+
+    def whole() -> Piece:
+        return together(waiting) if isinstance(waiting[0], Packed) else joined(waiting, waiting[0].panel)
+
     for part in parts:
         waiting.append(part)
         count, size = count + len(part), size + size_of(part)
         if count >= items or size >= room:
-            yield joined(waiting, part.panel)
+            yield whole()
             waiting, count, size = [], 0, 0
     if waiting:
-        yield joined(waiting, waiting[0].panel)
+        yield whole()
 
 
-def size_of(part: Votes) -> int:
+def votes_of(piece: Piece) -> Votes:
+    """Return a piece as votes."""
+    return piece.votes() if isinstance(piece, Packed) else piece
+
+
+def size_of(part: Piece) -> int:
     """Return how many bytes a part of the votes takes."""
+    if isinstance(part, Packed):
+        return part.nbytes
     arrays = [part.columns, *(part.runs or ()), part.vote_probability, part.class_probability]
     return int(sum(array.nbytes for array in arrays if array is not None) + part._ids.nbytes)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
+from covote.panel import Panel
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int
 from covote.vote_names import NULL, STRANGE, name_codes
 from covote.votes import Votes
@@ -18,50 +18,66 @@ from covote.votes import Votes
 from . import order
 from .items import arrow, ascending, plain_items
 from .long import no_vote, some
+from .packed import Packed, powers
 
 if TYPE_CHECKING:
     from .votes import VoteFile
 
 
-def parts(file: VoteFile) -> Generator[Votes, None, None]:
+def parts(file: VoteFile) -> Generator[Votes | Packed, None, None]:
     """Yield the votes batch by batch."""
-    source, panel = file.source, file.panel
-    experts = _experts(file)
+    source, experts = file.source, _experts(file)
     text = source.kind in ("csv", "tsv")
-    first, last, in_order = 1, None, True
-    for batch in source.batches([file.item, *experts], plain=(file.item,)):
+    ascends, last = True, None
+    for first, batch in file.batches([file.item, *experts]):
         ids = plain_items(batch.column(0), source.path, first, text and file.integers)
-        in_order = in_order and ascending(ids) and (last is None or last < ids[0].as_py())
+        ascends = ascends and ascending(ids) and (last is None or last < ids[0].as_py())
         last = ids[-1].as_py()
-        columns = np.full((len(panel), batch.num_rows), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
+        answers = []
         refused: list[tuple[int, int, Any]] = []
         for c, i in enumerate(experts.values(), start=1):
-            bad = _fill(file, batch.column(c), i, columns[i])
+            codes, rows, bad = _codes(file, batch.column(c), i)
+            answers.append((i, codes, rows))
             if bad is not None:
                 refused.append((bad[0], i, bad[1]))
         if refused:
             row, i, label = min(refused, key=lambda entry: entry[:2])
-            raise no_vote(file, first + row, panel.names[i], label)
-        complete = not any((row == NOT_ASKED).any() for row in columns)
-        yield Votes(panel, frozen(columns), None, 0, batch.num_rows, complete, _ids=ids)
-        first += batch.num_rows
-    if not in_order:
+            raise no_vote(file, first + row, file.panel.names[i], label)
+        yield _packed(file.panel, answers, ids) if file.packs else _votes(file.panel, answers, ids)
+    if not ascends and not file.source.partial:
         # Ascending items cannot repeat; of others we must ask.
-        _refuse_repeated(file)
+        refuse_repeated(file)
 
 
-def _refuse_repeated(file: VoteFile) -> None:
+def _votes(panel: Panel, answers: list[tuple[int, Any, Any]], ids: pa.Array) -> Votes:
+    columns = np.full((len(panel), len(ids)), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
+    for i, codes, rows in answers:
+        np.take(codes.astype(columns.dtype), rows, out=columns[i], mode="clip")
+    complete = not any((row == NOT_ASKED).any() for row in columns)
+    return Votes(panel, frozen(columns), None, 0, len(ids), complete, _ids=ids)
+
+
+def _packed(panel: Panel, answers: list[tuple[int, Any, Any]], ids: pa.Array) -> Packed:
+    from . import packed_kernels
+
+    power = powers(panel)
+    keys = np.full(len(ids), power.sum(), dtype=np.int64)
+    for i, codes, rows in answers:
+        packed_kernels.add_digit(rows, (codes - NOT_ASKED) * power[i], keys)
+    return Packed(panel, keys, ids)
+
+
+def refuse_repeated(file: VoteFile) -> None:
+    """Refuse a file in which an item has two rows."""
     if file.items_checked:
         return
     text = file.source.kind in ("csv", "tsv")
 
     def batches() -> Iterator[pa.RecordBatch]:
-        first = 1
-        for batch in file.source.batches([file.item], plain=(file.item,)):
+        for first, batch in file.batches([file.item]):
             ids = plain_items(batch.column(0), file.source.path, first, text and file.integers)
             rows = arrow(np.arange(first, first + len(ids)))
             yield pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
-            first += len(ids)
 
     stream = batches()
     one = next(stream)
@@ -93,18 +109,17 @@ def _experts(file: VoteFile) -> dict[str, int]:
     return found
 
 
-def _fill(file: VoteFile, column: pa.Array, i: int, out: NDArray[Any]) -> tuple[int, Any] | None:
-    """Write the class indices of one expert's column; return the first (row, label) that it cannot give."""
+def _codes(file: VoteFile, column: pa.Array, i: int) -> tuple[Any, Any, tuple[int, Any] | None]:
+    """Return (class of each entry, entry of each row, first row and label that the expert cannot give)."""
     codes, labels, rows = name_codes(column, file.panel.classes)
-    for e, name in enumerate(labels):
-        if codes[e] == STRANGE and name == file.none:
+    for e in np.flatnonzero(codes[:-1] == STRANGE):
+        if labels[e] == file.none:
             codes[e] = NONE_OF_MINE
     known = file.panel.knows[i]
     wrong = np.array([code == STRANGE or (code >= 0 and not known[code]) for code in codes])
     if wrong.any() and file.unknown == "error":
         bad = np.flatnonzero(wrong[rows])  # a dictionary may hold labels that no row has
         if len(bad):
-            return int(bad[0]), labels[rows[bad[0]]]
+            return codes, rows, (int(bad[0]), labels[rows[bad[0]]])
     codes[wrong | (codes == NULL)] = NOT_ASKED
-    np.take(codes.astype(out.dtype), rows, out=out, mode="clip")
-    return None
+    return codes, rows, None

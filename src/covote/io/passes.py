@@ -1,0 +1,123 @@
+"""What is done with the pieces of a part of the votes; a whole file is one part, or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from covote.decode import Decoder
+from covote.decode.authority import Authority
+from covote.decode.protocol import total
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.votes import Votes
+
+from .distinct import DistinctRows
+from .packed import Packed, Rows, fits, packed
+from .tally import Tally
+from .votes import Piece, votes_of
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Find the different rows of answers; None where there are too many, or where votes say more."""
+
+    panel: Panel
+
+    def __call__(self, pieces: Iterator[Piece]) -> Rows | None:
+        """Return the rows with their counts."""
+        rows = Rows(self.panel)
+        for piece in pieces:
+            small = packed(piece) if isinstance(piece, Votes) else piece
+            if isinstance(small, Votes) or rows.full:
+                return None
+            rows.number(small.keys)
+        return rows
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Add up a decoder's statistics; also say whether they are needed.
+
+    The authority vote does not need them where nothing ties: then the bare vote says it all.
+    """
+
+    decoder: Decoder
+    weights: Any
+
+    def __call__(self, pieces: Iterator[Piece]) -> tuple[Any, bool]:
+        """Return (statistics, whether they are needed)."""
+        needed = not may_do_without(self.decoder)
+
+        def statistics() -> Iterator[Any]:
+            nonlocal needed
+            for piece in pieces:
+                part = votes_of(piece)
+                needed = needed or part.soft or ties(part)
+                # Whether all of a part was answered must not decide how the whole is counted.
+                yield self.decoder.statistics(replace(part, complete=False), self.weights)
+
+        return total(statistics()), needed
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Label the items, hand the labels on, and tally them.
+
+    `known` are different rows of answers that are there; `by_row` is False where items with the same answers
+    are not the same: gold belongs to items.
+    """
+
+    panel: Panel
+    decoder: Decoder
+    weights: Any
+    by_row: bool
+    looks: int
+    known: Rows | None = None
+
+    def __call__(self, pieces: Iterator[Piece], write: Callable[[Labels], None]) -> Tally:
+        """Return the tally."""
+        tally = Tally(self.panel, self.looks)
+        rows = DistinctRows(Rows(self.panel) if self.known is None else self.known.again(), self._score)
+        for piece in pieces:
+            small = packed(piece) if isinstance(piece, Votes) else piece
+            labels = rows.labels(small) if self.by_row and isinstance(small, Packed) else None
+            if labels is None:
+                part = votes_of(piece)
+                labels = self._score(part)
+                tally.add(part, labels)
+            tally.remember(piece, labels)
+            write(labels)
+        for votes, labels, count in rows.counted():
+            tally.add(votes, labels, count)
+        return tally
+
+    def _score(self, part: Votes) -> Labels:
+        return self.decoder.score(part, self.weights)
+
+
+def may_do_without(decoder: Decoder) -> bool:
+    """Whether a decoder is the bare authority vote where nothing ties."""
+    return isinstance(decoder, Authority) and decoder.ties == "default"
+
+
+def ties(part: Votes) -> bool:
+    """Whether the bare authority vote leaves a tie."""
+    bare = Authority(ties="report")
+    return bool(bare.score(part, bare.start(part.panel)).tied.any())
+
+
+def merged(found: Iterator[Rows | None], panel: Panel) -> Rows | None:
+    """Return the different rows of all parts, in the order in which they come; None if some are missing."""
+    rows = Rows(panel)
+    for part in found:
+        if part is None or rows.full:
+            return None
+        rows.number(part.keys[: len(part)], part.count)
+    return None if rows.full else rows
+
+
+def countable(decoder: Decoder, panel: Panel) -> bool:
+    """Whether a decoder can learn from the different rows of answers alone."""
+    return decoder.rounds > 0 and fits(panel) and getattr(decoder, "gold", None) is None

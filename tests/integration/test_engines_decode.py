@@ -1,0 +1,190 @@
+"""One contract over both engines: the labels of a file are the same byte for byte, whatever happens to workers."""
+
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+from covote import Panel, simulate
+from covote.engines import Dask, Local
+from covote.errors import InputError, UnknownNameError
+from covote.io import decode_file, parts
+from covote.io.report import report_page
+
+SMALL = Panel.from_blocks(
+    ["ant", "bee", "cow", "dog", "elk"],
+    [["ant", "bee", "cow"], ["ant", "dog", "elk"], ["bee", "cow", "dog"], ["bee", "cow", "elk"]],
+)
+LARGE = Panel(
+    9, np.random.default_rng(0).random((25, 9)) < 0.6
+)  # its rows of answers do not fit into 64 bits
+METHODS = [
+    ("authority", {}),
+    ("authority", {"ties": "report"}),
+    ("likelihood", {}),
+    ("pairwise", {}),
+    ("anchored", {}),
+    ("em", {}),
+    ("dawid-skene", {"iterations": 5}),
+]
+pytestmark = pytest.mark.filterwarnings("ignore:.*answers seem to be about classes.*:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Dask(workers=3) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["local", "dask"])
+def engine(request):
+    return Local() if request.param == "local" else request.getfixturevalue("cluster")
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(parts, "VOTES", 1500)
+
+
+def write(path, panel, shape="long", size=3000, shuffled=False, **model):
+    truth = np.random.default_rng(0).integers(0, len(panel.classes), size)
+    votes = simulate(panel, truth, **{"accuracy": 0.8, "missing": 0.1, "none_rate": 0.1, "seed": 1, **model})
+    table = votes.to_arrow(shape)
+    if shuffled:
+        table = table.take(np.random.default_rng(1).permutation(table.num_rows))
+    if path.suffix == ".csv":
+        csv.write_csv(table, path)
+    else:
+        pq.write_table(table, path, row_group_size=397)  # items lie across the edges of row groups
+    return path
+
+
+def both(engine, votes, panel, folder, **options):
+    """Decode in this process and with an engine; return (bytes, outcome) of each."""
+    found = []
+    for name, where in (("here", None), ("there", engine)):
+        output = folder / f"{name}{options.get('ending', '.parquet')}"
+        chosen = {key: value for key, value in options.items() if key != "ending"}
+        outcome = decode_file(votes, output, panel, engine=where, looks=7, **chosen)
+        found.append((output.read_bytes(), outcome))
+        assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+    return found
+
+
+def assert_same(found):
+    (one, here), (two, there) = found
+    assert one == two
+    pages = [report_page(outcome, source="votes", method="m") for outcome in (here, there)]
+    assert pages[0] == pages[1]
+    assert (here.statistics is None) == (there.statistics is None)
+    if here.statistics is not None:
+        assert here.statistics.items == there.statistics.items
+        assert (here.statistics.share == there.statistics.share).all()
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize(("panel", "shape"), [(SMALL, "long"), (SMALL, "wide"), (LARGE, "long")])
+def test_every_engine_gives_the_same_file(engine, tmp_path, panel, shape, method, options):
+    votes = write(tmp_path / "votes.parquet", panel, shape, 3000 if panel is SMALL else 700)
+    assert_same(both(engine, votes, panel, tmp_path, method=method, **options))
+
+
+@pytest.mark.parametrize("method", ["authority", "em"])
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_files_in_any_order(engine, tmp_path, shape, method):
+    votes = write(tmp_path / "votes.parquet", SMALL, shape, shuffled=True)
+    assert_same(both(engine, votes, SMALL, tmp_path, method=method))
+    votes = write(tmp_path / "votes.csv", SMALL, shape, 500, shuffled=True)
+    assert_same(both(engine, votes, SMALL, tmp_path, method=method, ending=".csv"))
+
+
+def test_items_of_any_type_and_of_any_length(engine, tmp_path):
+    # One item has more rows than many row groups, others have one row.
+    items = ["a"] * 3 + ["b"] * 4000 + [f"c{n:04}" for n in range(900)]
+    experts = [str(SMALL.names[n % 2]) for n in range(len(items))]
+    table = pa.table({"item": items, "expert": experts, "label": ["ant"] * len(items)})
+    pq.write_table(table, tmp_path / "votes.parquet", row_group_size=100)
+    assert_same(both(engine, tmp_path / "votes.parquet", SMALL, tmp_path))
+
+
+def test_gold_and_probabilities(engine, tmp_path):
+    votes = write(tmp_path / "votes.parquet", SMALL)
+    gold = {n: SMALL.classes[n % 5] for n in range(200)}
+    for method in ("em", "supervised", "authority"):
+        assert_same(both(engine, votes, SMALL, tmp_path, method=method, gold=gold))
+    table = pq.read_table(votes)
+    chances = np.random.default_rng(3).random(table.num_rows)
+    pq.write_table(table.append_column("probability", pa.array(chances)), votes, row_group_size=397)
+    for method in ("authority", "mean"):
+        assert_same(both(engine, votes, SMALL, tmp_path, method=method))
+
+
+def test_mistakes_are_told_as_without_an_engine(engine, tmp_path):
+    votes = write(tmp_path / "votes.parquet", SMALL, size=1000)
+    table = pq.read_table(votes)
+    rows = table.to_pylist()
+    cases = {
+        "unknown": ({**rows[2000], "expert": "mallory"}, UnknownNameError),
+        "twice": ({**rows[2000], "label": "dog" if rows[2000]["label"] != "dog" else "bee"}, InputError),
+    }
+    for row, kind in cases.values():
+        bad = [*rows[:2001], row, *rows[2001:]] if kind is InputError else [*rows[:2000], row, *rows[2001:]]
+        pq.write_table(pa.Table.from_pylist(bad, table.schema), votes, row_group_size=397)
+        told = []
+        for where in (None, engine):
+            with pytest.raises(kind) as caught:
+                decode_file(votes, tmp_path / "labels.parquet", SMALL, engine=where)
+            told.append(str(caught.value))
+        assert told[0] == told[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["votes.parquet"]
+    wide = write(tmp_path / "wide.parquet", SMALL, "wide", 2000)
+    again = pa.concat_tables([pq.read_table(wide), pq.read_table(wide).slice(5, 1)])
+    pq.write_table(again, wide, row_group_size=397)
+    with pytest.raises(InputError, match="row 2001: item 5 is in row 6 already"):
+        decode_file(wide, tmp_path / "labels.parquet", SMALL, engine=engine)
+    pq.write_table(again.slice(0, 0), wide)
+    with pytest.raises(InputError, match="it has no rows"):
+        decode_file(wide, tmp_path / "labels.parquet", SMALL, engine=engine)
+
+
+# Workers that are lost
+
+
+class Losing:
+    """A cluster that loses one worker, killed in the middle of every map."""
+
+    def __init__(self, cluster, folder, *, before):
+        self.cluster, self.folder, self.before, self.maps = cluster, folder, before, 0
+
+    def map(self, function, parts):
+        self.maps += 1
+        return self.cluster.map(partial(lose, self.folder / f"map-{self.maps}", self.before, function), parts)
+
+
+def lose(mark, before, function, part):
+    """Kill this worker at the third part, once; before the work is done, or after it was done but not told."""
+    result = None if before else function(part)
+    if part.number == 2 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(part) if before else result
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("panel", "method", "options"),
+    [(SMALL, "authority", {"ties": "report"}), (SMALL, "em", {}), (LARGE, "em", {"iterations": 2})],
+)
+def test_a_killed_worker_changes_nothing(cluster, tmp_path, panel, method, options, before):
+    size = 3000 if panel is SMALL else 700
+    votes = write(tmp_path / "votes.parquet", panel, size=size)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    engine = Losing(cluster, marks, before=before)
+    assert_same(both(engine, votes, panel, tmp_path, method=method, **options))
+    assert len(list(marks.iterdir())) == engine.maps > 0
