@@ -1,4 +1,4 @@
-"""One contract over both engines: the labels of a file are the same byte for byte, whatever happens to workers."""
+"""One contract over both engines: a file gets the same labels, byte for byte, whatever happens to workers."""
 
 import os
 import signal
@@ -167,7 +167,7 @@ class Losing:
 
 
 def lose(mark, before, function, part):
-    """Kill this worker at the third part, once; before the work is done, or after it was done but not told."""
+    """Kill this worker at the third part, once: before its work, or after it was done but not told."""
     result = None if before else function(part)
     if part.number == 2 and not mark.exists():
         mark.touch()

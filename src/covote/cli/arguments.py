@@ -75,6 +75,21 @@ Output = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Where the work is done: local or dask.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="With --engine dask: a running scheduler, tcp://host:8786; else processes are started here.",
+        show_default=False,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="With --engine dask: how many processes to start here; one per core unless given.",
+        show_default=False,
+    ),
+]
 Picture = Annotated[
     Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
 ]

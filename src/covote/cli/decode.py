@@ -13,7 +13,7 @@ from covote.panel import Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import Json
+from .arguments import EngineName, Json, Scheduler, Workers
 
 if TYPE_CHECKING:
     from covote.io import Outcome
@@ -70,20 +70,25 @@ def decode(
         str, typer.Option(help="Two different answers of one expert to one item: error, first or last.")
     ] = "error",
     none: Annotated[str, typer.Option(help='The label that means "none of mine".')] = "none of mine",
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
+    from covote.engines import Local, make_engine
     from covote.io import decode_file, inferred_panel, read_gold
     from covote.io.report import write_report
 
     started = time.monotonic()
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
+    chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
-    with output.progress_bar() as progress, output.warnings_as_lines():
+    with chosen, output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
             votes,
             output_file,
@@ -95,6 +100,7 @@ def decode(
             none=none,
             looks=_LOOKS if report is not None else 0,
             progress=progress,
+            engine=None if isinstance(chosen, Local) else chosen,
             **options,
         )
     if stats is not None:

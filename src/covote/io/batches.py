@@ -59,6 +59,7 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self.done = 0
         self._groups: range | None = None
@@ -66,7 +67,7 @@ class Source:
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
 
-                with pq.ParquetFile(self.path) as file:
+                with pq.ParquetFile(self._place) as file:
                     self.names = list(file.schema_arrow.names)
                     self.total = file.metadata.num_rows
                     self._texts = [
@@ -75,7 +76,7 @@ class Source:
                         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
                     ]
             else:
-                self.total = self.path.stat().st_size
+                self.total = self._place.stat().st_size
                 if self.total == 0:
                     raise InputError(f"{self.path} is empty: it has no votes")
                 with self._text_reader(None) as reader:
@@ -110,7 +111,7 @@ class Source:
         import pyarrow.parquet as pq
 
         with self._explained():
-            return pq.read_metadata(self.path)
+            return pq.read_metadata(self._place)
 
     def group_rows(self) -> list[int]:
         """Return how many rows each row group of a Parquet file has."""
@@ -152,7 +153,7 @@ class Source:
         import pyarrow.parquet as pq
 
         encoded = [name for name in self._texts if name in columns and name not in plain]
-        with pq.ParquetFile(self.path, read_dictionary=encoded, pre_buffer=False) as file:
+        with pq.ParquetFile(self._place, read_dictionary=encoded, pre_buffer=False) as file:
             groups = None if self._groups is None else list(self._groups)
             for batch in file.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=False):
                 self.done += batch.num_rows
@@ -163,7 +164,7 @@ class Source:
     def _text_reader(self, columns: list[str] | None) -> Iterator[Any]:
         """Open a CSV or JSON-lines file; CSV has no types, so its columns stay text."""
         with ExitStack() as stack:
-            file = stack.enter_context(pa.OSFile(str(self.path)))
+            file = stack.enter_context(pa.OSFile(str(self._place)))
             stream: Any = file
             if self.path.suffix.lower() == ".gz":
                 stream = stack.enter_context(pa.CompressedInputStream(file, "gzip"))
