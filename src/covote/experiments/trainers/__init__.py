@@ -64,6 +64,16 @@ TRAINERS: dict[str, dict[str, str]] = {
         "fashion": f"{_HERE}.ridge:mnist",
         "cifar10": f"{_HERE}.ridge:cifar10",
     },
+    "medium": {
+        "mnist": f"{_HERE}.neural:medium_mnist",
+        "fashion": f"{_HERE}.neural:medium_mnist",
+        "cifar10": f"{_HERE}.neural:medium_cifar10",
+    },
+    "full": {
+        "mnist": f"{_HERE}.neural:full_mnist",
+        "fashion": f"{_HERE}.neural:full_mnist",
+        "cifar10": f"{_HERE}.neural:full_cifar10",
+    },
 }
 """The trainer of each profile and image set, as module:callable, imported when it is used."""
 
