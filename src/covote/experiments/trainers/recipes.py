@@ -94,7 +94,7 @@ MEDIUM_CIFAR10 = Recipe(
     "compact",
     batch=128,
     rate=0.2,
-    steps=600,
+    steps=400,
     schedule="one-cycle",
     decay=5e-4,
     augment="flip and shift",
