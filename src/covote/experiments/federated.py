@@ -10,7 +10,6 @@ Reference: B. McMahan et al., Communication-efficient learning of deep networks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,26 +21,10 @@ from torch.nn import functional
 
 from .trainers import Subset
 from .trainers.networks import NETWORKS
+from .trainers.recipes import Local
 
 Weights = dict[str, Tensor]
 """Weights by name; stacked weights have one more dimension in front, the client."""
-
-
-@dataclass(frozen=True)
-class Local:
-    """How a client trains: plain gradient descent, so that a round has no memory of its own.
-
-    Attributes
-    ----------
-    network
-        A name of :data:`covote.experiments.trainers.networks.NETWORKS`, one without running statistics.
-    batch, rate
-        Images per step, and the learning rate.
-    """
-
-    network: str
-    batch: int
-    rate: float
 
 
 class Clients:
@@ -104,11 +87,14 @@ class Clients:
 
     def _loss(self, weights: Weights, images: Tensor, truth: Tensor, real: Tensor, allowed: Tensor) -> Tensor:
         answers = functional_call(self.network, weights, (images,))
-        losses = functional.cross_entropy(
-            answers.masked_fill(~allowed, -torch.inf), torch.where(real, truth, allowed.int().argmax()), reduction="none"
-        )
-        # A client with fewer images than another waits: padding has no gradient.
+        # A client with fewer images than another waits: padding, with any class it knows, has no gradient.
+        wanted = torch.where(real, truth, allowed.int().argmax())
+        losses = functional.cross_entropy(answers.masked_fill(~allowed, -torch.inf), wanted, reduction="none")
         return (losses * real).sum() / real.sum().clamp(min=1)
+
+    def is_stacked(self, weights: Weights) -> bool:
+        """Say whether these are the weights of several clients."""
+        return any(weights[name].ndim > value.ndim for name, value in self.start.items())
 
     def stacked(self, weights: Weights, clients: int) -> Weights:
         """Return the same weights for so many clients."""
@@ -117,12 +103,12 @@ class Clients:
     def answers(self, weights: Weights, images: NDArray[np.uint8], batch: int = 500) -> NDArray[np.float32]:
         """Return what one network answers, one row per image and one column per class."""
         self.network.eval()
-        found = []
+        found = np.empty((len(images), self.known.shape[1]), dtype=np.float32)
         with torch.inference_mode():
             for start in range(0, len(images), batch):
                 part = scaled(torch.tensor(images[start : start + batch], device=self.device))
-                found.append(functional_call(self.network, weights, (part,)).cpu().numpy())
-        return np.concatenate(found)
+                found[start : start + batch] = functional_call(self.network, weights, (part,)).cpu().numpy()
+        return found
 
 
 def average(weights: Weights, sizes: Tensor) -> Weights:
@@ -134,8 +120,8 @@ def average(weights: Weights, sizes: Tensor) -> Weights:
     }
 
 
-def rounds(clients: Clients, number: int, per_round: int | None, seed: int) -> Iterator[Weights]:
-    """Yield the global weights after each round of federated averaging.
+def rounds(clients: Clients, number: int, per_round: int | None, seed: int) -> Iterator[tuple[Weights, int]]:
+    """Yield, after each round of federated averaging, the global weights and how many images were seen.
 
     Parameters
     ----------
@@ -145,22 +131,28 @@ def rounds(clients: Clients, number: int, per_round: int | None, seed: int) -> I
         Clients drawn for each round, all equally likely; None for all of them.
     """
     rng = np.random.default_rng(seed)
-    weights = clients.start
+    weights, seen = clients.start, 0
     everyone = len(clients.rows)
     for _ in range(number):
-        who = range(everyone) if per_round is None else rng.choice(everyone, per_round, replace=False).tolist()
+        who = (
+            range(everyone) if per_round is None else rng.choice(everyone, per_round, replace=False).tolist()
+        )
         trained = clients.epoch(clients.stacked(weights, len(who)), who, partial=False)
         weights = average(trained, clients.sizes[list(who)])
-        yield weights
+        seen += int(clients.sizes[list(who)].sum())
+        yield weights, seen
 
 
-def one_shot(clients: Clients, epochs: int) -> Iterator[Weights]:
-    """Yield the stacked weights of all experts after each epoch; nothing is averaged, nothing exchanged."""
+def one_shot(clients: Clients, epochs: int) -> Iterator[tuple[Weights, int]]:
+    """Yield, after each epoch, the stacked weights of all experts and how many images were seen.
+
+    Nothing is averaged, nothing is exchanged.
+    """
     everyone = range(len(clients.rows))
     weights = clients.stacked(clients.start, len(everyone))
-    for _ in range(epochs):
+    for epoch in range(1, epochs + 1):
         weights = clients.epoch(weights, everyone, partial=True)
-        yield weights
+        yield weights, epoch * int(clients.sizes.sum())
 
 
 def shape_of(images: NDArray[np.uint8]) -> tuple[int, int]:

@@ -49,3 +49,19 @@ LESS_DATA: dict[str, Accuracies] = {
     "test": {2: 68.56, 4: 71.37, 6: 75.64, 8: 75.60},
 }
 """CIFAR-10 with 500 training images per class and half the epochs."""
+
+FEDAVG: tuple[tuple[str, int, str, str, int, float], ...] = (
+    ("mnist", 2, "2 clients per round", "test", 100, 48.5),
+    ("mnist", 2, "2 clients per round", "test", 200, 93.1),
+    ("cifar10", 2, "2 clients per round", "train", 200, 31.52),
+    ("cifar10", 2, "2 clients per round", "train", 400, 67.25),
+    ("cifar10", 2, "2 clients per round", "test", 400, 47.5),
+    ("cifar10", 2, "all clients", "train", 200, 78.37),
+    ("cifar10", 2, "all clients", "train", 400, 89.24),
+)
+"""Points of the learning curves of FedAvg: images, R, who takes part, split, round, accuracy."""
+FEDAVG_BEST: tuple[tuple[str, str, float], ...] = (
+    ("cifar10", "2 clients per round", 71.1),
+    ("cifar10", "all clients", 70.8),
+)
+"""The best test accuracy of FedAvg over all R after the last round."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,21 @@ _DROPS = ((180, 0.5e-3), (160, 1e-3), (120, 1e-2), (80, 1e-1))  # after so many 
 
 
 class Expert:
-    """A trained network and what its training images were centred by."""
+    """A trained network, how many classes it knows, and what its training images were centred by."""
 
-    def __init__(self, network: nn.Module, mean: Tensor, scale: Tensor) -> None:
-        self.network, self.mean, self.scale = network, mean, scale
+    def __init__(self, network: nn.Module, classes: int, mean: Tensor, scale: Tensor) -> None:
+        self.network, self.classes, self.mean, self.scale = network, classes, mean, scale
 
     def probabilities(self, images: NDArray[np.uint8], batch: int = 500) -> NDArray[np.float32]:
         """Return the softmax, one row per image and one column per class that the network knows."""
         self.network.eval()
-        found = []
-        with torch.inference_mode():
+        found = np.empty((len(images), self.classes), dtype=np.float32)
+        with one_thread(), torch.inference_mode():
             for start in range(0, len(images), batch):
                 part = as_tensor(images[start : start + batch], self.mean.device)
                 answer = self.network((part - self.mean) / self.scale)
-                found.append(functional.softmax(answer, dim=1).cpu().numpy())
-        return np.concatenate(found)
+                found[start : start + batch] = functional.softmax(answer, dim=1).cpu().numpy()
+        return found
 
 
 def fit(
@@ -44,12 +45,18 @@ def fit(
     One thread, and a generator of its own: the same seed gives the same network on the same machine.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with one_thread(), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread inside: sums have one order, and processes do not crowd each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device)
+        yield
     finally:
         torch.set_num_threads(threads)
 
@@ -65,7 +72,7 @@ def _fit(
     mean, scale = centre_of(images, recipe.centre, device)
     channels = 1 if images.ndim == 3 else images.shape[3]
     network = NETWORKS[recipe.network](channels, images.shape[1], classes)
-    network = network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    network = network.to(device, memory_format=torch.channels_last)
     network.train()
     optimiser = make_optimiser(network, recipe)
     length = recipe.length(len(images))
@@ -80,9 +87,9 @@ def _fit(
         optimiser.zero_grad()
         answer = network(part)
         loss = functional.cross_entropy(answer, wanted[rows].to(device))
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
-    return Expert(network, mean, scale)
+    return Expert(network, classes, mean, scale)
 
 
 def augmented(images: Tensor, how: str, generator: torch.Generator) -> Tensor:

@@ -84,7 +84,7 @@ def tutorial_cnn(channels: int, side: int, classes: int) -> nn.Sequential:
     return _like_keras(network, nn.init.xavier_uniform_)
 
 
-class Residual(nn.Module):
+class Residual(nn.Module):  # type: ignore[misc]  # torch may be absent where types are checked
     """Two convolutions around a shortcut, as in version 1 of keras' ResNet example."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:

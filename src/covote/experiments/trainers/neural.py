@@ -14,7 +14,7 @@ from covote.errors import MissingDependencyError
 from covote.experiments.data import ImageSet
 
 from . import Progress, Subset, Trained
-from .recipes import FULL_CIFAR10, FULL_MNIST, MEDIUM_CIFAR10, MEDIUM_MNIST, Recipe
+from .recipes import FULL_CIFAR10, FULL_MNIST, MEDIUM_CIFAR10, MEDIUM_MNIST, QUICK_SOFTMAX, Recipe
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,11 @@ def require_torch(what: str) -> None:
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def quick_softmax(seed: int = 0) -> NeuralTrainer:
+    """Return the trainer behind the quick profile's figures of softmax: test images only."""
+    return NeuralTrainer("small strided CNN", QUICK_SOFTMAX, True, 0, seed)
 
 
 def medium_mnist(seed: int = 0, effort: float = 1.0) -> NeuralTrainer:

@@ -29,8 +29,8 @@ class Recipe:
     decay
         Weight decay on the kernels.
     augment
-        "none", "shift" (up to 2 whole pixels), "flip and shift" (up to 4) or "keras" (fractions of pixels, as its
-        generator does).
+        "none", "shift" (up to 2 whole pixels), "flip and shift" (up to 4) or "keras" (fractions of pixels,
+        as its generator does).
     centre
         "nothing", "channels" (mean and deviation of each channel) or "pixels" (mean of each pixel), over the
         expert's own training images.
@@ -80,6 +80,25 @@ class Recipe:
         return ", ".join(f"{name} {value}" for name, value in asdict(self).items() if value is not None)
 
 
+@dataclass(frozen=True)
+class Local:
+    """How a client of federated averaging trains: plain gradient descent, so that a round has no memory.
+
+    Attributes
+    ----------
+    network
+        A name of :data:`covote.experiments.trainers.networks.NETWORKS`, one without running statistics.
+    batch, rate
+        Images per step, and the learning rate.
+    """
+
+    network: str
+    batch: int
+    rate: float
+
+
+# Only how sure the networks are is looked at, so a short training of a small network is enough.
+QUICK_SOFTMAX = Recipe("strided", batch=64, rate=0.05, steps=200, schedule="one-cycle")
 # Length and rate of the medium recipes were chosen on the centralised model with held-out training images.
 MEDIUM_MNIST = Recipe(
     "compact mnist",

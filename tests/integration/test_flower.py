@@ -1,0 +1,36 @@
+"""One round of our federated averaging is one round of Flower's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from covote.experiments.federated import Clients, average
+from covote.experiments.trainers.recipes import Local
+from tests.unit.experiments.made_up import bars
+
+
+def test_a_round_equals_flowers_fedavg_on_the_same_updates(peers, tmp_path):
+    data = bars(train=97)
+    subsets = [(0, 1), (2, 3, 4), (1, 5), (6, 7, 8, 9)]
+    clients = Clients(data.train_x, data.train_y, subsets, 10, Local("strided", 8, 0.1), seed=3)
+    trained = clients.epoch(clients.stacked(clients.start, 4), range(4), partial=False)
+    assert len(set(clients.sizes.tolist())) > 1
+    updates = {f"{c}/{name}": value[c].numpy() for name, value in trained.items() for c in range(4)}
+    np.savez(tmp_path / "updates.npz", sizes=clients.sizes.numpy(), **updates)
+    subprocess.run(
+        [peers / "python", Path(__file__).with_name("flower_round.py"), "updates.npz", "average.npz"],
+        cwd=tmp_path,
+        env={**os.environ, "FLWR_TELEMETRY_ENABLED": "0", "PYTHONPATH": ""},
+        check=True,
+        timeout=120,
+    )
+    ours = average(trained, clients.sizes)
+    with np.load(tmp_path / "average.npz") as flowers:
+        assert set(flowers.files) == set(ours)
+        for name, value in ours.items():
+            assert np.abs(value.numpy() - clients.start[name].numpy()).max() > 1e-4, "the round changed it"
+            assert np.allclose(value.numpy(), flowers[name], rtol=1e-5, atol=1e-7)
