@@ -29,6 +29,8 @@ class TableFile(Protocol):
 TABLES: dict[str, str] = {
     "mnist": "Table I: MNIST, accuracy of the greedy covers",
     "cifar10": "Table II: CIFAR-10, accuracy of the greedy covers",
+    "fedavg": "Figures: learning curves of FedAvg beside one-shot votes",
+    "justification": "Figures: answers about unfamiliar classes",
 }
 """Every table and figure by name, in the order of the page, with its title."""
 
