@@ -35,7 +35,12 @@ def test_the_papers_networks_have_the_sizes_that_keras_prints():
 # ResNet20 averages over 8 x 8 at the end, which leaves nothing of a side of 28.
 @pytest.mark.parametrize(
     ("name", "channels", "side"),
-    [(name, *shape) for name in NETWORKS for shape in ((1, 28), (3, 32)) if (name, shape[1]) != ("resnet20", 28)],
+    [
+        (name, *shape)
+        for name in NETWORKS
+        for shape in ((1, 28), (3, 32))
+        if (name, shape[1]) != ("resnet20", 28)
+    ],
 )
 def test_a_network_answers_with_the_classes_it_knows(name, channels, side):
     network = NETWORKS[name](channels, side, 4).eval()

@@ -182,8 +182,8 @@ def _differences(experts: Experts) -> tuple[str, ...]:
     ]
     if experts.trainer.surrogate:
         said.append(
-            f"The networks are not the paper's ({experts.trainer.name}); how sure a network is depends on how "
-            "long it was trained."
+            f"The networks are not the paper's ({experts.trainer.name}); how sure a network is depends on "
+            "how long it was trained."
         )
     return tuple(said)
 
