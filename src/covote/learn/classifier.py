@@ -1,0 +1,285 @@
+"""PanelClassifier: train a panel's experts, and let them vote."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_random_state, get_tags, metadata_routing
+from sklearn.utils.metadata_routing import MetadataRouter, _raise_for_params
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.votes import Votes
+
+from . import decoding, inputs, panels, routing, training
+from .hearing import Hearing
+from .one_class import OneClass
+
+Array = NDArray[Any]
+
+
+def _gives_probabilities(classifier: PanelClassifier) -> bool:
+    """Whether some expert gives probabilities."""
+    trained = [model for model in getattr(classifier, "experts_", ()) if not isinstance(model, OneClass)]
+    models = trained or routing.listed(classifier.estimator)
+    if any(hasattr(model, "predict_proba") for model in models):
+        return True
+    raise AttributeError(f"no expert of this {type(classifier).__name__} has predict_proba")
+
+
+class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Train one clone of an estimator per expert of a panel, and classify by their votes.
+
+    Each expert is trained on only the rows of the classes it knows. With experts of two classes this is
+    one-versus-one classification; with experts that know everything, the estimator itself.
+
+    Parameters
+    ----------
+    estimator
+        A classifier, or a list of them for a mixed panel: expert i is a clone of the i-th, beginning again
+        after the last.
+    size
+        How many classes an expert knows; about the square root of their number unless given.
+    panel
+        The panel itself, instead of `size`; its classes are the labels in y.
+    method, times
+        How to design the panel, as in :func:`covote.design`.
+    decoder
+        ``"authority"`` is the paper's vote, with ties decided by the experts' confidence. Others are
+        the methods of :func:`covote.decode`, and ``"soft"``, which adds votes and probabilities.
+    n_jobs
+        How many experts to train at once, with joblib: in processes, or on the Dask cluster to which this
+        process has a client.
+    random_state
+        Seeds the design, and every ``random_state`` that the estimator leaves at None.
+    verbose
+        1 says how many experts are trained, 2 after each.
+
+    Attributes
+    ----------
+    classes_
+        The labels in y, sorted.
+    panel_
+        Who knows what; its classes are in the order of `classes_`.
+    experts_
+        The trained models, in the order of ``panel_.names``.
+    n_features_in_, feature_names_in_
+        The features seen in training, where X has them.
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = PanelClassifier(LogisticRegression(max_iter=1000), size=4).fit(X[:900] / 16, y[:900])
+    >>> model.panel_
+    Panel(9 experts, 10 classes, size 4, covers every pair)
+    >>> round(model.score(X[900:] / 16, y[900:]), 2)
+    0.93
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": metadata_routing.UNUSED}
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        size: int | Sequence[int] | None = None,
+        panel: Panel | None = None,
+        method: str = "auto",
+        times: int = 1,
+        decoder: str = "authority",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.size = size
+        self.panel = panel
+        self.method = method
+        self.times = times
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> PanelClassifier:
+        """Train the experts.
+
+        Parameters
+        ----------
+        X
+            Items: an array, a sparse matrix, a data frame, or texts if the estimator takes them.
+        y
+            The class of every item.
+        sample_weight
+            The weight of every item, for estimators that take weights.
+        params
+            With scikit-learn's metadata routing enabled: what else the estimators ask for.
+        """
+        _raise_for_params(params, self, "fit")
+        self._check_parameters()
+        X, y = inputs.training_data(self, X, y)
+        for_fit = routing.fit_params(self, X, sample_weight, params)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        random = None if self.random_state is None else check_random_state(self.random_state)
+        seed = 0 if random is None else int(random.randint(2**31 - 1))
+        self.panel_ = self._panel(seed)
+        seeds = None if random is None else random.randint(2**31 - 1, size=len(self.panel_)).tolist()
+        by_class = training.Rows.of(index, len(self.classes_))
+        rows = [by_class.known(known) for known in self.panel_.knows]
+        square = get_tags(self).input_tags.pairwise
+        estimators = routing.listed(self.estimator)
+        tasks = training.tasks_for(self.panel_, estimators, for_fit, seeds, square, inputs.is_finite(X))
+        trained = training.fit_all(tasks, X, y, rows, self.n_jobs)
+        self.experts_ = list(training.watched(trained, len(rows), self.verbose))
+        hearing = Hearing.of(self.panel_, self.experts_, self.classes_, True, rows if square else None)
+        votes = hearing.votes(X) if decoding.learns(self.decoder) else None
+        self._hearing = replace(hearing, decoding=decoding.prepare(self.decoder, votes, index, hearing.panel))
+        return self
+
+    def _check_parameters(self) -> None:
+        models = routing.listed(self.estimator)
+        for model in models:
+            if not hasattr(model, "fit") or not hasattr(model, "predict"):
+                raise InputError(
+                    f"estimator {model!r} is no classifier: it needs the methods fit and predict"
+                )
+        if not models:
+            raise InputError("the list of estimators is empty; give at least one")
+        if self.panel is not None and not isinstance(self.panel, Panel):
+            raise InputError(f"panel must be a covote.Panel, not {self.panel!r}; Panel.load(path) reads one")
+        if self.panel is not None and self.size is not None:
+            raise InputError(f"give size={self.size} or a panel, not both")
+        decoding.check_decoder(self.decoder)
+
+    def _panel(self, seed: int) -> Panel:
+        if self.panel is None:
+            return panels.designed(self.classes_, self.size, self.times, self.method, seed)
+        panel = panels.matched(self.panel, self.classes_)
+        warning = panels.uncovered_warning(panel)
+        if warning:
+            warnings.warn(warning, stacklevel=3)
+        return panel
+
+    @classmethod
+    def from_experts(
+        cls, panel: Panel, fitted: Sequence[Any] | Mapping[Name, Any], *, decoder: str = "authority"
+    ) -> PanelClassifier:
+        """Let models vote that were trained elsewhere; they are used as they are.
+
+        Parameters
+        ----------
+        panel
+            Who knows what.
+        fitted
+            One model per expert, in the order of ``panel.names`` or by name. Each answers with the names of
+            its classes (``predict``), and may give probabilities (``predict_proba``, ``classes_``).
+        decoder
+            As for the class; decoders that learn from training data cannot be used.
+        """
+        models = routing.by_expert(panel, fitted)
+        decoding.check_decoder(decoder)
+        if decoding.learns(decoder):
+            raise InputError(
+                f"decoder {decoder!r} learns from training data, which there is none; use 'authority'"
+            )
+        self = cls(models, panel=panel, decoder=decoder)
+        self.classes_ = routing.class_array(panel.classes)
+        self.panel_ = panels.matched(panel, self.classes_)
+        self.experts_ = models
+        hearing = Hearing.of(self.panel_, models, self.classes_, False, None)
+        self._hearing = replace(hearing, decoding=decoding.prepare(decoder, None, np.empty(0), hearing.panel))
+        return self
+
+    def without_expert(self, *names: Name) -> PanelClassifier:
+        """Return the trained classifier without some experts: what is left after an outage."""
+        check_is_fitted(self)
+        panel = self.panel_.without(*names)
+        if len(panel) == 0:
+            raise InputError(f"no expert is left without {', '.join(map(str, names))}; keep at least one")
+        left = copy.copy(self)
+        left.panel_ = panel
+        left.experts_ = [self.experts_[self.panel_.expert_index(name)] for name in panel.names]
+        left._hearing = self._hearing.only(panel.names)
+        return left
+
+    # Labelling
+
+    def votes(self, X: Any, *, probabilities: bool = False) -> Votes:
+        """Return what the experts answer, for :func:`covote.decode` and its evidence.
+
+        Experts that know a single class are not asked. With `probabilities`, the votes carry what each expert
+        gives to the classes it knows.
+        """
+        X = self._new(X)
+        with training.quick(inputs.is_finite(X)):
+            return self._hearing.votes(X, probabilities)
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of every item."""
+        X = self._new(X)
+        with training.quick(inputs.is_finite(X)):
+            alone = self._hearing.alone
+            index = self._hearing.labels(X) if alone is None else alone.votes(X)
+        return self.classes_[index]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of every class (items x classes); the predicted class has the highest.
+
+        The experts' probabilities are fused as :func:`covote.learn.probability.fused_probabilities` says.
+        """
+        X = self._new(X)
+        with training.quick(inputs.is_finite(X)):
+            alone = self._hearing.alone
+            if alone is not None and alone.has("predict_proba"):
+                return alone.probabilities(X, np.empty(0))
+            return self._hearing.probabilities(X)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of :meth:`predict_proba`."""
+        X = self._new(X)
+        alone = self._hearing.alone
+        if alone is not None and alone.has("predict_log_proba"):
+            return np.asarray(alone.model.predict_log_proba(X))
+        with np.errstate(divide="ignore"):
+            logarithm: NDArray[np.float64] = np.log(self.predict_proba(X))
+            return logarithm
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of every class (items x classes), of two classes that of the second (items).
+
+        The score counts votes; the experts' confidence decides between classes with equally many.
+        """
+        X = self._new(X)
+        with training.quick(inputs.is_finite(X)):
+            alone = self._hearing.alone
+            if alone is not None and alone.has("decision_function"):
+                return np.asarray(alone.model.decision_function(X))
+            score = self._hearing.decision(X)
+        return score[:, -1] - score[:, 0] if len(self.classes_) <= 2 else score
+
+    def _new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return inputs.new_data(self, X)
+
+    # What scikit-learn asks
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata the estimators ask for in training."""
+        return routing.router(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return routing.tags(tags, routing.listed(self.estimator))

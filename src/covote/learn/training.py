@@ -1,0 +1,155 @@
+"""Train one clone per expert, each on only the rows of the classes it knows."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
+
+from covote.panel import Panel
+
+from . import inputs
+from .one_class import OneClass
+
+
+class Rows(NamedTuple):
+    """Which rows each class has: those of class k are ``order[bounds[k]:bounds[k + 1]]``."""
+
+    order: NDArray[np.intp]
+    bounds: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, index: NDArray[np.intp], classes: int) -> Rows:
+        """Sort the rows by class once; `index` is the class of every row."""
+        order = np.argsort(index, kind="stable")
+        return cls(order, np.searchsorted(index[order], np.arange(classes + 1)))
+
+    def known(self, known: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the rows of the known classes, in the order of the data: for some learners order matters."""
+        parts = [self.order[self.bounds[k] : self.bounds[k + 1]] for k in np.flatnonzero(known)]
+        return np.sort(np.concatenate(parts), kind="stable")
+
+
+class Task(NamedTuple):
+    """One expert to train. `square`: X holds what each row has to do with each row (a precomputed kernel)."""
+
+    name: object
+    model: Any
+    params: Mapping[str, Any]
+    square: bool
+    finite: bool
+    checked: bool
+
+
+def tasks_for(
+    panel: Panel,
+    estimators: Sequence[Any],
+    params: Sequence[Mapping[str, Any]],
+    seeds: Sequence[int] | None,
+    square: bool,
+    finite: bool,
+) -> Iterator[Task]:
+    """Yield one task per expert; expert i gets estimator i, which begins again after the last one.
+
+    The parameters of an estimator are checked with its first clone only.
+    """
+    for i, (name, size) in enumerate(zip(panel.names, panel.sizes, strict=True)):
+        kind = i % len(estimators)
+        if size == 1:
+            yield Task(name, OneClass(), {}, square, finite, False)
+        else:
+            model = seeded(estimators[kind], seeds[i] if seeds is not None else None)
+            yield Task(name, model, params[kind], square, finite, i >= len(estimators))
+
+
+def fit_expert(task: Task, X: Any, y: NDArray[Any], rows: NDArray[np.intp]) -> Any:
+    """Train one model on its rows, with the name of its expert on any error."""
+    mine, labels = inputs.take(X, rows), y[rows]
+    if task.square and len(rows) < len(y):
+        mine = mine[:, rows]
+    params = _check_method_params(X, params=task.params, indices=rows) if task.params else {}
+    try:
+        with quick(task.finite, task.checked):
+            return task.model.fit(mine, labels, **params)
+    except Exception as error:
+        error.add_note(f"while training expert {task.name!r} on {len(rows)} items")
+        raise
+
+
+def quick(finite: bool, checked: bool = False) -> AbstractContextManager[Any]:
+    """Let scikit-learn skip checks that have been made; never turn on a check that the user turned off."""
+    settings = {"assume_finite": finite, "skip_parameter_validation": checked}
+    context: AbstractContextManager[Any] = config_context(
+        **{name: True for name, on in settings.items() if on}
+    )
+    return context
+
+
+def seeded(estimator: Any, seed: int | None) -> Any:
+    """Return a clone; with a seed, every `random_state` that was left at None gets one of its own."""
+    model = clone(estimator)
+    if seed is not None:
+        unset = [
+            name
+            for name, value in sorted(model.get_params(deep=True).items())
+            if value is None and (name == "random_state" or name.endswith("__random_state"))
+        ]
+        numbers = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=len(unset))
+        model.set_params(**dict(zip(unset, numbers.tolist(), strict=True)))
+    return model
+
+
+def fit_all(
+    tasks: Iterable[Task], X: Any, y: NDArray[Any], rows: Sequence[NDArray[np.intp]], n_jobs: int | None
+) -> Iterable[Any]:
+    """Train the experts in order: here, in processes of joblib, or on a Dask cluster that is connected.
+
+    X and y are arguments of every call, not parts of something else: so they travel to each worker once.
+    """
+    with cluster(n_jobs):
+        if joblib.effective_n_jobs(n_jobs) == 1:
+            return (fit_expert(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True))
+        workers = Parallel(n_jobs=n_jobs, return_as="generator")
+        trained: Iterable[Any] = workers(
+            delayed(fit_expert)(task, X, y, mine) for task, mine in zip(tasks, rows, strict=True)
+        )
+        return trained
+
+
+def cluster(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Choose Dask if this process has a client, unless another backend or one job was asked for."""
+    distributed = sys.modules.get("distributed")
+    chosen, _ = joblib.parallel.get_active_backend()
+    if distributed is None or n_jobs == 1 or not isinstance(chosen, joblib.parallel.LokyBackend):
+        return nullcontext()
+    try:
+        distributed.default_client()
+    except ValueError:  # no client
+        return nullcontext()
+    context: AbstractContextManager[Any] = joblib.parallel_config(backend="dask")
+    return context
+
+
+def watched(results: Iterable[Any], total: int, verbose: int) -> Iterator[Any]:
+    """Pass the results on, and say now and then how many there are."""
+    start = shown = time.monotonic()
+    for done, result in enumerate(results, 1):
+        yield result
+        now = time.monotonic()
+        if verbose and (done == total or verbose > 1 or now - shown > 1):
+            shown = now
+            print(
+                f"[PanelClassifier] {done} of {total} experts trained in {now - start:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
