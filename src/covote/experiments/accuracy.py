@@ -26,17 +26,25 @@ METHODS: dict[str, tuple[bool, dict[str, Any]]] = {
 """How the paper's panels are decoded: whether with probabilities, and the options of `decode`."""
 
 
-def expected_accuracy(labels: Labels, truth: NDArray[np.integer[Any]]) -> float:
+def expected_accuracy(
+    labels: Labels, truth: NDArray[np.integer[Any]], counted: NDArray[np.bool_] | None = None
+) -> float:
     """Return the share of right labels; an item left tied counts what a fair draw would give.
 
-    A panel may leave a class without an expert; such a class is never a label.
+    `counted` says which items count, all unless given. A panel may leave a class without an expert; such a
+    class is never a label.
     """
-    right = float(np.count_nonzero(labels.index == truth))
-    open_items = np.flatnonzero(labels.index < 0)
-    for item, among in zip(open_items, labels.tied_indices(open_items), strict=True):
-        if truth[item] in among:
-            right += 1 / len(among)
-    return right / max(1, len(truth))
+    if counted is None:
+        counted = np.ones(len(truth), dtype=bool)
+    right = float(np.count_nonzero((labels.index == truth) & counted))
+    left = np.flatnonzero((labels.index < 0) & counted)
+    if len(left):
+        among = labels.tied_indices(left)
+        sizes = np.array([len(classes) for classes in among])
+        owner = np.repeat(np.arange(len(left)), sizes)
+        hit = np.concatenate(among) == truth[left][owner]
+        right += float((hit / sizes[owner]).sum())
+    return right / max(1, int(counted.sum()))
 
 
 def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, method: str) -> float:
@@ -46,6 +54,13 @@ def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, meth
     return 100 * decoded(votes, experts.truth(split), **options)
 
 
-def decoded(votes: Votes, truth: NDArray[np.int64], method: str = "authority", **options: Any) -> float:
+def decoded(
+    votes: Votes,
+    truth: NDArray[np.int64],
+    method: str = "authority",
+    *,
+    counted: NDArray[np.bool_] | None = None,
+    **options: Any,
+) -> float:
     """Return the expected accuracy (0 to 1) of the labels that a decoder gives."""
-    return expected_accuracy(decode(votes, method=method, **options), truth)
+    return expected_accuracy(decode(votes, method=method, **options), truth, counted)

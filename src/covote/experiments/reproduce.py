@@ -66,7 +66,9 @@ class _Run:
         for number, name in enumerate(self.names):
             self.context.progress(number, len(self.names), name)
             try:
-                self.sections.append(table_file(name).build(self.context))
+                section = table_file(name).build(self.context)
+                self.sections.append(section)
+                self.left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
             except (DataError, MissingDependencyError) as error:
                 self.left_out[name] = str(error)
             self.write()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class Section:
         Whether these are other models than the paper's.
     seconds
         CPU time that training took, now or in an earlier run.
+    left_out
+        Parts that could not run, and why.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Section:
     models: str = ""
     surrogate: bool = False
     seconds: float = 0.0
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, for programs."""
@@ -92,6 +95,7 @@ class Section:
             "cpu_seconds": round(self.seconds, 1),
             "findings": list(self.findings),
             "differences": list(self.differences),
+            "left_out": self.left_out,
             "grids": [
                 {
                     "title": grid.title,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,53 @@ from covote.errors import FileError
 from covote.panel import Panel
 from covote.votes import Votes
 
-from .data import ImageSet
-from .trainers import Progress, Subset, Trained, Trainer
+from .trainers import Progress, Subset, Trained
 
 SPLITS = ("train", "test")
+_LONGEST = 100  # characters of a file name before it becomes a hash
+
+
+class DataSet(Protocol):
+    """What the store wants to know of a data set."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Its classes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of its content."""
+
+    @property
+    def train_y(self) -> NDArray[np.int64]:
+        """The classes of the training items."""
+
+    @property
+    def test_y(self) -> NDArray[np.int64]:
+        """The classes of the test items."""
+
+
+class Model(Protocol):
+    """A trainer for any kind of data set; see :class:`covote.experiments.trainers.Trainer`."""
+
+    @property
+    def name(self) -> str:
+        """What the experts are, in words."""
+
+    @property
+    def surrogate(self) -> bool:
+        """Whether these are other models than the paper's."""
+
+    @property
+    def recipe(self) -> str:
+        """Everything that decides what comes out."""
+
+    def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+        """Train one expert per subset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +72,7 @@ class Expert:
     """What an expert answered, read back from its file: votes and probabilities by split."""
 
     subset: Subset
-    votes: dict[str, NDArray[np.int8]]
+    votes: dict[str, NDArray[np.integer[Any]]]
     probabilities: dict[str, NDArray[np.float16]]
     seconds: float
 
@@ -38,8 +81,8 @@ class Expert:
 class Experts:
     """The stored experts of one image set and trainer, and the truth about the images."""
 
-    data: ImageSet
-    trainer: Trainer
+    data: DataSet
+    trainer: Model
     by_subset: dict[Subset, Expert]
 
     def truth(self, split: str) -> NDArray[np.int64]:
@@ -100,7 +143,7 @@ class Store:
     folder: Path
 
     def experts(
-        self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
+        self, data: DataSet, trainer: Model, subsets: Iterable[Subset], progress: Progress
     ) -> Experts:
         """Return experts for these subsets, trained only where they are not stored yet."""
         wanted = list(dict.fromkeys(subsets))
@@ -112,7 +155,7 @@ class Store:
                 write_expert(_file(place, trained.subset), trained)
         return Experts(data, trainer, {subset: read_expert(_file(place, subset), data) for subset in wanted})
 
-    def place(self, data: ImageSet, trainer: Trainer) -> Path:
+    def place(self, data: DataSet, trainer: Model) -> Path:
         """Return the folder for votes of this trainer on these images; others have another."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
@@ -121,10 +164,13 @@ class Store:
 
 
 def _file(place: Path, subset: Subset) -> Path:
-    return place / f"{subset_name(subset)}.parquet"
+    name = subset_name(subset)
+    if len(name) > _LONGEST:
+        name = hashlib.sha256(name.encode()).hexdigest()[:24]
+    return place / f"{name}.parquet"
 
 
-def _write_about(place: Path, data: ImageSet, trainer: Trainer) -> None:
+def _write_about(place: Path, data: DataSet, trainer: Model) -> None:
     """Say in words what a folder of votes holds."""
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -150,7 +196,7 @@ def write_expert(path: Path, trained: Trained) -> None:
     from pyarrow import parquet
 
     given = np.concatenate([trained.train, trained.test]).astype(np.float16)
-    known = np.array(trained.subset, dtype=np.int8)
+    known = np.array(trained.subset, dtype=np.int8 if max(trained.subset) < 128 else np.int16)
     # The vote is the best of the exact probabilities: rounding to 16 bits may make two of them equal.
     best = np.concatenate([trained.train.argmax(axis=1), trained.test.argmax(axis=1)])
     columns: dict[str, Any] = {"vote": known[best]}
@@ -161,15 +207,15 @@ def write_expert(path: Path, trained: Trained) -> None:
         parquet.write_table(table, beside, compression="zstd")
 
 
-def read_expert(path: Path, data: ImageSet) -> Expert:
+def read_expert(path: Path, data: DataSet) -> Expert:
     """Read an expert's file back."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    subset = tuple(int(k) for k in path.stem.split("-"))
     try:
         table = parquet.read_table(path)
         about = table.schema.metadata
+        subset = tuple(int(name[1:]) for name in table.column_names if name != "vote")
         first, seconds = int(about[b"train"]), float(about[b"seconds"])
         votes = table["vote"].to_numpy()
         given = np.stack([table[f"p{k}"].to_numpy() for k in subset], axis=1)

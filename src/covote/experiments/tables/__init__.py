@@ -30,7 +30,12 @@ TABLES: dict[str, str] = {
     "mnist": "Table I: MNIST, accuracy of the greedy covers",
     "cifar10": "Table II: CIFAR-10, accuracy of the greedy covers",
     "fedavg": "Figures: learning curves of FedAvg beside one-shot votes",
+    "missing": "Table III: CIFAR-10 with one and two experts missing",
+    "random": "Table IV: CIFAR-10 with random panels",
+    "lessdata": "Table V: CIFAR-10 with less data and less training",
     "justification": "Figures: answers about unfamiliar classes",
+    "bounds": "Numerical claims: sizes of covers, Theorems 2 to 5",
+    "beyond": "Beyond the paper: decoders, better covers, other data",
 }
 """Every table and figure by name, in the order of the page, with its title."""
 
