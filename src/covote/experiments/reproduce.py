@@ -16,7 +16,7 @@ from .context import Context
 from .page import write_pages
 from .result import Section
 from .tables import TABLES, table_file
-from .trainers import Subset
+from .trainers import TRAINERS, Subset
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     for name in names:
         if name not in TABLES:
             raise InputError(f"no table {name!r}; choose from {', '.join(TABLES)}")
+    if context.profile not in TRAINERS:
+        raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(TRAINERS)}")
     try:
         context.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,119 @@
+"""`covote reproduce` as a person runs it: missing data, interrupts, full disks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+DATA = os.environ.get("COVOTE_DATA", "")
+
+
+def test_missing_data_is_explained_and_the_pages_say_so(covote, tmp_path):
+    ran = covote("reproduce", "mnist", "cifar10", "--data-dir", tmp_path / "data", "--out", "out")
+    assert ran.status == 2
+    expected = tmp_path / "data/mnist/train-images-idx3-ubyte.gz"
+    assert f"mnist was not run: train-images-idx3-ubyte.gz is missing: expected at {expected}" in ran.err
+    assert "cifar10 was not run: data_batch_1.bin is missing" in ran.err
+    assert "--download" in ran.err
+    assert "Not run" in Path("out/quick.md").read_text()
+
+
+def test_a_wrong_checksum_is_explained(covote):
+    Path("mnist").mkdir()
+    Path("mnist/train-images-idx3-ubyte.gz").write_bytes(b"other")
+    ran = covote("reproduce", "mnist", "--data-dir", ".", "--out", "out")
+    assert ran.status == 2
+    assert "is not the published train-images-idx3-ubyte.gz: its sha256 is" in ran.err
+
+
+def test_the_list_and_mistakes(covote):
+    assert "missing" in covote("reproduce", "--list").out
+    ran = covote("reproduce", "misssing")
+    assert (ran.status, "no table 'misssing'" in ran.err) == (2, True)
+    ran = covote("reproduce", "mnist", "--profile", "slow")
+    assert (ran.status, "no profile 'slow'" in ran.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_the_bounds_need_no_data_and_json_is_for_programs(covote):
+    ran = covote("reproduce", "bounds", "--data-dir", "nowhere", "--out", "out", "--json")
+    assert ran.status == 0, ran.err
+    (section,) = json.loads(ran.out)["sections"]
+    greedy = [row[2] for name, row in section["grids"][0]["rows"].items() if name.startswith("K = 10")]
+    assert [cell["ours"] for cell in greedy] == [cell["paper"] for cell in greedy] == [45, 9, 5, 3]
+
+
+SLOW = """
+import sys, time
+import numpy as np
+from pathlib import Path
+from covote.experiments.store import Store
+from covote.experiments.trainers import Trained
+from tests.unit.experiments.made_up import bars
+
+class Slow:
+    name, recipe, surrogate = "slow", "slow", True
+    def train(self, data, subsets, progress):
+        for subset in subsets:
+            time.sleep(float(sys.argv[2]))
+            p = np.random.default_rng(0).dirichlet((1, 1), 2000).astype(np.float32)
+            yield Trained(subset, p, p, 0.0)
+
+data = bars(2000, 2000)
+experts = Store(Path(sys.argv[1])).experts(data, Slow(), [(0, k) for k in range(1, 10)], print)
+print(len(experts.by_subset))
+"""
+
+
+def stored(folder):
+    return sorted(path.name for path in Path(folder).rglob("[!.]*.parquet"))
+
+
+def test_a_killed_run_keeps_every_expert_that_was_finished(tmp_path):
+    command = [sys.executable, "-c", SLOW, str(tmp_path)]
+    run = subprocess.Popen([*command, "0.3"], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(stored(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.kill()
+    run.wait()
+    kept = stored(tmp_path)
+    assert 2 <= len(kept) < 9
+    started = time.monotonic()
+    done = subprocess.run([*command, "0"], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "9"
+    assert time.monotonic() - started < 60
+    assert set(kept) <= set(stored(tmp_path))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs file size limits")
+def test_a_full_disk_is_explained_and_nothing_half_written_is_left(tmp_path):
+    limit = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limit + SLOW, str(tmp_path), "0"], capture_output=True, text=True, check=False
+    )
+    assert "FileError: cannot write" in done.stderr
+    assert "File too large; nothing was written" in done.stderr
+    assert stored(tmp_path) == []
+    assert not list(tmp_path.rglob(".*.parquet"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (DATA and Path(DATA).is_dir()), reason="set COVOTE_DATA to the folder of the data sets"
+)
+def test_mnist_from_the_real_files(covote):
+    ran = covote("reproduce", "mnist", "--data-dir", DATA, "--out", "out", "--json")
+    assert ran.status == 0, ran.err
+    (section,) = json.loads(ran.out)["sections"]
+    accuracy = [cell["ours"] for cell in section["grids"][0]["rows"]["test, paper's vote"]]
+    assert accuracy[1] >= 98.9
+    assert all(value >= accuracy[-1] - 0.5 for value in accuracy)

@@ -1,0 +1,193 @@
+"""The tables: what they compute, on a made-up set of images; and the run as a whole."""
+
+import json
+
+import numpy as np
+import pytest
+
+from covote import Panel, Votes, decode
+from covote.errors import DataError, FileError, InputError, MissingDependencyError
+from covote.experiments import paper_values, trainers
+from covote.experiments.accuracy import DEFAULT, PAPER, expected_accuracy
+from covote.experiments.context import SIZES, Context, paper_panel, paper_subsets, subsets_of
+from covote.experiments.data import Predictions, Source
+from covote.experiments.decoder_table import known_items, lines
+from covote.experiments.imagenet import cut_votes, likeness
+from covote.experiments.reproduce import reproduce
+from covote.experiments.silos import silos
+from covote.experiments.tables import TABLES, missing, random, table_file
+from covote.experiments.trainers.patches import PatchFeatures
+from covote.experiments.trainers.ridge import PatchRidge
+
+from .made_up import bars
+
+
+def tiny(seed=0, effort=1.0):
+    return PatchRidge(PatchFeatures(side=4, filters=12, cells=3, sample=300, mirrored=False), 1e-2, 8.0, seed)
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    here = f"{__name__}:tiny"
+    monkeypatch.setitem(trainers.TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10"), here))
+    images = {
+        name: bars(600, 100, seed=n, noise=90, name=name) for n, name in enumerate(("mnist", "cifar10"))
+    }
+    return Context(Source(tmp_path / "nothing"), tmp_path / "out", _images=images)
+
+
+def test_the_greedy_covers_are_the_papers():
+    assert {size: len(paper_panel(size)) for size in SIZES} == paper_values.GREEDY_SIZES
+    assert len(set(paper_subsets())) == 62
+    assert all(paper_panel(size).covers() for size in SIZES)
+
+
+def test_ties_count_what_a_fair_draw_would_give():
+    panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    labels = decode(Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel), ties="report")
+    truth = np.array([2, 0, 0])
+    assert expected_accuracy(labels, truth) == pytest.approx((1 / 3 + 1 + 0) / 3)
+    assert expected_accuracy(labels, truth, np.array([True, False, False])) == pytest.approx(1 / 3)
+
+
+def test_every_removal_is_tried_once_and_samples_repeat():
+    panel = subsets_of(paper_panel(6))
+    assert len(missing.removals(panel, 1, None, 0)) == 5
+    pairs = missing.removals(panel, 2, None, 0)
+    assert len({tuple(rest) for rest in pairs}) == 10
+    assert all(len(rest) == 3 for rest in pairs)
+    some = missing.removals(panel, 2, 4, 1)
+    assert some == missing.removals(panel, 2, 4, 1)
+    assert len(some) == 4
+    assert all(rest in pairs for rest in some)
+
+
+def test_losing_experts_costs_the_papers_vote_more_than_the_default(context):
+    experts = context.experts("cifar10", paper_subsets())
+    lost = {
+        method: missing.outcome(context, experts, 6, 0, "test", method)[0]
+        - missing.outcome(context, experts, 6, 2, "test", method)[0]
+        for method in (PAPER, DEFAULT)
+    }
+    assert lost[PAPER] > lost[DEFAULT] + 1
+
+
+def test_random_panels_are_different_experts_and_differ_between_draws():
+    for size in random.SIZES:
+        panels = random.draws(size, "quick", 0)
+        assert len(panels) == random.DRAWS["quick"]
+        assert all(len(set(panel)) == len(panel) == paper_values.GREEDY_SIZES[size] + 3 for panel in panels)
+        assert len({tuple(panel) for panel in panels}) == len(panels)
+    assert random.interval([5.0]) == 0
+
+
+def test_every_class_is_equally_likely_in_random_panels():
+    counts = np.zeros(10)
+    for seed in range(40):
+        for panel in random.draws(4, "quick", seed):
+            for subset in panel:
+                counts[list(subset)] += 1
+    expected = counts.sum() / 10
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_silos_cover_every_pair_of_intents():
+    class Texts:
+        classes = tuple(f"intent-{k:02}" for k in range(23))
+        domains = None
+
+    rows = silos(Texts, 7, 3, 0)
+    assert Panel.from_blocks(23, rows).covers()
+
+
+def test_cut_networks_answer_only_what_they_know_and_are_right_where_the_network_is():
+    rng = np.random.default_rng(0)
+    best = np.stack([[rng.permutation(6)[:5] for _ in range(2)] for _ in range(40)]).astype(np.uint16)
+    stored = Predictions(("a", "b"), best, rng.integers(0, 6, 40), 6)
+    rows = np.arange(40)
+    panel = Panel(6, [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 1], [1, 0, 0, 1, 1, 0]])
+    votes = cut_votes(stored, panel, rows, likeness(stored, rows))
+    Votes.from_dense(votes, panel)  # raises if an expert answered what it does not know
+    for n in rows:
+        for i in range(3):
+            known = [k for k in best[n, i % 2] if panel.knows[i, k]]
+            assert not known or votes[n, i] == known[0]
+
+
+def test_labelled_items_are_the_first_of_each_class():
+    gold = known_items(np.repeat([0, 1], 30))
+    assert (gold[:20] == 0).all()
+    assert (gold[20:30] == -1).all()
+    assert (gold[30:50] == 1).all()
+
+
+def test_every_decoder_is_in_the_table():
+    from covote.decode import DECODERS
+
+    assert {method for _, method, _, _ in lines()} == set(DECODERS)
+
+
+def test_a_run_writes_pages_and_the_next_one_trains_nothing(context, monkeypatch):
+    report = reproduce(context, ["mnist", "random"])
+    assert [section.name for section in report.sections] == ["mnist", "random"]
+    html, markdown, facts = (path.read_text() for path in report.files)
+    assert "surrogate" in html
+    assert "98.98" in html
+    assert html.count("<svg") == 2
+    assert "98.98" in markdown
+    stored = json.loads(facts)
+    test = stored["sections"][0]["grids"][0]["rows"]["test, paper's vote"]
+    assert [cell["paper"] for cell in test] == list(paper_values.MNIST["test"].values())
+    assert all(20 < cell["ours"] <= 100 for cell in test)
+
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(PatchRidge, "train", refuse)
+    again = reproduce(context, ["mnist", "random"])
+    assert again.sections[0].grids == report.sections[0].grids
+    assert again.sections[1].grids == report.sections[1].grids
+    assert again.sections[1].seconds == pytest.approx(report.sections[1].seconds)
+
+
+def test_a_table_that_lacks_its_data_is_left_out_and_the_others_run(context):
+    del context._images["cifar10"]
+    report = reproduce(context, ["mnist", "cifar10"])
+    assert [section.name for section in report.sections] == ["mnist"]
+    assert "is missing: expected at" in report.left_out["cifar10"]
+    assert "Not run" in report.files[0].read_text()
+
+
+def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
+    def lacking(context):
+        raise MissingDependencyError("needs torch: pip install 'covote[torch]'")
+
+    monkeypatch.setattr(table_file("mnist"), "build", lacking)
+    assert "covote[torch]" in reproduce(context, ["mnist"]).left_out["mnist"]
+
+
+def test_unknown_tables_and_profiles_are_named(context, tmp_path):
+    with pytest.raises(InputError, match="no table 'tableau'; choose from mnist"):
+        reproduce(context, ["tableau"])
+    context.profile = "huge"
+    with pytest.raises(InputError, match="no profile 'huge'"):
+        reproduce(context, ["mnist"])
+
+
+def test_a_folder_that_cannot_be_made_is_named(context, tmp_path):
+    (tmp_path / "file").write_text("")
+    context.out = tmp_path / "file" / "out"
+    with pytest.raises(FileError, match="choose another with --out"):
+        reproduce(context, ["mnist"])
+
+
+def test_every_table_has_its_file():
+    for name in TABLES:
+        assert callable(table_file(name).build)
+        assert callable(table_file(name).needs)
+
+
+def test_beyond_needs_at_least_one_part(context):
+    context._images.clear()
+    with pytest.raises(DataError, match="is missing"):
+        table_file("beyond").build(context)
