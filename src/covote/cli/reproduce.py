@@ -39,6 +39,9 @@ def reproduce(
     download: Annotated[
         bool, typer.Option("--download", help="Fetch data sets that are missing from their publishers.")
     ] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Train nothing: pages from what earlier runs stored.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same experts.")] = 0,
     listing: Annotated[bool, typer.Option("--list", help="List the tables and figures, and stop.")] = False,
     as_json: Json = False,
@@ -56,7 +59,8 @@ def reproduce(
     source = Source(data_dir or default_folder(), download)
     try:
         with output.progress_bar() as progress:
-            report = run(Context(source, out, profile, seed, progress), tables or ())
+            context = Context(source, out, profile, seed, not stored, progress)
+            report = run(context, tables or ())
     except KeyboardInterrupt:
         typer.echo(
             f"covote: interrupted; finished experts are kept in {out}, the same command goes on", err=True

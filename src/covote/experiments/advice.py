@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 
 from .accuracy import DEFAULT, PAPER, PLAIN
 from .context import SIZES
@@ -32,15 +33,18 @@ def advice(sections: Iterable[Section]) -> tuple[str, ...]:
 
 
 def _row(section: Section, grid: int, name: str) -> list[float]:
-    """Return the numbers of a row of a grid, by its name."""
-    return [cell.ours for cell in dict(section.grids[grid].rows)[name] if cell.ours is not None]
+    """Return the numbers of a row of a grid, by its name; NaN where there is none."""
+    cells = dict(section.grids[grid].rows)[name]
+    return [float("nan") if cell.ours is None else cell.ours for cell in cells]
 
 
 def _size(section: Section, images: str) -> str:
     """Say which sizes are as good as the best, and which of them needs the fewest experts."""
     found = dict(zip((*SIZES, 10), _row(section, 0, f"test, {DEFAULT}"), strict=True))
-    best = max(found[size] for size in SIZES)
+    best = max((found[size] for size in SIZES if not isnan(found[size])), default=float("nan"))
     good = [size for size in SIZES if found[size] >= best - NEAR]
+    if not good:
+        return f"**Size, {images}**: too few experts are trained yet."
     return (
         f"**Size, {images}**: within {NEAR} points of the best cover are R = {', '.join(map(str, good))}; "
         f"the largest of them, R = {good[-1]}, needs the fewest experts ({found[good[-1]]:.1f}%; one model "

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from covote.design import design
-from covote.errors import FileError
+from covote.errors import DataError, FileError
 from covote.panel import Panel
 
 from .data import ImageSet, Source, load_images
-from .store import Experts, Store
+from .store import DataSet, Experts, Model, Store
 from .trainers import Progress, Subset, trainer
 
 SIZES = (2, 4, 6, 8)
@@ -21,12 +21,23 @@ CLASSES = 10
 
 @dataclass(eq=False)
 class Context:
-    """One run of the experiments."""
+    """One run of the experiments.
+
+    Attributes
+    ----------
+    source, out
+        Where the data sets are, and where votes and pages go.
+    profile, seed
+        How experts are trained, and their seed.
+    train
+        Whether experts that are not stored are trained; without, what needs them is left out.
+    """
 
     source: Source
     out: Path
     profile: str = "quick"
     seed: int = 0
+    train: bool = True
     progress: Progress = lambda done, total, message: None
     _images: dict[str, ImageSet] = field(default_factory=dict)
 
@@ -38,14 +49,39 @@ class Context:
         return self._images[name]
 
     def experts(
-        self, images: str, subsets: Iterable[Subset], *, per_class: int | None = None, effort: float = 1.0
+        self,
+        images: str,
+        subsets: Iterable[Subset],
+        *,
+        per_class: int | None = None,
+        effort: float = 1.0,
+        partly: bool = False,
     ) -> Experts:
-        """Return experts of an image set: stored ones where they are there, else trained now."""
+        """Return experts of an image set: stored ones where they are there, else trained now.
+
+        Where nothing may be trained, `partly` gives those that are there.
+        """
         data = self.images(images)
         if per_class is not None:
             data = data.reduced(per_class, self.seed)
         model = trainer(self.profile, images, seed=self.seed, effort=effort)
-        return Store(self.out / "votes" / self.profile).experts(data, model, subsets, self.progress)
+        return self.experts_by(model, data, subsets, partly=partly)
+
+    def experts_by(
+        self, model: Model, data: DataSet, subsets: Iterable[Subset], *, partly: bool = False
+    ) -> Experts:
+        """Return the experts of any trainer on any data set, in the same way."""
+        wanted = list(dict.fromkeys(subsets))
+        store = Store(self.out / "votes" / self.profile)
+        if not self.train:
+            there = store.stored(data, model, wanted)
+            if not there or (len(there) < len(wanted) and not partly):
+                raise DataError(
+                    f"{len(wanted) - len(there)} of {len(wanted)} experts on {data.name} are not trained "
+                    "yet; run again without --stored"
+                )
+            wanted = there
+        return store.experts(data, model, wanted, self.progress)
 
     def keep(self, name: str) -> Path:
         """Return a folder for what a figure wants to find again in the next run."""

@@ -22,23 +22,27 @@ def wanted() -> list[Subset]:
 
 
 def measured(experts: Experts, split: str, method: str) -> Accuracies:
-    """Return the accuracy for every size R; R = 10 is the centralised model alone."""
+    """Return the accuracy for every size R whose experts are there; R = 10 is the centralised model alone."""
     panels = {size: subsets_of(paper_panel(size)) for size in SIZES} | {10: [EVERYTHING]}
-    return {size: panel_accuracy(experts, subsets, split, method) for size, subsets in panels.items()}
+    return {
+        size: panel_accuracy(experts, subsets, split, method)
+        for size, subsets in panels.items()
+        if experts.has(subsets)
+    }
 
 
 def accuracy_section(
     context: Context, name: str, images: str, title: str, paper: dict[str, Accuracies], nets: str
 ) -> Section:
     """Return the table of an image set: train and test accuracy for every size, by each way to decode."""
-    experts = context.experts(images, wanted())
+    experts = context.experts(images, wanted(), partly=True)
     found = {(split, method): measured(experts, split, method) for method in METHODS for split in SPLITS}
     sizes = [*SIZES, 10]
     rows = tuple(
         (
             f"{split}, {method}",
             tuple(
-                Cell(found[split, method][size], paper[split][size] if method == PAPER else None)
+                Cell(found[split, method].get(size), paper[split][size] if method == PAPER else None)
                 for size in sizes
             ),
         )
@@ -47,12 +51,13 @@ def accuracy_section(
     columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
     grid = Grid(f"Accuracy in percent ({images})", columns, rows, "Ties count what a fair draw would give.")
     own = found["test", PAPER]
+    drawn = list(own)
     chart = bars(
-        [f"R = {size}" for size in sizes],
+        [f"R = {size}" for size in drawn],
         {
-            "paper": [paper["test"][size] for size in sizes],
-            "ours, the paper's vote": [own[size] for size in sizes],
-            "ours, covote's default": [found["test", DEFAULT][size] for size in sizes],
+            "paper": [paper["test"][size] for size in drawn],
+            "ours, the paper's vote": list(own.values()),
+            "ours, covote's default": list(found["test", DEFAULT].values()),
         },
         "test accuracy (%)",
     )
@@ -71,13 +76,16 @@ def accuracy_section(
 
 def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
     """Say how far the covers are from the centralised model, and whether the trend over R is the paper's."""
-    gap = max(ours[10] - ours[size] for size in SIZES)
-    theirs = max(paper[10] - paper[size] for size in SIZES)
+    sizes = [size for size in SIZES if size in ours]
+    if not sizes or 10 not in ours:
+        return ("Too few experts are trained yet to say anything.",)
+    gap = max(ours[10] - ours[size] for size in sizes)
+    theirs = max(paper[10] - paper[size] for size in sizes)
     if gap <= 0:
         first = "Every cover is at least as good as the centralised model"
     else:
         first = f"The worst cover is {gap:.2f} points below the centralised model"
-    worst, worst_there = min(SIZES, key=lambda size: ours[size]), min(SIZES, key=lambda size: paper[size])
+    worst, worst_there = min(sizes, key=lambda size: ours[size]), min(sizes, key=lambda size: paper[size])
     trend = (
         f"As in the paper, the cover of size R = {worst} is the worst"
         if worst == worst_there

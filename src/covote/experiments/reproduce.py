@@ -52,6 +52,8 @@ class _Run:
 
     def train(self) -> None:
         """Train the experts that all tables want, image set by image set: features are made once."""
+        if not self.context.train:
+            return
         wanted: dict[str, list[Subset]] = {}
         for name in self.names:
             for images, subsets in table_file(name).needs(self.context).items():

@@ -10,7 +10,6 @@ from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracy
 from .context import Context
 from .data import TextSet, load_text
 from .result import Cell, Grid
-from .store import Store
 from .trainers import Subset
 from .trainers.words import WordRidge
 
@@ -39,8 +38,7 @@ def silo_row(context: Context, name: str) -> tuple[Cell, ...]:
     data = load_text(name, context.source)
     subsets = silos(data, domains, held, context.seed)
     everything: Subset = tuple(range(len(data.classes)))
-    store = Store(context.out / "votes" / context.profile)
-    experts = store.experts(data, WordRidge(), [*subsets, everything], context.progress)
+    experts = context.experts_by(WordRidge(), data, [*subsets, everything])
     whole = {method: panel_accuracy(experts, subsets, "test", method) for method in METHODS}
     lost = {}
     for method in (PAPER, DEFAULT):

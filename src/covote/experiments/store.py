@@ -96,6 +96,10 @@ class Experts:
         """How many training images the experts were asked about: the first so many."""
         return min(len(expert.votes["train"]) for expert in self.by_subset.values())
 
+    def has(self, subsets: Iterable[Subset]) -> bool:
+        """Whether all of these experts are here."""
+        return all(subset in self.by_subset for subset in subsets)
+
     def panel(self, subsets: Sequence[Subset]) -> Panel:
         """Return the panel of these experts; every class of the image set is in it, known or not."""
         knows = np.zeros((len(subsets), len(self.data.classes)), dtype=bool)
@@ -142,13 +146,19 @@ class Store:
 
     folder: Path
 
+    def stored(self, data: DataSet, trainer: Model, subsets: Iterable[Subset]) -> list[Subset]:
+        """Return those subsets whose experts are there."""
+        place = self.place(data, trainer)
+        return [subset for subset in dict.fromkeys(subsets) if _file(place, subset).is_file()]
+
     def experts(
         self, data: DataSet, trainer: Model, subsets: Iterable[Subset], progress: Progress
     ) -> Experts:
         """Return experts for these subsets, trained only where they are not stored yet."""
         wanted = list(dict.fromkeys(subsets))
         place = self.place(data, trainer)
-        missing = [subset for subset in wanted if not _file(place, subset).is_file()]
+        there = set(self.stored(data, trainer, wanted))
+        missing = [subset for subset in wanted if subset not in there]
         if missing:
             _write_about(place, data, trainer)
             for trained in trainer.train(data, missing, progress):

@@ -158,6 +158,15 @@ def test_a_table_that_lacks_its_data_is_left_out_and_the_others_run(context):
     assert "Not run" in report.files[0].read_text()
 
 
+def test_without_training_the_pages_show_what_is_stored(context):
+    context.experts("mnist", [*paper_subsets()[45:], tuple(range(10))])
+    context.train = False
+    report = reproduce(context, ["mnist", "cifar10"])
+    cells = dict(report.sections[0].grids[0].rows)["test, paper's vote"]
+    assert [cell.ours is None for cell in cells] == [True, False, False, False, False]
+    assert "63 of 63 experts on cifar10 are not trained yet" in report.left_out["cifar10"]
+
+
 def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
     def lacking(context):
         raise MissingDependencyError("needs torch: pip install 'covote[torch]'")

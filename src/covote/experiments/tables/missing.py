@@ -55,12 +55,13 @@ def outcome(
 
 def build(context: Context) -> Section:
     """Return the table."""
-    experts = context.experts("cifar10", greedy_covers.wanted())
+    experts = context.experts("cifar10", greedy_covers.wanted(), partly=True)
+    sizes = [size for size in SIZES if experts.has(subsets_of(paper_panel(size)))]
     lines = [(split, PAPER) for split in SPLITS] + [("test", PLAIN), ("test", DEFAULT)]
     found: dict[tuple[int, str, str, int], Outcome] = {}
     for split, method in lines:
         whole = greedy_covers.measured(experts, split, method)
-        for size in SIZES:
+        for size in sizes:
             found[0, split, method, size] = (whole[size], 0.0)
             for gone in (1, 2):
                 found[gone, split, method, size] = outcome(context, experts, size, gone, split, method)
@@ -90,16 +91,11 @@ def _grid(
         cells = []
         for size in SIZES:
             paper = paper_values.MISSING[gone][split][size] if method == PAPER else (None, None)
-            cells.append(Cell(*_pair(found[gone, split, method, size], paper)))
+            ours = found.get((gone, split, method, size), (None, None))
+            cells.append(Cell(ours[0], paper[0], ours[1], paper[1]))
         rows.append((f"{split}, {method}", tuple(cells)))
     title = f"{gone} expert{'s' * (gone > 1)} removed: accuracy in percent, mean and sigma over all removals"
     return Grid(title, tuple(f"R = {size}" for size in SIZES), tuple(rows))
-
-
-def _pair(
-    ours: Outcome, paper: tuple[float | None, float | None]
-) -> tuple[float, float | None, float, float | None]:
-    return ours[0], paper[0], ours[1], paper[1]
 
 
 def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
@@ -111,6 +107,8 @@ def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
         theirs = [paper_values.CIFAR10["test"][size]]
         theirs += [paper_values.MISSING[gone]["test"][size][0] for gone in (1, 2)]
         axes.plot((0, 1, 2), theirs, "o--", color=COLOURS[0], markersize=4, label="paper")
+        if (0, "test", PAPER, size) not in found:
+            continue
         for method, colour in ((PAPER, COLOURS[1]), (PLAIN, COLOURS[3]), (DEFAULT, COLOURS[2])):
             means, spreads = zip(*(found[gone, "test", method, size] for gone in (0, 1, 2)), strict=True)
             axes.errorbar(
@@ -129,13 +127,14 @@ def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
 
 def _findings(found: dict[tuple[int, str, str, int], Outcome]) -> tuple[str, ...]:
     """Say how much removing experts costs with each way to decode."""
+    sizes = [size for size in SIZES if (0, "test", PAPER, size) in found]
 
     def lost(method: str, gone: int, size: int) -> float:
         return found[0, "test", method, size][0] - found[gone, "test", method, size][0]
 
     def losses(method: str) -> str:
         return "; ".join(
-            f"R = {size}: {lost(method, 1, size):.1f} and {lost(method, 2, size):.1f}" for size in SIZES
+            f"R = {size}: {lost(method, 1, size):.1f} and {lost(method, 2, size):.1f}" for size in sizes
         )
 
     theirs = "; ".join(
@@ -144,12 +143,13 @@ def _findings(found: dict[tuple[int, str, str, int], Outcome]) -> tuple[str, ...
             f"{paper_values.CIFAR10['test'][size] - paper_values.MISSING[gone]['test'][size][0]:.1f}"
             for gone in (1, 2)
         )
-        for size in SIZES
+        for size in sizes
     )
-    worst = max(lost(DEFAULT, gone, size) for gone in (1, 2) for size in (4, 6))
+    middle = [size for size in (4, 6) if size in sizes]
+    worst = max((lost(DEFAULT, gone, size) for gone in (1, 2) for size in middle), default=float("nan"))
     return (
         f"With the experts' probabilities, covote's default loses at most {worst:.2f} points when one or two "
-        f"experts of R = 4 or 6 are missing.",
+        f"experts of R = {' or '.join(map(str, middle))} are missing.",
         f"Points lost by the paper's vote with one and with two experts removed: {losses(PAPER)} "
         f"(paper: {theirs}).",
         f"Points lost by covote's default with probabilities: {losses(DEFAULT)}.",
