@@ -122,20 +122,25 @@ class Task:
         return self.size * self.plan.rounds_of(clients, per_round) * (per_round or clients)
 
 
-def curves(data: ImageSet, tasks: Sequence[Task], keep: Path, progress: Progress) -> dict[Task, Curve]:
-    """Return every curve; those that an earlier run has finished are read from the folder `keep`."""
+def curves(
+    data: ImageSet, tasks: Sequence[Task], keep: Path, progress: Progress, *, train: bool = True
+) -> dict[Task, Curve]:
+    """Return every curve; those that an earlier run has finished are read from the folder `keep`.
+
+    Without `train`, only those.
+    """
     reduced: dict[int | None, ImageSet] = {}
     for per_class in {task.plan.per_class for task in tasks}:
         reduced[per_class] = data if per_class is None else data.reduced(per_class)
     places = {task: keep / file_name(reduced[task.plan.per_class], task) for task in tasks}
-    missing = [task for task in tasks if not places[task].is_file()]
+    missing = [task for task in tasks if train and not places[task].is_file()]
     total = sum(task.work() for task in missing)
     done = 0.0
     for task, curve in _made([(reduced[task.plan.per_class], task) for task in missing]):
         atomic.write_text(places[task], json.dumps(asdict(curve)) + "\n")
         done += task.work()
         progress(round(100 * done / total), 100, f"{data.name}: {task.scheme}, R = {task.size}")
-    return {task: read(places[task]) for task in tasks}
+    return {task: read(places[task]) for task in tasks if places[task].is_file()}
 
 
 def _made(jobs: Sequence[tuple[ImageSet, Task]]) -> Iterator[tuple[Task, Curve]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covote.errors import InputError
+from covote.errors import DataError, InputError
 from covote.experiments.context import SIZES, Context, paper_panel, paper_subsets
 from covote.experiments.data import Source
 from covote.experiments.learning_curves import ONE_SHOT, SCHEMES, Curve, Task, file_name
@@ -66,6 +66,18 @@ def test_where_fedavg_is_ahead_it_is_said(tmp_path):
     context = a_context(tmp_path)
     keep_curves(context, one_shot=60.0, averaged=65.0)
     assert all("not ahead for R = 2 (60.0 against 65.0%)" in said for said in fedavg.build(context).findings)
+
+
+def test_what_is_kept_can_be_shown_without_training(tmp_path):
+    context = a_context(tmp_path)
+    context.train = False
+    with pytest.raises(DataError, match="run again without --stored"):
+        fedavg.build(context)
+    keep_curves(context, 90.0, 70.0)
+    for path in context.keep("fedavg").glob("mnist-4-all*"):
+        path.unlink()
+    section = fedavg.build(context)
+    assert [cell.ours for cell in dict(section.grids[0].rows)[ONE_SHOT]] == [90.0, None, 90.0, 90.0]
 
 
 def test_the_curves_are_drawn_for_every_size_scheme_and_split(tmp_path):

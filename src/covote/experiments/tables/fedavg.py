@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from covote.errors import InputError
+from covote.errors import DataError, InputError
 from covote.experiments import paper_values, pictures
 from covote.experiments.context import SIZES, Context
 from covote.experiments.learning_curves import ONE_SHOT, SCHEMES, Curve, Plan, Task, curves
@@ -47,13 +47,15 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the curves."""
     found = {name: _of_set(context, name) for name in SETS}
+    if not any(found.values()):
+        raise DataError("no learning curve of FedAvg is kept; run again without --stored")
     plans = _plans(context)
     every = [curve for of_set in found.values() for curve in of_set.values()]
     return Section(
         "fedavg",
         TABLES["fedavg"],
         grids=(*(_at_equal_compute(name, found[name]) for name in SETS), _printed(found)),
-        pictures=tuple(_picture(name, found[name]) for name in SETS),
+        pictures=tuple(_picture(name, found[name]) for name in SETS if found[name]),
         findings=tuple(sentence for name in SETS for sentence in _findings(name, found[name])),
         differences=_differences(context.profile, plans),
         models=", ".join(dict.fromkeys(f"{plan.local.network} network" for plan in plans.values())),
@@ -74,14 +76,24 @@ def _plans(context: Context) -> dict[str, Plan]:
 def _of_set(context: Context, name: str) -> Curves:
     plan = _plans(context)[name]
     tasks = [Task(size, scheme, plan, context.seed) for size in SIZES for scheme in (ONE_SHOT, *SCHEMES)]
-    made = curves(context.images(name), tasks, context.keep("fedavg"), context.progress)
-    return {(task.size, task.scheme): curve for task, curve in made.items()}
+    keep = context.keep("fedavg")
+    made = curves(context.images(name), tasks, keep, context.progress, train=context.train)
+    found = {(task.size, task.scheme): curve for task, curve in made.items()}
+    whole = {size for size in SIZES if all((size, scheme) in found for scheme in (ONE_SHOT, *SCHEMES))}
+    return {key: curve for key, curve in found.items() if key[0] in whole}
+
+
+def _sizes(found: Curves) -> list[int]:
+    return [size for size in SIZES if (size, ONE_SHOT) in found]
 
 
 def _at_equal_compute(name: str, found: Curves) -> Grid:
-    rows = []
+    rows, there = [], _sizes(found)
     for scheme in (ONE_SHOT, *SCHEMES):
-        cells = tuple(Cell(found[size, scheme].after(found[size, ONE_SHOT].seen[-1])) for size in SIZES)
+        cells = tuple(
+            Cell(found[size, scheme].after(found[size, ONE_SHOT].seen[-1])) if size in there else Cell()
+            for size in SIZES
+        )
         rows.append((scheme if scheme == ONE_SHOT else f"FedAvg, {scheme}", cells))
     return Grid(
         f"{SETS[name]}: test accuracy (%) at equal compute",
@@ -96,9 +108,10 @@ def _printed(found: dict[str, Curves]) -> Grid:
     rows = []
     for name, size, scheme, split, number, value in paper_values.FEDAVG:
         where = f"{SETS[name]}, R = {size}, {scheme}, {split}, round {number}"
-        rows.append((where, (Cell(found[name][size, scheme].at_round(number, split), value),)))
+        curve = found[name].get((size, scheme))
+        rows.append((where, (Cell(curve and curve.at_round(number, split), value),)))
     for name, scheme, value in paper_values.FEDAVG_BEST:
-        best = max(found[name][size, scheme].test[-1] for size in SIZES)
+        best = max((found[name][size, scheme].test[-1] for size in _sizes(found[name])), default=None)
         rows.append((f"{SETS[name]}, best R, {scheme}, test, last round", (Cell(best, value),)))
     return Grid(
         "What the paper prints of its curves (accuracy, %)",
@@ -111,10 +124,10 @@ def _printed(found: dict[str, Curves]) -> Grid:
 
 def _findings(name: str, found: Curves) -> list[str]:
     sentences = []
-    for scheme in SCHEMES:
+    for scheme in SCHEMES if found else ():
         ahead: list[str] = []
         behind: list[str] = []
-        for size in SIZES:
+        for size in _sizes(found):
             seen = found[size, ONE_SHOT].seen[-1]
             ours, theirs = found[size, ONE_SHOT].after(seen), found[size, scheme].after(seen)
             text = f"R = {size} ({ours:.1f} against {theirs:.1f}%)"
@@ -159,7 +172,9 @@ def draw(found: Curves) -> Figure:
     panels = figure.subplots(2, len(SCHEMES), sharex=True, sharey=True)
     for row, split in zip(panels, ("train", "test"), strict=True):
         for axes, scheme in zip(row, SCHEMES, strict=True):
-            for size, colour in zip(SIZES, pictures.COLOURS[1:], strict=False):
+            for size, colour in zip(SIZES, pictures.COLOURS[1:], strict=True):
+                if (size, ONE_SHOT) not in found:
+                    continue
                 curve, shot = found[size, scheme], found[size, ONE_SHOT]
                 axes.plot(
                     curve.seen, getattr(curve, split), "o-", color=colour, markersize=2.5, label=f"R = {size}"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.experiments import pictures
 from covote.experiments.context import SIZES, Context, paper_subsets
 from covote.experiments.result import Cell, Grid, Picture, Section
-from covote.experiments.store import Experts, Store
+from covote.experiments.store import Experts
 
 from . import TABLES, Needs
 
@@ -50,9 +50,8 @@ def _experts(context: Context) -> Experts:
     # Ridge experts have no softmax of their own, so the quick profile trains small networks for this figure.
     from covote.experiments.trainers.neural import quick_softmax
 
-    store = Store(context.out / "votes" / context.profile)
     trainer = quick_softmax(seed=context.seed)
-    return store.experts(context.images("mnist"), trainer, paper_subsets(), context.progress)
+    return context.experts_by(trainer, context.images("mnist"), paper_subsets())
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ def _entropy_grid(groups: Groups) -> Grid:
                 (_all(g, "entropies") <= UNIFORM) & (_all(g, "entropies") >= 0.1)
             ),
             "below 0.1, nearly always the same answer": lambda g: np.mean(_all(g, "entropies") < 0.1),
-            "mean entropy": lambda g: np.mean(_all(g, "entropies")),
+            "mean entropy, times 100": lambda g: np.mean(_all(g, "entropies")),
         },
         "The paper prints no shares; it says that a nontrivial proportion behaves like uniform noise.",
     )
