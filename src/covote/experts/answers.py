@@ -47,6 +47,16 @@ class Dictionary(dict[Any, int]):
                     f'{some(knows)}); map it to one of these or to "{NONE}"'
                 )
 
+        self._columns: dict[tuple[Any, ...], tuple[NDArray[np.int64], NDArray[np.int64] | None]] = {}
+
+    def columns(self, names: tuple[Any, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Return the classes that columns mean, and their order if there is one column for each class."""
+        if names not in self._columns:
+            codes = np.array([self[name] for name in names], dtype=np.int64)
+            one_each = np.array_equal(np.sort(codes), np.arange(len(self._known)))
+            self._columns[names] = codes, np.argsort(codes) if one_each else None
+        return self._columns[names]
+
     def _ours(self, name: Any) -> int:
         if name in self._known:
             return self._known[name]
@@ -96,7 +106,9 @@ def understood(
             f"gave an array of shape {array.shape} and type {array.dtype}; it must give one label per "
             "item, or a matrix of probabilities with one column per class"
         )
-    return _probabilities(array.astype(np.float64), words, knows, classes, logits)
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4:
+        array = array.astype(np.float64)  # 16 bits are too few to add up
+    return _probabilities(array, words, knows, classes, logits)
 
 
 def _from_mappings(rows: list[Mapping[Any, float]]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
@@ -120,29 +132,53 @@ def _labels(array: NDArray[Any], words: Dictionary, knows: tuple[Name, ...]) -> 
 
 
 def _probabilities(
-    chances: NDArray[np.float64],
+    chances: NDArray[Any],
     words: Dictionary,
     knows: tuple[Name, ...],
     classes: tuple[Any, ...] | None,
     logits: bool,
 ) -> Answers:
     names = _columns(chances.shape[1], knows, classes)
-    bad: NDArray[np.bool_] = np.isnan(chances.sum(axis=1)) | np.isinf(chances).any(axis=1)
+    codes, order = words.columns(names)
     if logits:
-        chances = np.where(bad[:, None], 0.0, chances)
-        chances = np.exp(chances - chances.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-    else:
-        _check_probabilities(chances, bad)
-    codes = np.array([words[name] for name in names])
-    # Columns of the same class add up; one place for "none of mine", one for each class it does not know.
+        chances = _softmax(chances)
+    if order is not None and _are_probabilities(chances):
+        # One column for each class, and nothing wrong with any of them: nearly always so.
+        soft = chances[:, order].astype(np.float32, copy=False)
+        # Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
+        return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1, out=soft))
+    bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1, keepdims=False)
+    _check_probabilities(chances[~bad])
+    return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, knows)
+
+
+def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Return probabilities; rows that are no numbers stay so."""
+    finite: NDArray[np.bool_] = np.isfinite(scores).all(axis=1, keepdims=True)
+    safe = np.where(finite, scores, 0.0).astype(np.float64)
+    chances = np.exp(safe - safe.max(axis=1, keepdims=True))
+    return np.where(finite, chances / chances.sum(axis=1, keepdims=True), np.nan)
+
+
+def _are_probabilities(chances: NDArray[Any]) -> bool:
+    """Whether all rows are non-negative and add up to 1; not-a-number is neither."""
+    sums = chances @ np.ones(chances.shape[1], dtype=chances.dtype)
+    return bool(chances.min(initial=0) >= 0 and (np.abs(sums - 1) <= _SLACK).all())
+
+
+def _summed(
+    chances: NDArray[Any],
+    bad: NDArray[np.bool_],
+    codes: NDArray[np.int64],
+    names: tuple[Any, ...],
+    knows: tuple[Name, ...],
+) -> Answers:
+    """Add up columns of the same class; a class outside that is the most probable is no answer."""
     total = np.zeros((len(chances), len(knows)))
-    for column, code in enumerate(codes):
-        if code >= 0:
-            total[:, code] += chances[:, column]
+    for column in np.flatnonzero(codes >= 0):
+        total[:, codes[column]] += chances[:, column]
     none = chances[:, codes == NONE_OF_MINE].sum(axis=1)
     other = chances[:, codes == _STRANGE].max(axis=1, initial=-1.0)
-    # Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
     label = np.argmax(total, axis=1)
     best = total.max(axis=1, initial=0.0)
     label[none > best] = NONE_OF_MINE
@@ -150,8 +186,8 @@ def _probabilities(
     note = ""
     if strange.any():
         first = int(np.argmax(strange))
-        column = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
-        note = _not_known(names[column], first, knows)
+        likely = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
+        note = _not_known(names[likely], first, knows)
     if bad.any():
         note = f"gave probabilities that are no numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
     label[strange | bad] = NO_ANSWER
@@ -173,20 +209,14 @@ def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | Non
     return classes
 
 
-def _check_probabilities(chances: NDArray[np.float64], bad: NDArray[np.bool_]) -> None:
-    good = chances[~bad]
-    outside = (good < 0) | (good > 1 + _SLACK)
-    sums = good.sum(axis=1)
-    if not outside.any() and (np.abs(sums - 1) <= _SLACK).all():
+def _check_probabilities(chances: NDArray[Any]) -> None:
+    if _are_probabilities(chances):
         return
-    said = f"{good[outside][0]:.4g}" if outside.any() else ""
-    what = (
-        f"gave {said} as a probability"
-        if said
-        else (
-            f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
-        )
-    )
+    outside = (chances < 0) | (chances > 1 + _SLACK)
+    sums = chances.sum(axis=1)
+    what = f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
+    if outside.any():
+        what = f"gave {chances[outside][0]:.4g} as a probability"
     raise ExpertError(f"{what}; if these are scores before softmax, write logits = true beside the model")
 
 

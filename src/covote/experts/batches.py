@@ -63,6 +63,9 @@ def matrix(batch: Batch) -> NDArray[Any]:
     """
     if not isinstance(batch, Mapping):
         return batch
+    block: NDArray[Any] | None = getattr(batch, "block", None)
+    if block is not None:
+        return block  # the data have it ready
     columns = list(batch.values())
     text = [name for name, column in batch.items() if column.dtype.kind not in "fiub"]
     if text and len(columns) == 1:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,34 @@ from .items import Retry, plain_items
 
 ID_COLUMNS = ("item", "task", "id")
 _GROUP = 1 << 16  # rows of a group of the Parquet file made from text
+
+
+class Columns(dict[str, NDArray[Any]]):
+    """Some rows of a group: the columns by name, and all of them as one matrix if they are numbers."""
+
+    def __init__(self, group: _Group, start: int, stop: int) -> None:
+        super().__init__({name: column[start:stop] for name, column in group.columns.items()})
+        self._group, self._rows = group, slice(start, stop)
+
+    @property
+    def block(self) -> NDArray[Any] | None:
+        """The columns side by side; None if they are not plain numbers."""
+        whole = self._group.block
+        return None if whole is None else whole[self._rows]
+
+
+@dataclass
+class _Group:
+    number: int
+    columns: dict[str, NDArray[Any]]
+
+    @cached_property
+    def block(self) -> NDArray[Any] | None:
+        # Made once for a group of rows: side by side is slow, one column after another.
+        columns = list(self.columns.values())
+        if any(column.ndim != 1 or column.dtype.kind not in "fiub" for column in columns):
+            return None
+        return np.stack(columns, axis=1, dtype=np.result_type(*columns), casting="unsafe")
 
 
 class Table:
@@ -44,7 +74,7 @@ class Table:
         self._starts = np.cumsum(
             [0, *(meta.row_group(g).num_rows for g in range(meta.num_row_groups))]
         ).tolist()
-        self._group: tuple[int, dict[str, NDArray[Any]]] | None = None
+        self._group: _Group | None = None
 
     @property
     def items(self) -> int:
@@ -64,22 +94,21 @@ class Table:
         group = bisect.bisect_right(self._starts, start) - 1
         while start < stop:
             first, last = self._starts[group], self._starts[group + 1]
-            columns = self._group_columns(group)
             end = min(stop, last)
-            pieces.append({name: column[start - first : end - first] for name, column in columns.items()})
+            pieces.append(Columns(self._read_group(group), start - first, end - first))
             start, group = end, group + 1
         if len(pieces) == 1:
             return pieces[0]
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
 
-    def _group_columns(self, group: int) -> dict[str, NDArray[Any]]:
+    def _read_group(self, group: int) -> _Group:
         last = self._group  # another thread may replace it
-        if last is not None and last[0] == group:
-            return last[1]
+        if last is not None and last.number == group:
+            return last
         table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
         columns = {name: _values(table.column(name), name, self._path) for name in self._columns}
-        self._group = (group, columns)
-        return columns
+        self._group = found = _Group(group, columns)
+        return found
 
 
 def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:

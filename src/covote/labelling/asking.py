@@ -18,6 +18,7 @@ from covote.experts.batches import taken
 from covote.io.data import DataPlace, open_data
 from covote.panel import Name
 
+from .journal import Writers, encoded
 from .kept import Kept
 
 _MOST = 8  # models that one process keeps loaded
@@ -36,12 +37,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Job:
-    """All that is needed to ask any expert about any batch."""
+    """All that is needed to ask any expert about any batch; `run` is a name for this run."""
 
     data: DataPlace
     experts: Sequence[Candidate]
     models: Path
     answers: Path
+    run: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Reply:
 
 
 def ask(job: Job, question: Question) -> Reply:
-    """Ask, and keep what was said. Asked again, it says the same and the file is replaced by an equal one."""
+    """Ask, and keep what was said. Asked again, it says the same once more, which changes nothing."""
     candidate = job.experts[question.expert]
     expert = opened(candidate, job.models)
     batch = open_data(job.data).read(question.start, question.stop)
@@ -78,14 +80,12 @@ def ask(job: Job, question: Question) -> Reply:
         answers = expert.answer(batch if rows is None else taken(batch, rows))
     except ExpertError as error:
         return Reply(question, str(error))
-    kept = Kept(job.answers)
-    where = candidate.name, question.start, question.stop
-    mask = np.ones(question.stop - question.start, dtype=bool) if rows is None else rows
-    part = kept.read(*where, len(candidate.knows)).with_answers(mask, answers)
-    kept.write(*where, part)
+    record = encoded(question.start, question.stop, rows, answers)
+    _WRITERS.append(Kept(job.answers).expert_folder(candidate.name), job.run, record)
     return Reply(question, note=answers.note)
 
 
+_WRITERS = Writers()
 _LOADED: OrderedDict[str, Expert] = OrderedDict()
 _LOADING = Lock()
 

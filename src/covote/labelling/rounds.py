@@ -40,15 +40,12 @@ def missing(
     kept: Kept, panel: Panel, expert: int, items: int, batch: int, wanted: NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, int, NDArray[np.bool_] | None]]:
     """Yield the batches that an expert is still to be asked about: start, stop, which items (None: all)."""
-    name, known = panel.names[expert], int(panel.sizes[expert])
-    there = kept.parts(name)
+    there = kept.parts(panel.names[expert])
     for start in range(0, items, batch):
         stop = min(start + batch, items)
-        whole = there.get((start, stop))
-        if whole:
+        if there.whole(start, stop):
             continue
         due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
-        if whole is False:
-            due = due & ~kept.read(name, start, stop, known).asked
+        due = due & ~there.read(start, stop).asked
         if due.any():
             yield start, stop, None if due.all() else due

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -159,7 +160,7 @@ def label_file(
     chosen = tuple(columns) if columns is not None else None
     kept, folder = Kept(answers_folder(output)), Path(models)
     ready = prepare(DataPlace(Path(data), id, chosen, size), panel, folder, kept, batch, refresh=refresh)
-    job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve())
+    job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
     run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
     wanted = run.in_rounds() if only_doubtful else run.all()
     votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
@@ -242,7 +243,7 @@ class _Run:
             for i, note in votes.notes.items():
                 raise self._stopped(f"expert {self._panel.names[i]!r} {note}")
         failures = [run.reason for run in self.experts if run.reason]
-        if failures and not any(self._kept.parts(name) for name in self._panel.names):
+        if failures and not any(len(self._kept.parts(name)) for name in self._panel.names):
             raise ExpertError(
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 
-from .kept import Kept
+from .kept import Kept, Parts
 
 T = TypeVar("T")
 _ITEMS = 1 << 16  # items of one part of the votes
@@ -59,6 +59,7 @@ class KeptVotes:
         # How many answers each expert owes: items it was asked about without an answer that can be used.
         self.owed = np.zeros(len(panel), dtype=np.int64)
         self.notes: dict[int, str] = {}
+        self._found: dict[int, Parts] = {}
 
     def over(
         self, task: Callable[[Iterator[Votes]], T], progress: Callable[[int, int, str], None] | None = None
@@ -87,6 +88,11 @@ class KeptVotes:
         if self.keep:
             self._parts = parts
 
+    def _expert_parts(self, i: int) -> Parts:
+        if i not in self._found:
+            self._found[i] = self._kept.parts(self.panel.names[i])
+        return self._found[i]
+
     def _votes(self, start: int, stop: int) -> Votes:
         columns = np.full((stop - start, len(self.panel)), NOT_ASKED, dtype=np.int64)
         sizes = self.panel.sizes
@@ -94,10 +100,11 @@ class KeptVotes:
         soft = np.zeros((stop - start, int(sizes.sum())), dtype=np.float32) if self.soft else None
         for i in self._experts:
             classes = np.flatnonzero(self.panel.knows[i])
+            parts = self._expert_parts(i)
             for low in range(start, stop, self._batch):
                 high = min(low + self._batch, stop)
                 rows = slice(low - start, high - start)
-                part = self._kept.read(self.panel.names[i], low, high, len(classes))
+                part = parts.read(low, high)
                 wanted = self._wanted[i]
                 due = np.ones(high - low, dtype=bool) if wanted is None else wanted[low:high]
                 given = due & (part.label >= NONE_OF_MINE) & (part.label != NOT_ASKED)
