@@ -159,11 +159,11 @@ def _made(jobs: Sequence[tuple[ImageSet, Task]]) -> Iterator[tuple[Task, Curve]]
 def make(data: ImageSet, task: Task) -> tuple[Task, Curve]:
     """Train one curve's clients, and measure them on the way."""
     from . import federated
-    from .trainers.fitting import one_thread
+    from .trainers.fitting import seeded
 
     started = time.process_time()
     panel, plan = paper_panel(task.size), task.plan
-    with one_thread():
+    with seeded(task.seed):
         clients = federated.Clients(
             data.train_x, data.train_y, subsets_of(panel), len(data.classes), plan.local, task.seed
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from covote.errors import FileError
 from covote.experiments.federated import Clients, average, one_shot, rounds
 from covote.experiments.learning_curves import ONE_SHOT, Curve, Plan, Task, curves, make
+from covote.experiments.tables.fedavg import PLANS
 from covote.experiments.trainers.networks import NETWORKS
 from covote.experiments.trainers.recipes import Local
 from tests.unit.experiments.made_up import bars
@@ -89,6 +92,23 @@ def test_equal_compute_is_measured():
         _, curve = make(data, Task(8, scheme, PLAN, 0))
         _, shot = make(data, Task(8, ONE_SHOT, PLAN, 0))
         assert min(seen for seen in curve.seen if seen >= shot.seen[-1]) - shot.seen[-1] < 160
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+def test_the_papers_federation_starts_with_tiny_settings(name):
+    data = bars(train=20, test=10)
+    scaled = [np.kron(x, np.ones((1, 3, 3), np.uint8)) for x in (data.train_x, data.test_x)]
+    if name == "mnist":
+        train, test = (x[:, :28, :28] for x in scaled)
+    else:
+        train, test = (np.stack([x[:, :32, :32]] * 3, axis=3) for x in scaled)
+    data = replace(data, train_x=train, test_x=test)
+    plan = replace(PLANS["full"][name], rounds=1, epochs=1, items=(10, 10))
+    _, first = make(data, Task(8, "all clients", plan, 0))
+    _, again = make(data, Task(8, "all clients", plan, 0))
+    assert replace(first, seconds=0) == replace(again, seconds=0)
+    assert first.rounds == (1,)
+    assert first.seen == (3 * 16,)
 
 
 def test_curves_are_kept_and_found_again(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from covote.errors import InputError, MissingDependencyError
+from covote.experiments.store import Store
 from covote.experiments.trainers import TRAINERS, trainer
 from covote.experiments.trainers.augmentation import keras_shift, whole_shift
 from covote.experiments.trainers.fitting import batches, centre_of, fit, share_of_rate
@@ -81,6 +82,22 @@ def test_experts_learn_what_they_know_and_answer_everything():
         said = np.array(subset)[expert.test[mine].argmax(axis=1)]
         assert np.mean(said == data.test_y[mine]) > 0.9
     assert told[-1][:2] == (2, 2)
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    data, subsets = bars(train=60, test=20), [(0, 1), (2, 3), (4, 5)]
+    model = NeuralTrainer("tiny", replace(TINY, steps=2), True, workers=1)
+
+    def stop(done, total, message):
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path).experts(data, model, subsets, stop)
+    told = []
+    experts = Store(tmp_path).experts(data, model, subsets, lambda *a: told.append(a))
+    assert told[-1][:2] == (2, 2)
+    assert set(experts.by_subset) == set(subsets)
 
 
 def test_two_processes_train_the_same_experts_as_one():

@@ -45,9 +45,16 @@ def fit(
     One thread, and a generator of its own: the same seed gives the same network on the same machine.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with seeded(seed):
+        return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Compute with one thread and with randomness of its own inside the block (dropout, first weights)."""
     with one_thread(), torch.random.fork_rng():
         torch.manual_seed(seed)
-        return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device)
+        yield
 
 
 @contextmanager
