@@ -71,7 +71,7 @@ def build(context: Context) -> Section:
         TABLES["missing"],
         grids,
         (Picture("missing", _chart(found), "Test accuracy as experts are removed; the bars show sigma."),),
-        _findings(found),
+        (*_findings(found), *_orphaned(experts, sizes)),
         (
             *greedy_covers.differences(experts, "ResNet20 v1, 200 epochs"),
             f"For R = 2 and two removed, covote's decoders label {MOST} random removals of the 990; "
@@ -123,6 +123,24 @@ def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
     handles, labels = parts[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     return figure
+
+
+def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
+    """Say what removals cost that leave a class without any expert, where no decoder can label it."""
+    said = []
+    for size in sizes:
+        panel = subsets_of(paper_panel(size))
+        left = removals(panel, 2, None, 0)
+        known = [rest for rest in left if len(set().union(*rest)) == len(experts.data.classes)]
+        if 0 < len(known) < len(left):
+            whole = panel_accuracy(experts, panel, "test", DEFAULT)
+            rest_of = [panel_accuracy(experts, rest, "test", DEFAULT) for rest in known]
+            said.append(
+                f"R = {size}: {len(left) - len(known)} of the {len(left)} removals of two experts leave a "
+                "class that nobody knows, which no decoder can label; over the others covote's default with "
+                f"probabilities loses {whole - float(np.mean(rest_of)):.2f} points."
+            )
+    return tuple(said)
 
 
 def _findings(found: dict[tuple[int, str, str, int], Outcome]) -> tuple[str, ...]:
