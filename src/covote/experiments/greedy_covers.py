@@ -91,7 +91,8 @@ def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
         if worst == worst_there
         else f"Other than in the paper, where R = {worst_there} is the worst size, here R = {worst} is"
     )
-    return (f"{first} (paper: {theirs:.2f} points).", f"{trend} ({ours[worst]:.2f}%).")
+    there = f"in the paper, the worst is {theirs:.2f} points below it" if theirs > 0 else "so is the paper's"
+    return (f"{first} ({there}).", f"{trend} ({ours[worst]:.2f}%).")
 
 
 def differences(experts: Experts, nets: str) -> tuple[str, ...]:
@@ -99,6 +100,7 @@ def differences(experts: Experts, nets: str) -> tuple[str, ...]:
     said = []
     if experts.trainer.surrogate:
         said.append(f"Experts are {experts.trainer.name}; the paper trained {nets}.")
+    said += experts.trainer.remarks
     if experts.train_rows < len(experts.data.train_y):
         said.append(f"Train accuracy is measured on the first {experts.train_rows:,} training images.")
     return tuple(said)

@@ -42,12 +42,11 @@ def about(report: Report) -> dict[str, str]:
     """Say how the numbers were made."""
     from covote import __version__
 
-    cpu = sum(section.seconds for section in report.sections)
     return {
         "profile": f"{report.profile}. {PROFILES[report.profile]}",
         "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",
-        "time": f"{minutes(report.seconds)} for this run; training took {minutes(cpu)} of CPU time, "
-        "in this run or the runs that it continued",
+        "time": f"this run took {minutes(report.seconds)} ({minutes(report.cpu_seconds)} of CPU time); "
+        f"training took {minutes(report.training_seconds)} of CPU time, in this run or the runs that it continued",
     }
 
 

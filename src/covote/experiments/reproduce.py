@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,24 @@ from covote.errors import DataError, FileError, InputError, MissingDependencyErr
 from .context import Context
 from .page import write_pages
 from .result import Section
+from .store import Store
 from .tables import TABLES, table_file
 from .trainers import TRAINERS, Subset
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run gave: the sections, what could not run and why, where the pages are."""
+    """What a run gave: the sections, what could not run and why, the time, where the pages are.
+
+    `training_seconds` is the CPU time that training took, in this run or the runs that it continued.
+    """
 
     profile: str
     sections: tuple[Section, ...]
     left_out: dict[str, str]
     seconds: float
+    cpu_seconds: float
+    training_seconds: float
     files: tuple[Path, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -34,6 +41,8 @@ class Report:
         return {
             "profile": self.profile,
             "seconds": round(self.seconds, 1),
+            "cpu_seconds": round(self.cpu_seconds, 1),
+            "training_cpu_seconds": round(self.training_seconds, 1),
             "sections": [section.as_dict() for section in self.sections],
             "left_out": self.left_out,
             "files": [str(path) for path in self.files],
@@ -47,6 +56,7 @@ class _Run:
     context: Context
     names: Sequence[str]
     started: float = field(default_factory=time.monotonic)
+    cpu_started: float = field(default_factory=lambda: cpu_time())
     sections: list[Section] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -77,16 +87,32 @@ class _Run:
 
     def write(self) -> Report:
         """Write the pages as far as they are: an interrupted run leaves what it has."""
-        seconds = time.monotonic() - self.started
-        report = Report(self.context.profile, tuple(self.sections), dict(self.left_out), seconds, ())
-        return write_report(report, self.context.out)
+        # Federated networks are no experts of a panel: they are not in the store of votes.
+        others = sum(section.seconds for section in self.sections if section.name == "fedavg")
+        context = self.context
+        report = Report(
+            context.profile,
+            tuple(self.sections),
+            dict(self.left_out),
+            time.monotonic() - self.started,
+            cpu_time() - self.cpu_started,
+            others + Store(context.out / "votes" / context.profile).seconds(),
+            (),
+        )
+        return write_report(report, context.out)
+
+
+def cpu_time() -> float:
+    """Return the CPU time of this process and of those that it started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def write_report(report: Report, out: Path) -> Report:
     """Write the HTML page, the Markdown page, the pictures and the JSON; return the report with the files."""
     files = write_pages(report, out)
     place = out / f"{report.profile}.json"
-    with_files = Report(report.profile, report.sections, report.left_out, report.seconds, (*files, place))
+    with_files = replace(report, files=(*files, place))
     atomic.write_text(place, json.dumps(with_files.as_dict(), indent=1, ensure_ascii=False) + "\n")
     return with_files
 

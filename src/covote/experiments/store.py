@@ -63,6 +63,10 @@ class Model(Protocol):
     def recipe(self) -> str:
         """Everything that decides what comes out."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about how they are trained, sentences."""
+
     def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset."""
 
@@ -164,6 +168,13 @@ class Store:
             for trained in trainer.train(data, missing, progress):
                 write_expert(_file(place, trained.subset), trained)
         return Experts(data, trainer, {subset: read_expert(_file(place, subset), data) for subset in wanted})
+
+    def seconds(self) -> float:
+        """Return the CPU time that training everything in this folder took."""
+        from pyarrow import parquet
+
+        files = self.folder.glob("*/[!.]*.parquet")
+        return sum(float((parquet.read_schema(path).metadata or {}).get(b"seconds", 0)) for path in files)
 
     def place(self, data: DataSet, trainer: Model) -> Path:
         """Return the folder for votes of this trainer on these images; others have another."""

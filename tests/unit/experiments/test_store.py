@@ -20,6 +20,7 @@ class Guesser:
     recipe: str = "chance"
     name: str = "by chance"
     surrogate: bool = True
+    remarks: tuple = ()
     stop_after: int = 10**9
     trained: list = field(default_factory=list)
 
@@ -50,7 +51,7 @@ def test_experts_come_back_as_they_were_trained(tmp_path):
         known = np.array(trained.subset)
         assert np.array_equal(kept.votes["test"], known[trained.test.argmax(axis=1)])
         np.testing.assert_allclose(kept.probabilities["train"], trained.train, atol=1e-3)
-    assert experts.seconds == 7.5
+    assert experts.seconds == Store(tmp_path).seconds() == 7.5
     assert experts.train_rows == 150
     assert np.array_equal(experts.truth("train"), data.train_y[:150])
     votes = experts.votes(SUBSETS, "train", soft=True)

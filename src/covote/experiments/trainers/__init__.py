@@ -53,6 +53,10 @@ class Trainer(Protocol):
     def recipe(self) -> str:
         """Everything that decides what comes out; votes of another recipe are kept apart."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about how they are trained, sentences."""
+
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there, in any order."""
 

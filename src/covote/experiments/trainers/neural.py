@@ -49,6 +49,11 @@ class NeuralTrainer:
         """Everything that decides what comes out."""
         return f"version 1, {self.training.text()}, votes on {self.train_rows} images, seed {self.seed}"
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing more to say: the name and the recipe say it."""
+        return ()
+
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there."""
         require_torch(self.name)

@@ -55,6 +55,14 @@ class PatchRidge:
         """Everything that decides what comes out."""
         return f"version 1, {self}"
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Say what the experts share."""
+        return (
+            "The features are found by k-means without labels, from random patches of the training images of "
+            "all classes, and shared by all experts; labels enter only through each expert's own regression.",
+        )
+
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset."""
         images = len(data.train_y) + len(data.test_y)

@@ -38,6 +38,11 @@ class WordRidge:
         """Everything that decides what comes out."""
         return f"version 1, {self}"
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing more to say."""
+        return ()
+
     def train(self, data: TextSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset."""
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
