@@ -46,7 +46,7 @@ def about(report: Report) -> dict[str, str]:
         "profile": f"{report.profile}. {PROFILES[report.profile]}",
         "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",
         "time": f"this run took {minutes(report.seconds)} ({minutes(report.cpu_seconds)} of CPU time); "
-        f"training took {minutes(report.training_seconds)} of CPU time, in this run or the runs that it continued",
+        f"training took {minutes(report.training_seconds)} of CPU time, now or in earlier runs",
     }
 
 
