@@ -129,18 +129,21 @@ def curves(
 
     Without `train`, only those.
     """
-    reduced: dict[int | None, ImageSet] = {}
-    for per_class in {task.plan.per_class for task in tasks}:
-        reduced[per_class] = data if per_class is None else data.reduced(per_class)
-    places = {task: keep / file_name(reduced[task.plan.per_class], task) for task in tasks}
+    cut = {key: _reduced(data, *key) for key in {(task.plan.per_class, task.seed) for task in tasks}}
+    images = {task: cut[task.plan.per_class, task.seed] for task in tasks}
+    places = {task: keep / file_name(images[task], task) for task in tasks}
     missing = [task for task in tasks if train and not places[task].is_file()]
     total = sum(task.work() for task in missing)
     done = 0.0
-    for task, curve in _made([(reduced[task.plan.per_class], task) for task in missing]):
+    for task, curve in _made([(images[task], task) for task in missing]):
         atomic.write_text(places[task], json.dumps(asdict(curve)) + "\n")
         done += task.work()
         progress(round(100 * done / total), 100, f"{data.name}: {task.scheme}, R = {task.size}")
     return {task: read(places[task]) for task in tasks if places[task].is_file()}
+
+
+def _reduced(data: ImageSet, per_class: int | None, seed: int) -> ImageSet:
+    return data if per_class is None else data.reduced(per_class, seed)
 
 
 def _made(jobs: Sequence[tuple[ImageSet, Task]]) -> Iterator[tuple[Task, Curve]]:
