@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,7 @@ from covote.panel import Name, Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import Json
+from .arguments import EngineName, Json, Scheduler, Workers
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -87,12 +87,16 @@ def label(
     report: Annotated[
         Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
     ] = None,
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Ask the models of a panel about every item, and say the class of each from their answers.
 
     Killed and started again, it goes on where it was.
     """
+    from covote.engines import make_engine
     from covote.io.report import write_report
     from covote.labelling import label_file
 
@@ -101,8 +105,10 @@ def label(
         raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
     panel = Panel.load(panel_file)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
-    with _bars() as progress, output.warnings_as_lines():
-        found = label_file(
+    chosen = make_engine(engine, scheduler=scheduler, workers=workers)
+    with chosen, _bars() as progress, output.warnings_as_lines():
+        found = _going_on(
+            label_file,
             data,
             output_file,
             panel,
@@ -116,6 +122,7 @@ def label(
             refresh=refresh,
             method=method,
             looks=_LOOKS if report is not None else 0,
+            engine=chosen,
             progress=progress,
             **options,
         )
@@ -132,6 +139,15 @@ def label(
         if path is not None:
             output.say(f"Wrote {path}.")
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
+
+
+def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) -> Labelling:
+    """Say how an interrupted run goes on."""
+    try:
+        return run(*arguments, **options)
+    except KeyboardInterrupt:
+        typer.echo("The answers so far are kept; the same command goes on from there.", err=True)
+        raise
 
 
 def _size(text: str | None) -> tuple[int, int] | None:

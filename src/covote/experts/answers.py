@@ -144,9 +144,10 @@ def _probabilities(
         chances = _softmax(chances)
     if order is not None and _are_probabilities(chances):
         # One column for each class, and nothing wrong with any of them: nearly always so.
-        soft = chances[:, order].astype(np.float32, copy=False)
+        soft = chances if (order == np.arange(len(order))).all() else chances[:, order]
+        soft = soft.astype(np.float32, copy=False)
         # Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
-        return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1, out=soft))
+        return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1) if soft.max(initial=0) > 1 else soft)
     bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1, keepdims=False)
     _check_probabilities(chances[~bad])
     return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, knows)

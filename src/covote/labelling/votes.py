@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.panel import Panel
+from covote.vote_checks import smallest_int
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 
 from .kept import Kept, Parts
 
 T = TypeVar("T")
-_ITEMS = 1 << 16  # items of one part of the votes
+_ITEMS, _CELLS = 1 << 16, 1 << 25  # items of one part of the votes, and probabilities, at most
 
 
 class _NotSoft(Exception):
@@ -76,7 +77,8 @@ class KeptVotes:
             yield from self._parts
             return
         parts, self.owed[:] = [], 0
-        step = max(1, _ITEMS // self._batch) * self._batch
+        room = min(_ITEMS, _CELLS // max(1, int(self.panel.sizes.sum())))
+        step = max(1, room // self._batch) * self._batch
         for start in range(0, len(self._ids), step):
             stop = min(start + step, len(self._ids))
             part = self._votes(start, stop)
@@ -94,7 +96,9 @@ class KeptVotes:
         return self._found[i]
 
     def _votes(self, start: int, stop: int) -> Votes:
-        columns = np.full((stop - start, len(self.panel)), NOT_ASKED, dtype=np.int64)
+        # Laid out as votes are stored, so that they are not copied.
+        kind = smallest_int(len(self.panel.classes))
+        columns = np.full((len(self.panel), stop - start), NOT_ASKED, dtype=kind).T
         sizes = self.panel.sizes
         ends = np.cumsum(sizes)
         soft = np.zeros((stop - start, int(sizes.sum())), dtype=np.float32) if self.soft else None

@@ -154,6 +154,41 @@ def test_onnx_files_that_say_their_classes_and_take_exactly_some_rows(fitted, ir
     np.testing.assert_allclose(answers.probability, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
 
 
+def test_onnx_files_with_several_inputs_get_columns_by_name(tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = helper.make_graph(
+        [
+            helper.make_node("Greater", ["age", "fifty"], ["old"]),
+            helper.make_node("And", ["old", "smoker"], ["both"]),
+            helper.make_node("Cast", ["both"], ["which"], to=TensorProto.INT64),
+            helper.make_node("Gather", ["names", "which"], ["label"]),
+        ],
+        "rules",
+        [
+            helper.make_tensor_value_info("age", TensorProto.FLOAT, [None, 1]),
+            helper.make_tensor_value_info("smoker", TensorProto.BOOL, [None, 1]),
+        ],
+        [helper.make_tensor_value_info("label", TensorProto.STRING, [None, 1])],
+        [
+            helper.make_tensor("fifty", TensorProto.FLOAT, [1], [50]),
+            helper.make_tensor("names", TensorProto.STRING, [2], [b"setosa", b"virginica"]),
+        ],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        tmp_path / "m.onnx",
+    )
+    expert = open_expert("rules", PANEL_ORDER, "onnx:m.onnx", tmp_path)
+    batch = {"smoker": np.array([1, 0, 1]), "name": np.array(["x"] * 3), "age": np.array([60, 70, 20])}
+    assert names(expert.answer(batch)).tolist() == ["virginica", "setosa", "setosa"]
+    with pytest.raises(CovoteError, match="wants the column 'age'"):
+        expert.answer({"smoker": batch["smoker"]})
+    with pytest.raises(CovoteError, match=r"several inputs \(age, smoker\)"):
+        expert.answer(np.zeros((3, 2)))
+
+
 def exported(path, fitted, *, dynamic=True, extra=None):
     import torch
 
