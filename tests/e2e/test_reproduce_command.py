@@ -39,6 +39,18 @@ def test_the_list_and_mistakes(covote):
     assert (ran.status, "no profile 'slow'" in ran.err) == (2, True)
 
 
+def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
+    from covote.experiments.tables import bounds
+
+    def interrupted(context):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bounds, "build", interrupted)
+    ran = covote("reproduce", "bounds", "--out", "out")
+    assert ran.status == 130
+    assert "finished experts are kept in out, the same command goes on" in ran.err
+
+
 @pytest.mark.slow
 def test_the_bounds_need_no_data_and_json_is_for_programs(covote):
     ran = covote("reproduce", "bounds", "--data-dir", "nowhere", "--out", "out", "--json")
