@@ -2,13 +2,15 @@
 
 import gzip
 import hashlib
+import io
 import struct
+import tarfile
 
 import numpy as np
 import pytest
 
 from covote.errors import DataError, InputError
-from covote.experiments.data import DataFile, ImageSet, Source, default_folder, load_images, load_text
+from covote.experiments.data import DataFile, ImageSet, Source, default_folder, images, load_images, load_text
 from covote.experiments.data.images import read_batch, read_idx, read_mosaic
 
 from .made_up import bars
@@ -76,6 +78,28 @@ def test_nothing_is_downloaded_unless_asked_and_what_is_downloaded_is_checked(tm
     with pytest.raises(DataError, match="is not the published"):
         Source(tmp_path, download=True).path(other)
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["a.bin"]
+
+
+def test_the_archive_of_cifar10_is_unpacked_when_a_download_is_asked_for(tmp_path, monkeypatch):
+    rng, files = np.random.default_rng(0), []
+    with tarfile.open(tmp_path / "cifar.tar.gz", "w:gz") as archive:
+        for n in range(1, 7):
+            name = "test_batch.bin" if n == 6 else f"data_batch_{n}.bin"
+            rows = rng.integers(0, 256, (10, 3073), dtype=np.uint8)
+            rows[:, 0] = np.arange(10)
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = rows.nbytes
+            archive.addfile(info, io.BytesIO(rows.tobytes()))
+            files.append(
+                DataFile(name, hashlib.sha256(rows.tobytes()).hexdigest(), ("cifar-10-batches-bin",))
+            )
+    monkeypatch.setattr(images, "CIFAR_URL", (tmp_path / "cifar.tar.gz").as_uri())
+    monkeypatch.setattr(images, "CIFAR_BATCHES", tuple(files))
+    data = load_images("cifar10", Source(tmp_path / "data", download=True))
+    assert data.train_x.shape == (50, 32, 32, 3)
+    assert np.array_equal(data.test_y, np.arange(10))
+    again = load_images("cifar10", Source(tmp_path / "data"))
+    assert again.fingerprint == data.fingerprint
 
 
 def test_missing_sets_and_unknown_names(tmp_path):

@@ -82,7 +82,7 @@ def _missing(file: DataFile, folder: Path) -> str:
     places = " or ".join(str(folder / place / file.name) for place in file.folders)
     remedy = "pass --data-dir with the folder that has it"
     if file.url:
-        remedy += f", download {file.url} to there, or let --download do it"
+        remedy += f", get it from {file.url}, or let --download do it"
     return f"{file.name} is missing: expected at {places}; {remedy}"
 
 
