@@ -59,7 +59,7 @@ def _decoder(section: Section, images: str) -> str:
     if not gaps:
         return f"**Decoder, {images}**: too few experts are trained yet."
     return (
-        f"**Decoder, {images}, nobody missing**: covote's default (`authority`) with the experts' probabilities "
+        f"**Decoder, {images}, nobody missing**: covote's default (`authority`) with probabilities "
         f"is {min(gaps):+.2f} to {max(gaps):+.2f} points beside the paper's vote."
     )
 
