@@ -81,6 +81,15 @@ def anneal(
     return best
 
 
+def repair(
+    blocks: ArrayLike, classes: int, *, moves: int, state: NDArray[np.uint64], pause: Pause | None = None
+) -> NDArray[np.int32] | None:
+    """Swap classes of blocks that miss some pairs until they cover them all; None if that fails."""
+    attempt = _Attempt(np.array(blocks, dtype=np.int32, ndmin=2), classes, 1)
+    attempt.run(moves, 0, state, len(attempt.blocks) + 1, pause)
+    return attempt.blocks if attempt.shortfall == 0 else None
+
+
 def _without_least_needed(blocks: NDArray[np.int32], classes: int, times: int) -> NDArray[np.int32]:
     """Drop the block that leaves fewest pairs uncovered; the last of them, where several do."""
     counts = pair_counts(blocks, classes)

@@ -46,8 +46,26 @@ def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
     return blocks
 
 
+def fitted(masks: Masks, experts: int, size: int) -> Blocks:
+    """Return the classes of each expert, of which those with too many leave the least needed ones out."""
+    known = [np.flatnonzero((masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1)) for j in range(experts)]
+    counts = np.zeros((masks.shape[1],) * 2, dtype=np.int64)
+    for row in known:
+        counts[np.ix_(row, row)] += 1
+    blocks = np.full((experts, size), -1, dtype=np.int32)
+    for block, row in zip(blocks, known, strict=True):
+        while len(row) > size:
+            counts[np.ix_(row, row)] -= 1
+            # Without a class, the pairs are lost that no other expert knows.
+            lost = (counts[np.ix_(row, row)] == 0).sum(axis=1)
+            row = np.delete(row, int(lost.argmin()))
+            counts[np.ix_(row, row)] += 1
+        block[: len(row)] = row
+    return blocks
+
+
 def meet(
-    start: Masks,
+    masks: Masks,
     experts: int,
     size: int,
     *,
@@ -56,13 +74,12 @@ def meet(
     hot: float = HOT,
     pause: Callable[[int], bool] | None = None,
 ) -> Blocks | None:
-    """Anneal the sets of experts until all meet and no expert has more than `size` classes.
+    """Anneal the sets of experts, in place, until all meet and no expert has more than `size` classes.
 
     Returns the blocks, or None if the budget of moves (or the patience of `pause`) ends before.
     """
     from . import meeting_kernel as kernel
 
-    masks = np.ascontiguousarray(start)
     load = kernel.loads_of(masks, experts)
     over = np.maximum(load - size, 0)
     pairs = kernel.shortfall(masks)
@@ -95,4 +112,4 @@ def blow_up_start(lines: Blocks, classes: int, experts: int, random: np.random.G
     if len(lines) > experts:
         lines = lines[np.sort(random.permutation(len(lines))[:experts])]
     of_points = masks_of(lines, points)
-    return of_points[:, random.permutation(points)[np.arange(classes) % points]]
+    return np.ascontiguousarray(of_points[:, random.permutation(points)[np.arange(classes) % points]])

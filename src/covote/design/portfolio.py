@@ -34,6 +34,12 @@ PART = 0.3
 VERY_WIDE = 1.135
 """More than so many times the lower bound, and a second try is made."""
 
+SWAPS = 4_000_000
+"""How many swaps may repair what sets of experts that nearly meet leave."""
+
+LONGER, REPAIRED = 8, 0.8
+"""Moves and swaps of a last attempt, in budgets of the first: for a very wide gap, for a thorough search."""
+
 THOROUGH = 10_000_000
 """Moves per group of symmetries from which on more of them are tried."""
 
@@ -80,10 +86,17 @@ def best_cover(
         if not search.over:
             more = search.wide and not thorough and stage in (_symmetries, _anneal)
             stage(search, scaled.part(3) if more else scaled)
-    hopeful = whole and not thorough and scaled.meeting and not search.over
-    if hopeful and len(search.found.blocks) > VERY_WIDE * lower:
-        _second_try(search, scaled)
+    if whole and scaled.meeting and not search.over:
+        if thorough:
+            shrink(search, scaled.part(REPAIRED), SWAPS)
+        elif very_wide(search):
+            _second_try(search, scaled)
     return search.found
+
+
+def very_wide(search: Search) -> bool:
+    """Whether the gap to the bound deserves a second try."""
+    return not search.over and len(search.found.blocks) > VERY_WIDE * search.lower
 
 
 def _second_try(search: Search, effort: Effort) -> None:
@@ -98,6 +111,9 @@ def _second_try(search: Search, effort: Effort) -> None:
             search.offer(weighted(search, base.blocks, base.construction, effort.weights, 0))
     if not search.over:
         shrink(search, effort)
+    if very_wide(search):
+        _derive(search, [(search.classes + 1, search.size), (search.classes - 2, search.size)])
+        shrink(search, effort.part(LONGER), SWAPS)
 
 
 def _part(search: Search, classes: int, size: int, effort: Effort) -> Cover:
@@ -166,15 +182,20 @@ def _multiples(search: Search, effort: Effort, share: float = PART) -> None:
 
 
 def _relatives(search: Search, effort: Effort) -> None:
-    """Solve cases with a class or a place more or less, with a normal effort, and derive covers from them."""
-    if effort.symmetry < THOROUGH:
-        return
+    """Solve cases with a class or a place more or less."""
     v, k = search.classes, search.size
-    for classes, size in [(v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)]:
+    if effort.symmetry >= THOROUGH:
+        _derive(search, [(v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)])
+
+
+def _derive(search: Search, relatives: list[tuple[int, int]]) -> None:
+    """Solve cases nearby, with a normal effort, and derive covers from them."""
+    v, k = search.classes, search.size
+    for classes, size in relatives:
         if search.over or size < 3 or classes <= size:
             continue
         part = _part(search, classes, size, EFFORTS["normal"])
-        if (classes, size) == (v - 1, k):
+        if size == k and classes < v:
             search.smaller = part
         elif classes == v - 1:
             everyone = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)

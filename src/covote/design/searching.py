@@ -25,7 +25,7 @@ class Search:
         self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
         self.best: Cover | None = None
         self.others: list[Cover] = []
-        self.smaller: Cover | None = None  # a cover of all classes but the last
+        self.smaller: Cover | None = None  # a cover of all classes but the last few
 
     def offer(self, cover: Cover) -> None:
         """Keep a cover if it needs fewer experts than all before, without the redundant ones.

@@ -7,12 +7,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .annealing import repair
 from .blowup import anneal_blowup, blow_up
 from .covers import Blocks, Cover, without_room
 from .efforts import Effort
 from .fields import prime_power
-from .meeting import HOT, MOST_EXPERTS, RANDOM_HOT, Masks, blow_up_start, masks_of, meet, random_start
+from .meeting import (
+    HOT,
+    MOST_EXPERTS,
+    RANDOM_HOT,
+    Masks,
+    blow_up_start,
+    fitted,
+    masks_of,
+    meet,
+    random_start,
+)
 from .planes import projective_plane
 from .pruning import pair_counts
 from .recursions import in_table
@@ -39,10 +51,12 @@ class Start(NamedTuple):
     construction: str
 
 
-def shrink(search: Search, effort: Effort) -> None:
+def shrink(search: Search, effort: Effort, swaps: int = 0) -> None:
     """Look for covers with fewer and fewer experts, as long as there are not too many of them.
 
-    The starts are the best covers so far, planes with annealed or with equal weights, and chance.
+    The starts are the best covers so far, planes with annealed or with equal weights, and chance. Where sets
+    of experts do not quite meet in the end, so many swaps of classes may repair that: what one kind of move
+    is stuck in, the other leaves easily.
     """
     from .chance_kernel import chance
 
@@ -63,11 +77,20 @@ def shrink(search: Search, effort: Effort) -> None:
                 hot=start.hot,
                 pause=search.moved,
             )
-            made += length
+            if blocks is None and swaps and not search.over:
+                blocks = _repaired(search, start.masks, experts, swaps, state)
+            made += length + swaps
             if blocks is not None:
                 search.offer(Cover(blocks, start.construction))
             if blocks is not None or search.over or made >= effort.meeting:
                 break
+
+
+def _repaired(
+    search: Search, masks: Masks, experts: int, swaps: int, state: NDArray[np.uint64]
+) -> Blocks | None:
+    blocks = without_room(fitted(masks, experts, search.size), search.classes)
+    return repair(blocks, search.classes, moves=swaps, state=state, pause=search.pause())
 
 
 def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start, int]]:
@@ -96,9 +119,11 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
 
 
 def _with_a_twin(search: Search, smaller: Cover, random: np.random.Generator) -> Start:
-    """Start from a cover of one class fewer, in which some class gets a twin."""
+    """Start from a cover of a class or two fewer, in which some classes get a twin."""
     masks = masks_of(smaller.blocks, search.classes)
-    masks[:, -1] = masks[:, int(random.integers(search.classes - 1))]
+    known = int(smaller.blocks.max()) + 1
+    for x in range(known, search.classes):
+        masks[:, x] = masks[:, int(random.integers(known))]
     return Start(masks, WARM, annealed(smaller.construction))
 
 

@@ -56,3 +56,17 @@ def test_masks_and_blocks_are_two_views_of_one_cover():
 def test_a_pause_stops_the_search():
     start = meeting.random_start(30, 4, 5, np.random.default_rng(0))
     assert meeting.meet(start, 4, 5, moves=10**12, state=chance(0), pause=lambda step: True) is None
+
+
+def test_experts_with_too_many_classes_leave_the_least_needed_out():
+    blocks = np.array([[0, 1, 2, 3], [0, 1, 4, -1], [3, 4, -1, -1]], dtype=np.int32)
+    fitted = meeting.fitted(meeting.masks_of(blocks, 5), 3, 3)
+    known = [set(row[row >= 0].tolist()) for row in fitted]
+    # Without 0 or 1 the first expert loses two pairs that nobody else knows, without 2 or 3 three.
+    assert known == [{1, 2, 3}, {0, 1, 4}, {3, 4}]
+
+
+def test_what_fits_is_left_as_it_is():
+    lines = projective_plane(3)
+    fitted = meeting.fitted(meeting.masks_of(lines, 13), 13, 4)
+    assert {frozenset(row) for row in fitted.tolist()} == {frozenset(row) for row in lines.tolist()}
