@@ -80,6 +80,8 @@ def _tell(report: Report) -> None:
     from covote.experiments.page import cell_text
 
     for section in report.sections:
+        if section.name not in report.fresh:
+            continue
         mark = " [surrogate models]" if section.surrogate else ""
         output.say(f"{section.title}{mark}")
         for grid in section.grids:

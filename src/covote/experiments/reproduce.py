@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from covote import atomic
+from covote import __version__, atomic
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 
 from .context import Context
+from .kept import keep, kept
 from .page import write_pages
 from .result import Section
 from .store import Store
@@ -25,11 +26,13 @@ from .trainers import TRAINERS, Subset
 class Report:
     """What a run gave: the sections, what could not run and why, the time, where the pages are.
 
-    `training_seconds` is the CPU time that training took, in this run or the runs that it continued.
+    `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
+    CPU time that training took, in this run or the runs that it continued.
     """
 
     profile: str
     sections: tuple[Section, ...]
+    fresh: tuple[str, ...]
     left_out: dict[str, str]
     seconds: float
     cpu_seconds: float
@@ -57,8 +60,18 @@ class _Run:
     names: Sequence[str]
     started: float = field(default_factory=time.monotonic)
     cpu_started: float = field(default_factory=lambda: cpu_time())
-    sections: list[Section] = field(default_factory=list)
+    sections: dict[str, Section] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def made_by(self) -> str:
+        """What sections of one page have in common."""
+        return f"covote {__version__}, seed {self.context.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where finished sections are kept."""
+        return self.context.out / "sections" / self.context.profile
 
     def train(self) -> None:
         """Train the experts that all tables want, image set by image set: features are made once."""
@@ -79,7 +92,7 @@ class _Run:
             self.context.progress(number, len(self.names), name)
             try:
                 section = table_file(name).build(self.context)
-                self.sections.append(section)
+                self.sections[name] = keep(self.folder, section, self.made_by)
                 self.left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
             except (DataError, MissingDependencyError) as error:
                 self.left_out[name] = str(error)
@@ -87,11 +100,15 @@ class _Run:
 
     def write(self) -> Report:
         """Write the pages as far as they are: an interrupted run leaves what it has."""
-        # Federated networks are no experts of a panel: they are not in the store of votes.
-        others = sum(section.seconds for section in self.sections if section.name == "fedavg")
         context = self.context
+        earlier = {name: kept(self.folder, name, self.made_by) for name in TABLES if name not in self.names}
+        found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
+        sections = tuple(section for section in found.values() if section is not None)
+        # Federated networks are no experts of a panel: they are not in the store of votes.
+        others = sum(section.seconds for section in sections if section.name == "fedavg")
         report = Report(
             context.profile,
+            sections,
             tuple(self.sections),
             dict(self.left_out),
             time.monotonic() - self.started,
@@ -120,8 +137,9 @@ def write_report(report: Report, out: Path) -> Report:
 def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     """Run tables and figures by name, all of them unless given, and write the pages after each.
 
-    A table that lacks its data or a library is left out and named in the report; the others run. Experts are
-    stored as they are trained, so that a run that was stopped goes on where it was.
+    The pages show what earlier runs finished in the same folder, too. A table that lacks its data or a
+    library is left out and named in the report; the others run. Experts are stored as they are trained, so
+    that a run that was stopped goes on where it was.
     """
     for name in names:
         if name not in TABLES:

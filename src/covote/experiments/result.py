@@ -43,10 +43,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, its file name without ending, and what it shows."""
+    """A figure (or what it is as SVG), its file name without ending, and what it shows."""
 
     name: str
-    figure: Figure
+    figure: Figure | str
     caption: str
 
 

@@ -158,6 +158,17 @@ def test_a_table_that_lacks_its_data_is_left_out_and_the_others_run(context):
     assert "Not run" in report.files[0].read_text()
 
 
+def test_pages_show_what_earlier_runs_finished(context):
+    first = reproduce(context, ["mnist"])
+    both = reproduce(context, ["cifar10"])
+    assert [section.name for section in both.sections] == ["mnist", "cifar10"]
+    assert both.fresh == ("cifar10",)
+    assert both.sections[0] == first.sections[0]
+    assert both.files[0].read_text().count("<svg") == 2
+    context.seed = 1
+    assert [section.name for section in reproduce(context, ["bounds"]).sections] == ["bounds"]
+
+
 def test_without_training_the_pages_show_what_is_stored(context):
     context.experts("mnist", [*paper_subsets()[45:], tuple(range(10))])
     context.train = False
