@@ -29,6 +29,10 @@ peers: .venv/peers/installed
 demo: .venv/installed
 	$(BIN)/covote demo
 
+# Two workers: one thread of linear algebra and of scikit-learn's loops for each.
+test slow: export OMP_NUM_THREADS = 1
+test slow: export OPENBLAS_NUM_THREADS = 1
+
 test: .venv/installed-test .venv/peers/installed
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check

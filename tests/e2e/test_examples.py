@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def run(name, *arguments):
     """Run an example in a process of its own, warnings as errors; return what it prints."""
     command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
     return ran.stdout
