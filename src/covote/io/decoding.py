@@ -155,7 +155,7 @@ def _decoded(
     """Learn what the decoder needs, then label; decides as :func:`covote.decode` does in memory."""
     panel, rows = votes.panel, None
     if countable(decoder, panel):
-        rows = merged(votes.each(Distinct(panel), _share(progress, 0, 2, "learning")), panel)
+        rows = merged(votes.each(Distinct(panel), _share(progress, 0, 2, "learning")))
 
     def counted(weights: Any, number: int) -> tuple[Any, bool]:
         if part is not None:

@@ -28,6 +28,7 @@ class DistinctRows:
         self._items = 0
         self._labelled: list[tuple[Votes, Labels]] = []
         self._known = 0
+        self._count = np.zeros(0, np.int64)
         self._index: NDArray[np.int64] | None = None
         self._evidence: Evidence | None = None
 
@@ -35,10 +36,13 @@ class DistinctRows:
         """Return the labels of a part, or None if it should be labelled item by item."""
         if self._rows.full or 2 * len(self._rows) > self._items + 2 * MOST:
             return None
-        which = self._rows.number(part.keys)
+        which = self._rows.numbers(part)
         self._items += len(part)
         if len(self._rows) > self._known:
             self._learn(unpacked(part.panel, self._rows.keys[self._known : len(self._rows)]))
+        self._count = np.bincount(which, minlength=self._known) + np.pad(
+            self._count, (0, self._known - len(self._count))
+        )
         return self._spread(part, which)
 
     def _learn(self, votes: Votes) -> None:
@@ -75,5 +79,5 @@ class DistinctRows:
         """Yield (different rows, their labels, how many items have each)."""
         at = 0
         for votes, labels in self._labelled:
-            yield votes, labels, self._rows.count[at : at + len(votes)]
+            yield votes, labels, self._count[at : at + len(votes)]
             at += len(votes)

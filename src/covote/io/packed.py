@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -116,9 +117,20 @@ class Rows:
         self.keys = np.empty(1 << 10, np.int64)
         self.count = np.zeros(0, np.int64)
         self._table = np.full(1 << 11, -1, np.int32)
+        self._numbers: WeakKeyDictionary[Packed, NDArray[np.int32]] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "keys": self.keys[: len(self)], "_numbers": WeakKeyDictionary()}
 
     def __len__(self) -> int:
         return len(self.count)
+
+    def numbers(self, piece: Packed) -> NDArray[np.int32]:
+        """Return the number of every item's row, worked out once for as long as the piece is there."""
+        which = self._numbers.get(piece)
+        if which is None:
+            which = self._numbers[piece] = self.number(piece.keys)
+        return which
 
     def number(self, keys: NDArray[np.int64], count: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
         """Return the number of every row, new ones the next; each row counts once, or `count` times."""
@@ -132,12 +144,6 @@ class Rows:
         more[: len(self.count)] += self.count
         self.count = more
         return which
-
-    def again(self) -> Rows:
-        """Return the same rows, none of them counted yet."""
-        rows = Rows(self.panel)
-        rows.number(self.keys[: len(self)], np.zeros(len(self), np.int64))
-        return rows
 
     @property
     def full(self) -> bool:

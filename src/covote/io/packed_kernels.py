@@ -8,9 +8,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from covote.vote_checks import NOT_ASKED
-from covote.vote_names import NULL, STRANGE
-
 Array = NDArray[Any]
 
 
@@ -35,48 +32,49 @@ def to_columns(keys: Array, base: int, columns: Array) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _heard(
-    key: int, heard: int, i: int, v: int, knows: Array, drop: bool, duplicates: int, base: int, power: Array
-) -> tuple[Any, Any, bool]:
-    """Return the number and the experts heard after one more answer, and whether it is all right."""
-    if i == NULL or v == NULL:
-        return key, heard, True
-    if i < 0 or v == STRANGE or (v >= 0 and not knows[i, v]):
-        return key, heard, drop
-    bit = np.int64(1) << i
-    if heard & bit:
-        before = (key // power[i]) % base - 2
-        if duplicates == 2:
-            key += (v - before) * power[i]
-        return key, heard, duplicates > 0 or before == v
-    return key + (v - NOT_ASKED) * power[i], heard | bit, True
+def _again(key: int, amount: int, unit: int, duplicates: int, base: int) -> tuple[Any, bool]:
+    """Return the number after a second answer of one expert, and whether that is all right."""
+    before, now = (key // unit) % base, amount // unit + 1
+    if duplicates == 2:
+        key += (now - before) * unit
+    return key, duplicates > 0 or before == now
 
 
 @njit(cache=True, nogil=True)
 def of_runs(
-    starts: Array, expert_row: Array, expert_code: Array, label_row: Array, label_code: Array, knows: Array,
-    drop: bool, duplicates: int, base: int, power: Array, state: Array, keys: Array,
+    starts: Array, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
+    duplicates: int, base: int, nobody: int, state: Array, keys: Array,
 ) -> int:  # fmt: skip
     """Write the answers to each item as one number, from rows that are grouped by item.
 
-    Item n has the rows from ``starts[n]`` to the next start. `power` has the value of one in each expert's
-    digit. `state` is (number so far, experts heard so far) of the last item: it goes in, because the first
-    item may have begun before (unless the second is -1), and comes out, because the last one may go on.
+    Item n has the rows from ``starts[n]`` to the next start. Row p is the answer ``labels[p]`` of the expert
+    ``experts[p]``: it adds ``amount[e, l]`` to the number, in a digit of the value ``unit[e, l]``; ``bit``
+    says whose it is, 0 if it is no answer, -1 if it is none of this panel. A number begins with `nobody`.
+    `state` is (number so far, experts heard so far) of the last item: it goes in, because the first item may
+    have begun before (unless the second is -1), and comes out, because the last one may go on.
 
     `duplicates` is 0 to refuse a second, different answer of one expert, 1 to keep the first, 2 the last.
-    Returns the first row that is refused, or that is no vote of this panel (never, if `drop`); else -1.
+    Returns the first row that is refused; -1 if there is none.
     """
-    nobody = power.sum()
+    width = np.uint32(amount.shape[1])
+    amounts, units, bits = amount.reshape(-1), unit.reshape(-1), bit.reshape(-1)
     key, heard = state[0], state[1]
     for n in range(len(starts)):
         if n > 0 or heard < 0:
             key, heard = nobody, np.int64(0)
-        end = starts[n + 1] if n + 1 < len(starts) else len(expert_row)
+        end = starts[n + 1] if n + 1 < len(starts) else len(experts)
         for p in range(starts[n], end):
-            i, v = expert_code[expert_row[p]], label_code[label_row[p]]
-            key, heard, fine = _heard(key, heard, i, v, knows, drop, duplicates, base, power)
-            if not fine:
+            entry = np.uint32(experts[p]) * width + np.uint32(labels[p])
+            who = bits[entry]
+            if who < 0:
                 return p
+            if heard & who:
+                key, fine = _again(key, amounts[entry], units[entry], duplicates, base)
+                if not fine:
+                    return p
+                continue
+            heard |= who
+            key += amounts[entry]
         keys[n] = key
     state[0], state[1] = key, heard
     return -1
@@ -84,16 +82,25 @@ def of_runs(
 
 @njit(cache=True, nogil=True)
 def scatter(
-    place: Array, expert_row: Array, expert_code: Array, label_row: Array, label_code: Array, knows: Array,
-    drop: bool, duplicates: int, base: int, power: Array, keys: Array, heard: Array,
+    place: Array, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
+    duplicates: int, base: int, keys: Array, heard: Array,
 ) -> int:  # fmt: skip
     """As :func:`of_runs`, for rows in any order: row p is about the item at ``place[p]``."""
+    width = np.uint32(amount.shape[1])
+    amounts, units, bits = amount.reshape(-1), unit.reshape(-1), bit.reshape(-1)
     for p in range(len(place)):
-        n = place[p]
-        i, v = expert_code[expert_row[p]], label_code[label_row[p]]
-        keys[n], heard[n], fine = _heard(keys[n], heard[n], i, v, knows, drop, duplicates, base, power)
-        if not fine:
+        n = np.uint64(place[p])
+        entry = np.uint32(experts[p]) * width + np.uint32(labels[p])
+        who = bits[entry]
+        if who < 0:
             return p
+        if heard[n] & who:
+            keys[n], fine = _again(keys[n], amounts[entry], units[entry], duplicates, base)
+            if not fine:
+                return p
+            continue
+        heard[n] |= who
+        keys[n] += amounts[entry]
     return -1
 
 

@@ -32,7 +32,7 @@ class Distinct:
             small = packed(piece) if isinstance(piece, Votes) else piece
             if isinstance(small, Votes) or rows.full:
                 return None
-            rows.number(small.keys)
+            rows.numbers(small)
         return rows
 
 
@@ -79,7 +79,7 @@ class Labelling:
     def __call__(self, pieces: Iterator[Piece], write: Callable[[Labels], None]) -> Tally:
         """Return the tally."""
         tally = Tally(self.panel, self.looks)
-        rows = DistinctRows(Rows(self.panel) if self.known is None else self.known.again(), self._score)
+        rows = DistinctRows(Rows(self.panel) if self.known is None else self.known, self._score)
         for piece in pieces:
             small = packed(piece) if isinstance(piece, Votes) else piece
             labels = rows.labels(small) if self.by_row and isinstance(small, Packed) else None
@@ -108,14 +108,14 @@ def ties(part: Votes) -> bool:
     return bool(bare.score(part, bare.start(part.panel)).tied.any())
 
 
-def merged(found: Iterator[Rows | None], panel: Panel) -> Rows | None:
+def merged(found: Iterator[Rows | None]) -> Rows | None:
     """Return the different rows of all parts, in the order in which they come; None if some are missing."""
-    rows = Rows(panel)
+    rows = next(found)
     for part in found:
-        if part is None or rows.full:
+        if rows is None or part is None or rows.full:
             return None
         rows.number(part.keys[: len(part)], part.count)
-    return None if rows.full else rows
+    return None if rows is None or rows.full else rows
 
 
 def countable(decoder: Decoder, panel: Panel) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covote.vote_checks import NONE_OF_MINE
+from covote.vote_checks import NONE_OF_MINE, NOT_ASKED
 from covote.vote_names import NULL, STRANGE, name_codes
 
 from . import long
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .votes import VoteFile
 
 _CHOICES = {"error": 0, "first": 1, "last": 2}
+_LARGEST = 1 << 20  # pairs of different experts and labels in a batch
 _ROOM = 1 << 29  # bytes for the answers of all items at once; beyond it, DuckDB sorts
 
 
@@ -57,14 +58,10 @@ class _Rows:
     """The rows of a long file, and how they become numbers."""
 
     def __init__(self, file: VoteFile) -> None:
-        panel = file.panel
         self.file = file
-        self.base = base(panel)
-        self.power = powers(panel)
+        self.base = base(file.panel)
+        self.power = powers(file.panel)
         self.state = np.array([0, -1], dtype=np.int64)
-        # Rows that are encoded already have indices; -1 and -2 find the last entries.
-        self.experts = np.array([*range(len(panel)), NULL], dtype=np.int64)
-        self.labels = np.array([*range(len(panel.classes)), NONE_OF_MINE, NULL], dtype=np.int64)
 
     def in_file(self) -> Generator[tuple[pa.Array, tuple[Any, ...]], None, None]:
         """Yield items and answers as they lie."""
@@ -72,17 +69,35 @@ class _Rows:
         text = file.source.kind in ("csv", "tsv")
         for first, batch in file.batches([file.item, str(file.expert), str(file.label)]):
             item = plain_items(batch.column(0), file.source.path, first, text and file.integers)
-            expert_code, _, expert_row = name_codes(batch.column(1), panel.names)
-            label_code, labels, label_row = name_codes(batch.column(2), panel.classes)
+            expert_code, _, experts = name_codes(batch.column(1), panel.names)
+            label_code, names, labels = name_codes(batch.column(2), panel.classes)
             for e in np.flatnonzero(label_code[:-1] == STRANGE):
-                if labels[e] == file.none:
+                if names[e] == file.none:
                     label_code[e] = NONE_OF_MINE
-            yield item, (expert_row, expert_code, label_row, label_code)
+            yield item, (experts, labels, *self._tables(expert_code, label_code))
 
     def in_order(self) -> Generator[tuple[pa.Array, tuple[Any, ...]], None, None]:
         """Yield items and answers sorted by item."""
+        size, classes = self.file.panel.knows.shape
+        tables = self._tables(np.array([*range(size), NULL]), np.array([*range(classes), NONE_OF_MINE, NULL]))
         for item, rows in long.ordered(long.encoded(self.file)):
-            yield item, (rows.who, self.experts, rows.what, self.labels)
+            experts = np.where(rows.who < 0, size, rows.who).astype(np.int32)
+            labels = np.where(rows.what < 0, classes - 2 - rows.what, rows.what).astype(np.int32)
+            yield item, (experts, np.where(experts == size, classes + 1, labels), *tables)
+
+    def _tables(self, experts: NDArray[np.int64], labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return what each entry of the experts and each of the labels means together, for the kernels."""
+        if len(experts) * len(labels) > _LARGEST:
+            raise Retry(pack=False)
+        i, v = experts[:, None], labels[None, :]
+        knows = self.file.panel.knows[np.maximum(i, 0), np.maximum(v, 0)]
+        missing = (i == NULL) | (v == NULL)
+        strange = ~missing & ((i < 0) | (v == STRANGE) | ((v >= 0) & ~knows))
+        if self.file.unknown == "drop":
+            missing, strange = missing | strange, np.zeros_like(strange)
+        unit = np.where(missing | strange, 1, self.power[np.maximum(i, 0)])
+        bit = np.where(missing, 0, np.where(strange, -1, np.int64(1) << np.maximum(i, 0)))
+        return np.where(missing, 0, (v - NOT_ASKED) * unit), np.broadcast_to(unit, bit.shape).copy(), bit
 
     def pack(self, starts: NDArray[np.int64], answers: tuple[Any, ...], goes_on: bool, keys: Any) -> None:
         """Write the answers to every item as one number."""
@@ -90,8 +105,9 @@ class _Rows:
 
         if not goes_on:
             self.state[1] = -1
+        twice = _CHOICES[self.file.duplicates]
         bad = packed_kernels.of_runs(
-            starts, *answers, self.file.panel.knows, *self._rules, self.base, self.power, self.state, keys
+            starts, *answers, twice, self.base, int(self.power.sum()), self.state, keys
         )
         self._check(bad)
 
@@ -99,14 +115,8 @@ class _Rows:
         """Add the answers in any order to the numbers of their items."""
         from . import packed_kernels
 
-        bad = packed_kernels.scatter(
-            place, *answers, self.file.panel.knows, *self._rules, self.base, self.power, keys, heard
-        )
-        self._check(bad)
-
-    @property
-    def _rules(self) -> tuple[bool, int]:
-        return self.file.unknown == "drop", _CHOICES[self.file.duplicates]
+        twice = _CHOICES[self.file.duplicates]
+        self._check(packed_kernels.scatter(place, *answers, twice, self.base, keys, heard))
 
     def _check(self, bad: int) -> None:
         if bad >= 0:
