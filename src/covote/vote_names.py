@@ -48,12 +48,7 @@ def name_codes(
     Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
     by its text if that is unambiguous: CSV files have no types.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = _flat(values)
-    if not pa.types.is_dictionary(flat.type):
-        flat = pc.dictionary_encode(flat)
+    flat = encoded(values)
     entries = flat.dictionary.to_pylist()
     exact: dict[Any, int] = {name: k for k, name in enumerate(names)}
     texts: dict[str, int] = {}
@@ -62,9 +57,23 @@ def name_codes(
     codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
     for e, entry in enumerate(entries):
         codes[e] = _code(entry, exact, texts)
-    indices = flat.indices.fill_null(len(entries)) if flat.null_count else flat.indices
+    return codes, entries, entry_rows(flat)
+
+
+def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
+    """Return names as a dictionary of different entries."""
+    import pyarrow as pa
+
+    flat = _flat(values)
+    return flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
+
+
+def entry_rows(values: pa.DictionaryArray) -> NDArray[Any]:
+    """Return which entry each row has; null is the one after the last."""
+    size = len(values.dictionary)
+    indices = values.indices.fill_null(size) if values.null_count else values.indices
     # to_numpy would import pandas wherever it is installed.
-    return codes, entries, np.from_dlpack(indices)
+    return np.from_dlpack(indices)
 
 
 def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:

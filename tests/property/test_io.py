@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
+from covote.errors import InputError
 from covote.io import VoteFile, batches, decode_file, long
+from covote.io.packed import Packed
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 FORMATS = ["csv", "parquet", "jsonl"]
@@ -137,3 +139,64 @@ def test_streamed_labels_are_those_in_memory(tmp_path_factory, case, shape, meth
     }
     assert outcome.tally.items == len(written)
     assert outcome.tally.votes == (matrix != NOT_ASKED).sum()
+
+
+def answers(panel, ids, votes, random):
+    """Return rows of a long file: every expert asked answers, some of them twice."""
+    rows = []
+    for i, row in zip(ids, votes.tolist(), strict=True):
+        for e, v in enumerate(row):
+            known = [NONE_OF_MINE, *np.flatnonzero(panel.knows[e]).tolist()]
+            for _ in range(random.choice([1, 1, 1, 2])):
+                rows.append([i, panel.names[e], name(panel, random.choice(known) if v != NOT_ASKED else v)])
+    return rows
+
+
+def plain_votes(panel, rows, keep):
+    """Gather rows with a dictionary; None where an expert gives two answers and neither is to be kept."""
+    codes = {k: n for n, k in enumerate(panel.classes)} | {"none of mine": NONE_OF_MINE}
+    found = {}
+    for item, expert, label in rows:
+        votes = found.setdefault(item, [NOT_ASKED] * len(panel))
+        e = panel.names.index(expert)
+        if label is None or (votes[e] != NOT_ASKED and keep == "first"):
+            continue
+        if votes[e] not in (NOT_ASKED, codes[label]) and keep == "error":
+            return None
+        votes[e] = codes[label]
+    return found
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cases(),
+    st.sampled_from(["first", "last", "error"]),
+    st.sampled_from(["as it lies", "in order", "shuffled"]),
+    st.randoms(use_true_random=False),
+)
+def test_rows_of_answers_as_numbers_are_the_votes(tmp_path_factory, case, keep, lie, random):
+    panel, ids, votes = case
+    rows = answers(
+        panel, ids, np.where(votes == NONE_OF_MINE, 0, votes) if mixed(panel, votes) else votes, random
+    )
+    if isinstance(panel.classes[0], int):
+        rows = [row for row in rows if row[2] != "none of mine"]
+    if lie == "shuffled":
+        random.shuffle(rows)
+    if lie == "in order":
+        rows.sort(key=lambda row: _bytes(row[0]))
+    if not rows:
+        return
+    path = tmp_path_factory.mktemp("votes") / "votes.parquet"
+    write(path, ["item", "expert", "label"], rows)
+    file = VoteFile(path, panel, duplicates=keep)
+    file.pack = True
+    expected = plain_votes(panel, rows, keep)
+    if expected is None:
+        with pytest.raises(InputError, match="answered"):
+            file.over(list)
+        return
+    pieces = file.over(list)
+    assert all(isinstance(piece, Packed) for piece in pieces)
+    found = [pair for piece in pieces for pair in by_item(piece.votes()).items()]
+    assert found == sorted(expected.items(), key=lambda pair: _bytes(pair[0]))

@@ -78,7 +78,6 @@ def decode(
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
     from covote.engines import Local, make_engine
     from covote.io import decode_file, inferred_panel, read_gold
-    from covote.io.report import write_report
 
     started = time.monotonic()
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
@@ -106,6 +105,8 @@ def decode(
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
+        from covote.io.report import write_report
+
         write_report(report, outcome, source=votes.name, method=method, inferred=panel_file is None)
     if as_json:
         output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file is None})

@@ -68,12 +68,14 @@ class DistinctRows:
         known = self._evidence
 
         def evidence() -> Evidence:
-            return Evidence(*(getattr(known, name)[which] for name in Evidence.__annotations__))
+            return Evidence(*(getattr(known, name).take(which) for name in Evidence.__annotations__))
 
         def tied_classes(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
             return self._score(part.votes(rows))._tied_classes(np.arange(len(rows)))
 
-        return Labels(part.panel, self._index[which], self._tied[which], evidence, tied_classes, part.ids)
+        return Labels(
+            part.panel, self._index.take(which), self._tied.take(which), evidence, tied_classes, part.ids
+        )
 
     def counted(self) -> Iterator[tuple[Votes, Labels, NDArray[np.int64]]]:
         """Yield (different rows, their labels, how many items have each)."""

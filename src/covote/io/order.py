@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from covote.errors import FileError
@@ -39,6 +38,8 @@ def _asked(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, question: str, rows: int
 ) -> Generator[pa.RecordBatch, None, None]:
     """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
+    import duckdb  # only files in no order need it
+
     failure: list[Exception] = []
 
     def guarded() -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED
-from covote.vote_names import NULL, STRANGE, name_codes
+from covote.vote_names import NULL, STRANGE, encoded, entry_rows, name_codes
 
 from . import long
 from .items import Retry, arrow, ascending, plain_items, starts_of
@@ -62,19 +62,28 @@ class _Rows:
         self.base = base(file.panel)
         self.power = powers(file.panel)
         self.state = np.array([0, -1], dtype=np.int64)
+        self._entries: tuple[pa.Array, pa.Array] | None = None
+        self._meaning: tuple[NDArray[np.int64], ...] = ()
 
     def in_file(self) -> Generator[tuple[pa.Array, tuple[Any, ...]], None, None]:
         """Yield items and answers as they lie."""
-        file, panel = self.file, self.file.panel
+        file = self.file
         text = file.source.kind in ("csv", "tsv")
         for first, batch in file.batches([file.item, str(file.expert), str(file.label)]):
             item = plain_items(batch.column(0), file.source.path, first, text and file.integers)
-            expert_code, _, experts = name_codes(batch.column(1), panel.names)
-            label_code, names, labels = name_codes(batch.column(2), panel.classes)
+            yield item, self._answers(encoded(batch.column(1)), encoded(batch.column(2)))
+
+    def _answers(self, experts: pa.DictionaryArray, labels: pa.DictionaryArray) -> tuple[Any, ...]:
+        """Return which entry each row has, and what the entries mean; most batches have the same entries."""
+        found = experts.dictionary, labels.dictionary
+        if self._entries is None or not all(map(pa.Array.equals, self._entries, found)):
+            expert_code, _, _ = name_codes(experts, self.file.panel.names)
+            label_code, names, _ = name_codes(labels, self.file.panel.classes)
             for e in np.flatnonzero(label_code[:-1] == STRANGE):
-                if names[e] == file.none:
+                if names[e] == self.file.none:
                     label_code[e] = NONE_OF_MINE
-            yield item, (experts, labels, *self._tables(expert_code, label_code))
+            self._entries, self._meaning = found, self._tables(expert_code, label_code)
+        return (entry_rows(experts), entry_rows(labels), *self._meaning)
 
     def in_order(self) -> Generator[tuple[pa.Array, tuple[Any, ...]], None, None]:
         """Yield items and answers sorted by item."""
