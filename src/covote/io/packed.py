@@ -120,7 +120,10 @@ class Rows:
         self._numbers: WeakKeyDictionary[Packed, NDArray[np.int32]] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "keys": self.keys[: len(self)], "_numbers": WeakKeyDictionary()}
+        return {name: value for name, value in self.__dict__.items() if name != "_numbers"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _numbers=WeakKeyDictionary())
 
     def __len__(self) -> int:
         return len(self.count)
