@@ -27,11 +27,12 @@ from .tables import AuthorityWeights, authority_bits, authority_weights, known_l
 
 @dataclass(frozen=True)
 class Learned:
-    """What a vote for each class weighs, and what decides ties, if there was enough to learn it from."""
+    """What a vote for each class weighs, what decides ties, whether there was enough to learn that from."""
 
     votes: AuthorityWeights
     ties: tie_score.Weights | None = None
     statistics: Statistics | None = None
+    enough: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Authority:
     ties
         ``"report"``: classes that share the best score stay tied. ``"default"``: votes with probabilities are
         decided by :class:`Soft`; other ties by how the experts answer (:mod:`tie_score`), which is learned
-        from the votes if there are enough of them; what is left goes to the class with most authorities: with
-        perfect experts of equal size this is the most likely class (theory: section 4). What still ties is
-        reported.
+        from the votes if there are enough of them, where it says so clearly; what is left goes to the class
+        with most authorities: with perfect experts of equal size this is the most likely class (theory:
+        section 4). What still ties is reported.
     gold
         Items whose class is known, to learn from: ``{item: class}``.
     past
@@ -72,26 +73,27 @@ class Authority:
         return Learned(authority_weights(panel))
 
     def statistics(self, part: Votes, weights: Learned) -> Statistics:
-        """Count answers by authority label; votes with probabilities need no such counts."""
-        return tie_score.statistics(part.part(0, 0) if part.soft else part, self.gold)
+        """Count answers by authority label."""
+        return tie_score.statistics(part, self.gold)
 
     def learn(self, panel: Panel, counts: Statistics, weights: Learned) -> Learned:
         """Return what decides ties."""
         if self.past is not None:
             counts = self.past + counts
         enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
-        return Learned(weights.votes, tie_score.learn(counts) if enough else None, counts)
+        return Learned(weights.votes, tie_score.learn(counts), counts, enough)
 
     def score(self, part: Votes, weights: Learned, workers: int = 1) -> Labels:
         """Return the labels of a part; several threads write into one array of labels."""
         if self.ties == "default" and part.soft:
-            return Soft().score(part, None)
+            return Soft().score(part, weights.ties)
         index, tied = best_class(part, weights.votes, workers)
         if self.ties == "default" and tied.any():
-            if weights.ties is not None:
+            if weights.ties is not None and weights.enough:
                 index = tie_score.decided(part, index, tied, weights.ties)
-            rows = np.flatnonzero(tied & (index < 0))
-            index[rows] = most_authorities(part.subset(rows))
+            else:
+                rows = np.flatnonzero(tied)
+                index[rows] = most_authorities(part.subset(rows))
         return Labels(
             part.panel, index, tied, lambda: authority_evidence(part, index, tied),
             lambda rows: best_classes(part, rows), part._ids, part.start,

@@ -109,12 +109,12 @@ def pattern_parts(votes: Votes) -> Iterator[tuple[Patterns, slice]]:
         yield patterns, slice(0, len(votes))
         return
     for runs, span in ragged_parts(votes):
-        yield _each(runs, votes.panel), span
+        yield each_item(runs, votes.panel), span
 
 
 def with_counts(votes: Votes, count: NDArray[np.int64]) -> Votes:
     """Let rows of answers, all different, stand for `count` items each when statistics are taken of them."""
-    _found[votes] = replace(_each(votes.ragged, votes.panel), count=count)
+    _found[votes] = replace(each_item(votes.ragged, votes.panel), count=count)
     return votes
 
 
@@ -127,11 +127,12 @@ def _distinct(votes: Votes) -> Patterns:
     first, count, inverse = pattern_kernels.distinct(keys)
     del keys
     rows = dense.subset(first)
-    each = _each(rows.ragged, votes.panel)
+    each = each_item(rows.ragged, votes.panel)
     return Patterns(each.indptr, each.expert, each.label, each.cell, count, inverse)
 
 
-def _each(runs: Ragged, panel: Panel) -> Patterns:
+def each_item(runs: Ragged, panel: Panel) -> Patterns:
+    """Return every item as a pattern of its own."""
     from . import pattern_kernels
 
     first, known = known_lists(panel)

@@ -14,13 +14,21 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 
-from .scoring import Scored
+from . import tie_score
+from .patterns import each_item
+from .scoring import UNIT, Scored
 from .tables import known_lists
 
 Array = NDArray[Any]
 
 POWER = 0.3
 """Probabilities are raised to this power first: real experts are too sure (benchmarks/accuracy.py)."""
+
+WEIGHT = 0.3
+"""Weight of q beside the authority vote N_k / d_k: it decides ties, and near ties if it is very sure."""
+
+TIES = 0.3
+"""Weight of the tie score of plain votes beside log q (benchmarks/accuracy.py)."""
 
 ROUNDS = 60
 PART = 1 << 15
@@ -29,11 +37,15 @@ MEAN, COUPLED, BOTH = 0, 1, 2
 
 @dataclass(frozen=True)
 class Soft:
-    """The default for votes with probabilities: argmax N_k / d_k + q_k.
+    """The default for votes with probabilities: argmax N_k / d_k + 0.3 q_k.
 
     N_k / d_k is the authority vote; q is what the experts' probabilities say together: the solution of
     q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts i that know k. Pairwise coupling is the case
     where every expert knows two classes.
+
+    Where classes tie in N_k / d_k, what they have of q is shared out anew among them, by q_k exp(0.3 H_k), H
+    being the tie score of plain votes (:mod:`tie_score`), unless that is in doubt and matters much. Experts
+    that are always certain say nothing by their probabilities: q is then an accident of who knows what.
 
     `tied` of the labels says where the authority vote alone would tie. The confidence is the mean probability
     that the authorities gave to the label.
@@ -61,19 +73,19 @@ class Soft:
     def learn(self, panel: Panel, counts: int, weights: None) -> None:
         """Learn nothing."""
 
-    def score(self, part: Votes, weights: None) -> Labels:
-        """Return the labels of a part of the votes."""
+    def score(self, part: Votes, weights: tie_score.Weights | None) -> Labels:
+        """Return the labels of a part of the votes; `weights` give the tie score, if it was learned."""
         scored = Scored.empty(part)
         bare = np.zeros(len(part), dtype=np.bool_)
         for piece, span in _pieces(part):
-            best, shared, confidence, margin, runner_up, tied = self._run(piece, np.empty((0, 0)))
+            best, shared, confidence, margin, runner_up, tied = self._run(piece, np.empty((0, 0)), weights)
             scored.put(span, _same, (best, shared, confidence, margin, runner_up))
             bare[span] = tied
         if self.by == BOTH:
             scored.tied[:] |= bare
-        return scored.labels(part, lambda rows: self._equal(part, rows))
+        return scored.labels(part, lambda rows: self._equal(part, rows, weights))
 
-    def _run(self, piece: Votes, table: Array) -> tuple[Array, ...]:
+    def _run(self, piece: Votes, table: Array, weights: tie_score.Weights | None) -> tuple[Array, ...]:
         from . import soft_kernels
 
         size = len(piece)
@@ -84,15 +96,15 @@ class Soft:
         start, known = known_lists(piece.panel)
         soft_kernels.soft_best(
             *piece.ragged, *_probabilities(piece), start, known, len(piece.panel.classes),
-            self.by, self.power, ROUNDS, table, *out,
+            self.by, self.power, WEIGHT, ROUNDS, *_ties(piece, weights), table, *out,
         )  # fmt: skip
         return out
 
-    def _equal(self, part: Votes, rows: Array) -> list[Array]:
+    def _equal(self, part: Votes, rows: Array, weights: tie_score.Weights | None) -> list[Array]:
         """Return the classes that share the best score; where only the authority vote ties, its classes."""
         from .authority import best_classes  # authority falls back on this file
 
-        table = self.table(part.subset(rows))
+        table = self.table(part.subset(rows), weights)
         best = table.max(axis=1, initial=-np.inf)
         found = [np.flatnonzero((row == b) & np.isfinite(row)) for row, b in zip(table, best, strict=True)]
         if self.by != BOTH:
@@ -100,11 +112,11 @@ class Soft:
         bare = best_classes(part, rows)
         return [own if len(own) > 1 else all_best for own, all_best in zip(found, bare, strict=True)]
 
-    def table(self, part: Votes) -> NDArray[np.float64]:
+    def table(self, part: Votes, weights: tie_score.Weights | None = None) -> NDArray[np.float64]:
         """Return the scores (items x classes); -inf for a class that was not heard."""
         table = np.full((len(part), len(part.panel.classes)), -np.inf)
         for piece, span in _pieces(part):
-            self._run(piece, table[span])
+            self._run(piece, table[span], weights)
         return table
 
 
@@ -126,6 +138,16 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
     for first in range(0, len(part), PART):
         span = slice(first, min(first + PART, len(part)))
         yield part.part(span.start, span.stop).to_ragged(), span
+
+
+def _ties(piece: Votes, weights: tie_score.Weights | None) -> tuple[Array, Array, Array]:
+    """Return the classes with the best N_k / d_k (item n: from ``first[n]`` on), and exp(0.3 H) of each."""
+    if weights is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    patterns = each_item(piece.ragged, piece.panel)
+    first, best = tie_score.best_classes(patterns, piece.panel)
+    ahead, _, large = tie_score.compared(patterns, first, best, weights)
+    return first, best, np.where(large, 1.0, np.exp(-TIES / UNIT * ahead))
 
 
 def _probabilities(piece: Votes) -> tuple[Array, Array, Array]:

@@ -88,16 +88,42 @@ def summed(indptr: Array, cell: Array, column: Array, owner: Array, place: Array
 
 
 @njit(cache=True, nogil=True)
-def unique_best(first: Array, best: Array, score: Array) -> Array:
-    """Return the class with the highest score of every answer row; -1 if that is shared."""
+def leads(first: Array, best: Array, score: Array) -> tuple[Array, Array]:
+    """Return, for every class of every answer row, the class with the highest score and its lead."""
+    leader, ahead = np.empty_like(best), np.empty_like(score)
+    for p in range(len(first) - 1):
+        top = first[p]
+        for b in range(first[p] + 1, first[p + 1]):
+            if score[b] > score[top]:
+                top = b
+        for b in range(first[p], first[p + 1]):
+            leader[b], ahead[b] = best[top], score[top] - score[b]
+    return leader, ahead
+
+
+@njit(cache=True, nogil=True)
+def clear_best(
+    indptr: Array, expert: Array, knows: Array, first: Array, best: Array, level: Array, large: Array
+) -> Array:
+    """Return the one class of every answer row that is `level` with the best; -1 if there are more.
+
+    Of several the one with most authorities is taken, if that is one and none of the ties is `large`.
+    """
     chosen = np.full(len(first) - 1, -1, np.int64)
     for p in range(len(chosen)):
-        top, shared = 0, False
+        many, most, open_ = 0, -1, False
         for b in range(first[p], first[p + 1]):
-            if chosen[p] < 0 or score[b] > top:
-                chosen[p], top, shared = best[b], score[b], False
-            elif score[b] == top:
-                shared = True
-        if shared:
+            if not level[b]:
+                continue
+            many += 1
+            open_ |= large[b]
+            authorities = 0
+            for a in range(indptr[p], indptr[p + 1]):
+                authorities += knows[expert[a], best[b]]
+            if authorities > most:
+                most, chosen[p] = authorities, best[b]
+            elif authorities == most:
+                chosen[p] = -1
+        if many > 1 and open_:
             chosen[p] = -1
     return chosen

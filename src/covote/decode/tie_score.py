@@ -4,6 +4,11 @@ theory.md section 9, decoder H. The authority labels of all items, taken as they
 expert is right inside its expertise (I) and what it answers to classes it does not know (O). Ties are decided
 by 0.7 I + O: the authority vote has already used what I says, and counting it in full again made the worst
 panels worse (benchmarks/accuracy.py, chosen on one half of the data sets, confirmed on the other).
+
+What is known of a class that nearly always ties with the same other one was learned from those ties: half of
+it is about the other class. A small lead then means nothing, yet it would decide all these items alike. So a
+lead must be clear (:meth:`Weights.doubt`); a class that is not clearly behind counts as level. Level classes
+are decided by their number of authorities, unless that would settle a large share of all items at once.
 """
 
 from __future__ import annotations
@@ -34,6 +39,12 @@ ENOUGH = 2
 Measured on real votes, it already beats preferring the class with more authorities with one item per class
 (+2.4 points against +1.7), and with two (+3.0 against +1.8).
 """
+
+FEW = 350
+"""With so many items or fewer a lead must be clear to count; with n items it may be (FEW / n)^2 of that."""
+
+LARGE = 0.3
+"""Where a tie may concern this share of all items, the lead must be clear however many items there are."""
 
 PRIOR = 20.0
 """How many answers the prior knowledge about an expert counts for (theory.md section 9)."""
@@ -77,6 +88,40 @@ class Weights:
         chance = (count + PRIOR * share) / (total + PRIOR)[layout.expert]
         use = can & ~panel.knows[layout.expert, k]
         return np.log(np.where(use, self.answers[layout.expert] * chance, 1.0))
+
+    def mistaken(self, k: int) -> NDArray[np.float64]:
+        """Return how often the items of k got each class from its authorities, among those who do not know k.
+
+        1 for class j means: whatever is said to be k, the authorities of j call j, so the two always tie.
+        """
+        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        count = self.statistics.column(k)
+        total = np.bincount(layout.expert, weights=count, minlength=len(panel))[layout.expert]
+        strange = ~panel.knows[layout.expert, k]
+        share = np.where(strange, count / np.maximum(total, 1e-9), 0.0)
+        size = len(panel.classes) + 1
+        experts = np.bincount(layout.label, weights=strange, minlength=size)
+        found = np.bincount(layout.label, weights=share, minlength=size) / np.maximum(experts, 1)
+        return found[:-1]
+
+    def doubt(self, leader: Array, other: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return by how much a class must lead another to win, 0 to 4 units, and whether the tie is large.
+
+        What is known of a class is the less worth, the more of its items the authorities of the other one
+        claim as well; many items make up for it.
+        """
+        both, items = np.zeros(len(leader)), np.zeros(len(leader))
+        size = self.statistics.share / ONE
+        for one, two in ((leader, other), (other, leader)):
+            for k in np.unique(one):
+                pairs = np.flatnonzero(one == k)
+                share = self.mistaken(int(k))[two[pairs]]
+                both[pairs] += share
+                items[pairs] += share * size[k]
+        all_items = max(self.statistics.items, 1)
+        large = items >= LARGE * all_items
+        needed = 2 * both * np.where(large, 1.0, min(1.0, (FEW / all_items) ** 2))
+        return np.rint(needed * UNIT).astype(np.int64), large
 
     def _can(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which answers are possible: "none of mine" only for experts that ever gave it."""
@@ -148,26 +193,46 @@ def learn(counts: Statistics) -> Weights:
 
 
 def decided(part: Votes, index: Array, tied: NDArray[np.bool_], weights: Weights) -> Array:
-    """Return the labels with ties decided; -1 where classes have the same tie score too."""
+    """Return the labels with ties decided: by a clear lead, else by the number of authorities, else -1."""
+    from . import tie_kernels
+
     rows = np.flatnonzero(tied)
     chosen = index.copy()
     for patterns, span in pattern_parts(part.subset(rows)):
-        chosen[rows[span]] = patterns.spread(_best(patterns, part.panel, weights))
+        first, best = best_classes(patterns, part.panel)
+        ahead, level, large = compared(patterns, first, best, weights)
+        answers = (patterns.indptr, patterns.expert, part.panel.knows)
+        label = tie_kernels.clear_best(*answers, first, best, level | (ahead == 0), large)
+        chosen[rows[span]] = patterns.spread(label)
     return chosen
 
 
-def _best(patterns: Patterns, panel: Panel, weights: Weights) -> NDArray[np.int64]:
-    """Return the best of the tied classes of each pattern, or -1."""
+def compared(
+    patterns: Patterns, first: Array, best: Array, weights: Weights
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return how far each tied class is behind the best, whether that is in doubt, and matters much."""
     from . import tie_kernels
 
-    first, best = best_classes(patterns, panel)
+    leader, ahead = tie_kernels.leads(first, best, tied_scores(patterns, first, best, weights))
+    level, large = np.zeros(len(best), dtype=np.bool_), np.zeros(len(best), dtype=np.bool_)
+    close = np.flatnonzero((best != leader) & (ahead <= 4 * UNIT))  # no wider lead can be in doubt
+    needed, much = weights.doubt(leader[close], best[close])
+    level[close] = ahead[close] <= needed
+    large[close] = level[close] & much
+    return ahead, level, large
+
+
+def tied_scores(patterns: Patterns, first: Array, best: Array, weights: Weights) -> NDArray[np.int64]:
+    """Return 0.7 I + O of the tied classes: those of pattern p are ``best[first[p]:first[p + 1]]``."""
+    from . import tie_kernels
+
     owner = np.repeat(np.arange(len(patterns)), np.diff(first))
-    score = np.empty(len(best), dtype=np.int64)
+    score = np.zeros(len(best), dtype=np.int64)
     by_class = np.argsort(best, kind="stable")
-    bounds = np.searchsorted(best[by_class], np.arange(len(panel.classes) + 1))
-    for k in np.unique(best):
+    by_class = by_class[np.diff(first)[owner[by_class]] > 1]
+    bounds = np.searchsorted(best[by_class], np.arange(len(weights.statistics.panel.classes) + 1))
+    for k in np.unique(best[by_class]):
         pairs = by_class[bounds[k] : bounds[k + 1]]
         column = weights.column(int(k), inside=INSIDE)
         tie_kernels.summed(patterns.indptr, patterns.cell, column, owner[pairs], pairs, score)
-    chosen: NDArray[np.int64] = tie_kernels.unique_best(first, best, score)
-    return chosen
+    return score

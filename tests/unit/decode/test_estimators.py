@@ -55,6 +55,36 @@ def test_the_tie_score_recovers_what_removed_experts_leave_tied():
     assert (default.tied == bare.tied).all()
 
 
+def two_that_always_tie(first, second, others):
+    """Experts of 0 and of 1 that call every item of 0 and 1 their own, and one who sees a difference."""
+    panel = Panel.from_blocks(6, [[0, 2], [0, 3], [1, 2], [1, 3], [2, 3], [4, 5], [4, 5]])
+    rows = [[0, 0, 1, 1, 2, 4, 5]] * first + [[0, 0, 1, 1, 2, 5, 4]] * second
+    return Votes.from_dense(rows + [[0, 0, 2, 3, 2, 4, 5]] * others, panel)
+
+
+def test_a_tie_score_that_was_learned_from_the_ties_themselves_decides_nothing():
+    # Forty items tie between 0 and 1. One item that is surely 0 would tip them all.
+    labels = decode(two_that_always_tie(20, 20, 1))
+    assert labels.tied[:40].all()
+    assert (labels.index[:40] == -1).all()
+    assert labels.index[40] == 0
+    assert labels.tied_classes(0) == (0, 1)
+
+
+def test_experts_that_are_always_certain_leave_ties_to_the_tie_score():
+    # 1 has three authorities, 0 has two. Certain probabilities say no more than the votes do.
+    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
+    rows = np.array([[0, 0, 1, 1, 1, 2]] * 30 + [[0, 0, 2, 3, 2, 2]] * 30 + [[2, 3, 1, 1, 1, 3]] * 30)
+    certain = np.concatenate(
+        [(rows[:, [i]] == np.flatnonzero(known)).astype(np.float32) for i, known in enumerate(panel.knows)],
+        axis=1,
+    )
+    hard = decode(Votes.from_dense(rows, panel))
+    soft = decode(Votes.from_dense(rows, panel, probabilities=certain))
+    assert hard.tied[:30].all()
+    assert soft.index[:30].tolist() == [1] * 30
+
+
 def test_few_items_are_decided_by_the_number_of_authorities():
     panel = Panel.from_blocks(3, [[0, 1], [0, 1], [2, 1], [0, 2]])
     votes = Votes.from_dense([[0, 0, 2, 0]], panel)
