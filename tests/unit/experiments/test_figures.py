@@ -117,9 +117,7 @@ def keep_experts(context: Context, sure: float) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("sure", "share", "said"), [(0.95, 100.0, "holds here"), (0.8, 0.0, "does not hold")]
-)
+@pytest.mark.parametrize(("sure", "share", "said"), [(0.95, 100.0, "), holds."), (0.8, 0.0, "does not hold")])
 def test_the_share_of_sure_answers_is_counted_and_judged(tmp_path, sure, share, said):
     context = a_context(tmp_path)
     keep_experts(context, sure)

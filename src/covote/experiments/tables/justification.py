@@ -157,10 +157,11 @@ def _findings(groups: Groups) -> tuple[str, ...]:
     return (
         f"{all_sure:.1f}% of the answers about unfamiliar classes have a softmax above {SURE}, against "
         f"{familiar:.1f}% of those about familiar ones. The paper's claim, that experts are often extremely "
-        f"confident about what they do not know, {_holds(all_sure, sure, 50)} (more than half of them).",
+        f"confident about what they do not know (here: in more than half of the answers), "
+        f"{_holds(all_sure, sure, 50)}.",
         f"{all_even:.1f}% of the pairs of expert and unfamiliar class have a normalised entropy above "
-        f"{UNIFORM}. The paper's claim, that a nontrivial proportion behaves like uniform noise, "
-        f"{_holds(all_even, even, 5)} (more than 5% of the pairs).",
+        f"{UNIFORM}. The paper's claim, that a nontrivial proportion (here: more than 5%) behaves like "
+        f"uniform noise, {_holds(all_even, even, 5)}.",
     )
 
 
@@ -168,7 +169,7 @@ def _holds(whole: float, parts: dict[str, float], least: float) -> str:
     """Say whether a share is above `least`, over all and where it differs."""
     holds = whole > least
     others = [f"{name} ({share:.1f}%)" for name, share in parts.items() if (share > least) != holds]
-    said = "holds here" if holds else "does not hold here"
+    said = "holds" if holds else "does not hold"
     if others:
         said += f", but {'not ' if holds else ''}with {', '.join(others)}"
     return said
