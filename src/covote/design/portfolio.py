@@ -17,6 +17,7 @@ from .recursions import in_table
 from .searching import Search
 from .shrinking import annealed, nearest_planes, shrink, weighted, weighted_plane
 from .triples import triples
+from .twinning import settle_twins
 from .watching import Watch
 
 RUNS = (6, 4, 2)
@@ -89,6 +90,7 @@ def best_cover(
     if whole and scaled.meeting and not search.over:
         if thorough:
             shrink(search, scaled.part(REPAIRED), SWAPS)
+            settle_twins(search)
         elif very_wide(search):
             _second_try(search, scaled)
     return search.found

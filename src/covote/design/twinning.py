@@ -1,0 +1,122 @@
+"""How many twins of each kind: numbers of classes per set of experts, by integer programming.
+
+In a cover with few experts many classes are twins: they have the same experts. Annealing finds good families
+of such sets, but it moves one class at a time, and ends a class or two short. Here the sets that several
+classes share make a core; every set of experts that meets the whole core may join it, and an integer
+programme says how many classes each should have, so that no expert has too many and any two sets meet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .covers import Cover
+from .meeting import RANDOM_HOT, Masks, blocks_of, meet, random_start
+from .searching import Search
+
+MOST_EXPERTS = 20
+"""With more experts too many sets meet any core."""
+
+TRIES, MOVES = 5, 1_000_000
+"""How many families are tried for each number of experts, and the moves that anneal one."""
+
+MOST_SETS = 400
+"""Most sets of experts in an integer programme, beside those of the family."""
+
+STEPS = 3_000_000
+"""Steps of the search for sets that meet the core."""
+
+NODES = 300
+"""Most nodes that an integer programme may branch into."""
+
+
+def settle_twins(search: Search) -> None:
+    """Look for covers with fewer experts: anneal from nothing, then find the best numbers of twins."""
+    from .chance_kernel import chance
+
+    state = chance(search.seed)
+    random = np.random.default_rng(search.seed)
+    tries = 0
+    while tries < TRIES and not search.over and len(search.found.blocks) <= MOST_EXPERTS + 1:
+        experts = len(search.found.blocks) - 1
+        masks = random_start(search.classes, experts, search.size, random)
+        blocks = meet(masks, experts, search.size, moves=MOVES, state=state, hot=RANDOM_HOT)
+        if blocks is None:
+            twins = best_twins(masks, experts, search.size)
+            blocks = None if twins is None else blocks_of(twins, experts, search.size)
+        tries += 1
+        if blocks is not None:
+            words = "annealing of meeting sets of experts, numbers of twins by integer programming"
+            search.offer(Cover(blocks, words))
+            tries = 0
+        search.moved(0)
+
+
+def best_twins(masks: Masks, experts: int, size: int) -> Masks | None:
+    """Return sets of experts for as many classes, of which any two meet, or None if none are found.
+
+    Parameters
+    ----------
+    masks
+        The experts of each class as bits (2 words x classes), of which some may not meet.
+    """
+    classes = masks.shape[1]
+    kinds, numbers = np.unique(masks.T, axis=0, return_counts=True)
+    order = np.argsort(-numbers, kind="stable")
+    core = _meeting(kinds[order][numbers[order] > 1])
+    if len(core) == 0:
+        return None
+    joining = _meeting_all(core, experts, -(-experts * size // classes))
+    sets = np.unique(np.concatenate([kinds[kinds.any(axis=1)], joining]), axis=0)
+    chosen = _programme(sets, classes, experts, size)
+    return None if chosen is None else np.ascontiguousarray(np.repeat(sets, chosen, axis=0)[:classes].T)
+
+
+def _meeting(kinds: Masks) -> Masks:
+    """Return the kinds that meet all earlier ones that were returned."""
+    core: list[Masks] = []
+    for kind in kinds:
+        if kind.any() and all((kind & other).any() for other in core):
+            core.append(kind)
+    return np.array(core, dtype=np.uint64).reshape(-1, 2)
+
+
+def _meeting_all(core: Masks, experts: int, average: int) -> Masks:
+    """Return the smallest sets of experts that meet all of the core; few are larger than the average."""
+    from .twinning_kernel import minimal_hits
+
+    room = np.zeros((50 * MOST_SETS, 2), np.uint64)
+    found = room[: minimal_hits(core, experts, average + 1, room, STEPS)]
+    found = found[np.random.default_rng(0).permutation(len(found))]
+    return found[np.argsort(np.bitwise_count(found).sum(axis=1), kind="stable")[:MOST_SETS]]
+
+
+def _programme(sets: Masks, classes: int, experts: int, size: int) -> NDArray[np.int64] | None:
+    """Choose numbers of classes per set: `classes` in all, at most `size` per expert, no two sets apart."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import bmat, csr_array, eye_array
+
+    kinds = len(sets)
+    has = np.array([(sets[:, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) for j in range(experts)])
+    load = csr_array(np.vstack([has, np.ones(kinds)]).astype(float))
+    apart = np.argwhere(np.triu(~(sets[:, None] & sets[None]).any(axis=2), 1))
+    some = np.unique(apart)  # sets that are apart from others have a switch
+    switched = csr_array((np.ones(len(some)), (np.arange(len(some)), some)), shape=(len(some), kinds))
+    place = (np.repeat(np.arange(len(apart)), 2), np.searchsorted(some, apart.ravel()))
+    either = csr_array((np.ones(2 * len(apart)), place), shape=(len(apart), len(some)))
+    rows = [[load, None], [switched, -float(size) * eye_array(len(some))], [None, either]]
+    limits = np.repeat([size, classes, 0.0, 1.0], [experts, 1, len(some), len(apart)])
+    most = np.concatenate([np.full(kinds, float(size)), np.ones(len(some))])
+    for whole in (0, 1):  # without whole numbers first: that is quick, and often shows that there is no hope
+        answer = milp(
+            np.concatenate([-np.ones(kinds), np.zeros(len(some))]),
+            constraints=LinearConstraint(bmat(rows if len(apart) else [[load]]), ub=limits),
+            bounds=Bounds(0, most),
+            integrality=np.full(len(most), whole),
+            options={"node_limit": NODES} if whole else None,
+        )
+        if answer.x is None or -answer.fun < classes - 1e-6:
+            return None
+    numbers: NDArray[np.int64] = np.rint(answer.x[:kinds]).astype(np.int64)
+    return numbers

@@ -1,0 +1,57 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from covote.design.covers import Cover
+from covote.design.meeting import blocks_of, masks_of
+from covote.design.planes import projective_plane
+from covote.design.searching import Search
+from covote.design.twinning import best_twins, settle_twins
+from covote.design.twinning_kernel import minimal_hits
+from covote.design.watching import Watch
+from tests.plain_covers import covers
+
+FANO = masks_of(projective_plane(2), 7)  # each point is the set of the three lines through it
+
+
+def as_bits(sets):
+    return np.array([[sum(1 << j for j in s), 0] for s in sets], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("core", [[{0, 1}], [{0, 1}, {1, 2}, {3, 4, 5}], [{0, 1, 2}, {2, 3, 4}, {0, 4, 5}]])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_minimal_hits_are_those_of_a_plain_search(core, most):
+    def hits(chosen):
+        return all(chosen & part for part in core)
+
+    expected = {
+        frozenset(chosen)
+        for size in range(1, most + 1)
+        for chosen in map(set, combinations(range(6), size))
+        if hits(chosen) and not any(hits(chosen - {x}) for x in chosen)
+    }
+    room = np.zeros((100, 2), np.uint64)
+    found = room[: minimal_hits(as_bits(core), 6, most, room, 10_000)]
+    assert len(found) == len(expected)
+    assert {frozenset(j for j in range(6) if int(low) >> j & 1) for low, _ in found} == expected
+
+
+def test_numbers_of_twins_are_balanced():
+    uneven = np.ascontiguousarray(np.repeat(FANO, [4, 3, 2, 2, 1, 1, 1], axis=1))
+    assert (np.bitwise_count(uneven[0]) == 3).all()
+    balanced = best_twins(uneven, 7, 6)
+    assert covers(blocks_of(balanced, 7, 6), 14)
+
+
+def test_a_family_that_cannot_do_is_refused():
+    assert best_twins(np.repeat(FANO, 3, axis=1), 7, 8) is None
+    assert best_twins(FANO, 7, 3) is None  # no twins, no core
+
+
+def test_fewer_experts_are_found():
+    search = Search(14, 6, 7, 0, Watch(1, None))
+    search.best = Cover(np.zeros((8, 6), dtype=np.int32), "a size to beat")
+    settle_twins(search)
+    assert search.found.blocks.shape == (7, 6)
+    assert covers(search.found.blocks, 14)
