@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,15 @@ class Voice:
     trusted: bool
     rows: NDArray[np.intp] | None = None
 
-    @property
+    @cached_property
     def direct(self) -> bool:
         """Whether labels are class indices already."""
         return self.labels.dtype.kind in "iu" and np.array_equal(self.labels, self.members)
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the model has its classes in sorted order, as scikit-learn's have."""
+        return self.order is not None and np.array_equal(self.order, np.arange(len(self.order)))
 
     def votes(self, X: Any) -> Array:
         """Return the class index of each answer."""
@@ -73,11 +79,10 @@ class Voice:
         """Whether the model has scores of this kind for its classes."""
         return self.order is not None and hasattr(self.model, method)
 
-    def margins(self, X: Any) -> Array:
-        """Return (items x 2) what the decision function of a pair says for the one and for the other."""
+    def margin(self, X: Any) -> Array:
+        """Return what the decision function of an expert with two classes says for the second label."""
         score = np.ravel(self._asked("decision_function", X))
-        both = np.stack([-score, score], axis=1)
-        return both[:, self.order]
+        return score if self.in_order else -score
 
     def probabilities(self, X: Any, votes: Array) -> Array:
         """Return (items x members) probabilities, or the nearest thing that the model has.
@@ -85,7 +90,8 @@ class Voice:
         A decision function goes through a softmax; without one, the answer gets all.
         """
         if self.has("predict_proba"):
-            return np.asarray(self._asked("predict_proba", X), dtype=np.float64)[:, self.order]
+            given = np.asarray(self._asked("predict_proba", X), dtype=np.float64)
+            return given if self.in_order else given[:, self.order]
         if self.has("decision_function"):
             score = np.asarray(self._asked("decision_function", X), dtype=np.float64)
             if score.ndim == 1:
@@ -140,7 +146,12 @@ def ask_confidence(voices: Sequence[Voice], X: Any, columns: Array, classes: int
     total = np.zeros((columns.shape[1], classes))
     pairs = all(len(one.members) == 2 and one.has("decision_function") for one in voices)
     for votes, one in zip(columns, voices, strict=True):
-        total[:, one.members] += one.margins(X) if pairs else one.probabilities(X, votes)
+        if pairs:
+            margin = one.margin(X)
+            total[:, one.members[0]] -= margin
+            total[:, one.members[1]] += margin
+        else:
+            total[:, one.members] += one.probabilities(X, votes)
     return total
 
 
