@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,16 @@ from covote.panel import Name
 from covote.vote_checks import smallest_int
 
 Array = NDArray[Any]
+
+TAKE_FROM_CLASSES = {
+    "BaseDecisionTree.predict",
+    "BaseSVC.predict",
+    "ForestClassifier.predict",
+    "HistGradientBoostingClassifier.predict",
+    "LinearClassifierMixin.predict",
+    "_BaseNB.predict",
+}
+"""Methods of scikit-learn that end in ``return self.classes_[...]``; a test looks at what they answer."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,8 @@ class Voice:
         of whose probabilities nobody knows the order.
     trusted
         Whether it was trained here; the answers of other models are checked.
+    twin
+        A copy of the model that answers with class indices, where there can be one.
     rows
         For a precomputed kernel, the rows that it was trained on.
     """
@@ -43,6 +56,7 @@ class Voice:
     order: NDArray[np.intp] | None
     trusted: bool
     rows: NDArray[np.intp] | None = None
+    twin: Any = None
 
     @cached_property
     def direct(self) -> bool:
@@ -56,6 +70,8 @@ class Voice:
 
     def votes(self, X: Any) -> Array:
         """Return the class index of each answer."""
+        if self.twin is not None:
+            return np.asarray(self._asked("predict", X, self.twin))
         answers = np.asarray(self._asked("predict", X))
         if answers.ndim == 2 and answers.shape[1] == 1:
             answers = answers[:, 0]
@@ -84,27 +100,34 @@ class Voice:
         score = np.ravel(self._asked("decision_function", X))
         return score if self.in_order else -score
 
-    def probabilities(self, X: Any, votes: Array) -> Array:
-        """Return (items x members) probabilities, or the nearest thing that the model has.
+    def scores(self, X: Any, votes: Array) -> tuple[Array, bool]:
+        """Return (items x members) the best that the model has, and whether these are probabilities.
 
-        A decision function goes through a softmax; without one, the answer gets all.
+        Otherwise they are values of a decision function. A model that has neither gives all to its answer.
         """
         if self.has("predict_proba"):
-            given = np.asarray(self._asked("predict_proba", X), dtype=np.float64)
-            return given if self.in_order else given[:, self.order]
+            return self._sorted(self._asked("predict_proba", X)), True
         if self.has("decision_function"):
-            score = np.asarray(self._asked("decision_function", X), dtype=np.float64)
+            score = np.asarray(self._asked("decision_function", X))
             if score.ndim == 1:
                 score = np.stack([np.zeros_like(score), score], axis=1)
             if score.shape[1] == len(self.members):
-                score = np.exp(score - score.max(axis=1, keepdims=True))
-                score /= score.sum(axis=1, keepdims=True)
-                return np.asarray(score[:, self.order])
-        return np.asarray(votes[:, None] == self.members, dtype=np.float64)
+                return self._sorted(score), False
+        return np.asarray(votes[:, None] == self.members, dtype=np.float64), True
 
-    def _asked(self, method: str, X: Any) -> Any:
+    def probabilities(self, X: Any) -> Array:
+        """Return (items x members) what the model itself gives."""
+        return self._sorted(self._asked("predict_proba", X))
+
+    def _sorted(self, scores: Any) -> Array:
+        table: Array = np.asarray(scores, dtype=np.float64)
+        return table if self.in_order else table[:, self.order]
+
+    def _asked(self, method: str, X: Any, model: Any = None) -> Any:
         try:
-            return getattr(self.model, method)(X if self.rows is None else X[:, self.rows])
+            return getattr(self.model if model is None else model, method)(
+                X if self.rows is None else X[:, self.rows]
+            )
         except Exception as error:
             error.add_note(f"while asking expert {self.name!r}")
             raise
@@ -126,7 +149,23 @@ def voice(name: Name, model: Any, known: Array, classes: Array, trusted: bool) -
         )
     order = np.argsort(labels, kind="stable")
     members = np.array([place[value] for value in labels[order].tolist()], dtype=np.intp)
-    return Voice(name, model, labels[order], members, order, trusted)
+    twin = answers_by_index(model, members[np.argsort(order)])
+    return Voice(name, model, labels[order], members, order, trusted, twin=twin)
+
+
+def answers_by_index(model: Any, members: NDArray[np.intp]) -> Any:
+    """Return a copy of the model that answers with class indices, or None if there can be none.
+
+    These families take what they answer from `classes_`, which is why a copy with other classes answers with
+    them. Names would have to be looked up again, which takes longer than a linear model needs.
+    """
+    predict: Any = getattr(type(model), "predict", None)
+    here = getattr(predict, "__module__", "").startswith("sklearn.")
+    if not here or predict.__qualname__ not in TAKE_FROM_CLASSES:
+        return None
+    twin = copy.copy(model)
+    twin.classes_ = members
+    return twin
 
 
 def ask_votes(voices: Sequence[Voice], X: Any, items: int, classes: int) -> Array:
@@ -137,28 +176,47 @@ def ask_votes(voices: Sequence[Voice], X: Any, items: int, classes: int) -> Arra
     return columns
 
 
+def ask_probabilities(voices: Sequence[Voice], X: Any, columns: Array) -> NDArray[np.float64]:
+    """Return (items x sum of sizes) what each expert gives to the classes it knows, as its members are.
+
+    The values of a decision function go through a softmax, those of all experts at once.
+    """
+    scores, plain = [], []
+    for votes, one in zip(columns, voices, strict=True):
+        values, are_probabilities = one.scores(X, votes)
+        scores.append(values)
+        plain.append(not are_probabilities)
+    table = np.concatenate(scores, axis=1)
+    if any(plain):
+        sizes = np.array([len(one.members) for one in voices])
+        start = np.cumsum(sizes) - sizes
+        chosen = np.repeat(plain, sizes)
+        highest = np.repeat(np.maximum.reduceat(table, start, axis=1), sizes, axis=1)
+        soft = np.exp(table - highest, where=chosen, out=table.copy())
+        table = soft / np.repeat(np.where(plain, np.add.reduceat(soft, start, axis=1), 1), sizes, axis=1)
+    return table
+
+
 def ask_confidence(voices: Sequence[Voice], X: Any, columns: Array, classes: int) -> NDArray[np.float64]:
     """Return (items x classes) how sure the experts are of each class that they know, added up.
 
     Where all experts know two classes and have decision functions these are added, as one-versus-one does;
     otherwise probabilities, which can be compared between experts of all kinds and sizes.
     """
-    total = np.zeros((columns.shape[1], classes))
-    pairs = all(len(one.members) == 2 and one.has("decision_function") for one in voices)
-    for votes, one in zip(columns, voices, strict=True):
-        if pairs:
+    if all(len(one.members) == 2 and one.has("decision_function") for one in voices):
+        total = np.zeros((columns.shape[1], classes))
+        for one in voices:
             margin = one.margin(X)
             total[:, one.members[0]] -= margin
             total[:, one.members[1]] += margin
-        else:
-            total[:, one.members] += one.probabilities(X, votes)
-    return total
+        return total
+    table = ask_probabilities(voices, X, columns)
+    members = np.concatenate([one.members for one in voices])
+    return np.asarray(table @ (members[:, None] == np.arange(classes)).astype(np.float64))
 
 
-def ask_probabilities(voices: Sequence[Voice], X: Any, columns: Array) -> NDArray[np.float32]:
+def by_class(voices: Sequence[Voice], table: Array) -> NDArray[np.float32]:
     """Return (sum of sizes x items) what each expert gives to the classes it knows, in their order."""
-    rows = []
-    for votes, one in zip(columns, voices, strict=True):
-        given = one.probabilities(X, votes)
-        rows.append(given[:, np.argsort(one.members)].T)
-    return np.concatenate(rows).astype(np.float32)
+    members = np.concatenate([one.members for one in voices])
+    expert = np.repeat(np.arange(len(voices)), [len(one.members) for one in voices])
+    return table.T[np.lexsort((members, expert))].astype(np.float32)

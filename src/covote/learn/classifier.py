@@ -243,7 +243,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         with training.quick(inputs.is_finite(X)):
             alone = self._hearing.alone
             if alone is not None and alone.has("predict_proba"):
-                return alone.probabilities(X, np.empty(0))
+                return alone.probabilities(X)
             return self._hearing.probabilities(X)
 
     @available_if(_gives_probabilities)

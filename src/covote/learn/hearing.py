@@ -19,7 +19,7 @@ from .probability import fused_probabilities
 
 Array = NDArray[Any]
 
-MOST_VOTES = 1 << 27
+MOST_VOTES = 1 << 24
 """Votes held at once; more items are labelled in parts."""
 
 
@@ -105,7 +105,10 @@ class Hearing:
 
     def _asked(self, X: Any, probabilities: bool) -> Answers:
         votes = asking.ask_votes(self.voices, X, inputs.count(X), self.classes)
-        return Answers(votes, asking.ask_probabilities(self.voices, X, votes) if probabilities else None)
+        return Answers(votes, self._given(X, votes) if probabilities else None)
+
+    def _given(self, X: Any, votes: Array) -> Array:
+        return asking.by_class(self.voices, asking.ask_probabilities(self.voices, X, votes))
 
     def _votes(self, answers: Answers) -> Votes:
         if answers.given is None:
@@ -137,5 +140,5 @@ class Hearing:
     def _weighed(self, X: Any) -> NDArray[np.float64]:
         index, (votes, given) = self._labelled(X)
         if given is None:
-            given = asking.ask_probabilities(self.voices, X, votes)
+            given = self._given(X, votes)
         return fusing.on_top(fused_probabilities(given, votes, self.panel), index)

@@ -36,8 +36,8 @@ def fused_probabilities(given: Array, columns: Array, panel: Panel) -> NDArray[n
     expert, known = np.nonzero(panel.knows)
     start = np.searchsorted(expert, np.arange(len(panel) + 1)).astype(np.int64)
     classes = len(panel.classes)
-    q = counted(columns, classes) / authorities(panel) + panel.knows.any(axis=0) / classes
-    q /= q.sum(axis=1, keepdims=True)
+    q = counted(columns, panel).T / authorities(panel) + panel.knows.any(axis=0) / classes
+    q = np.ascontiguousarray(q / q.sum(axis=1, keepdims=True))
     probabilities = np.array(given.T, dtype=np.float32, order="C")  # a copy: what votes hold is read-only
     probability_kernels.fit_probabilities(probabilities, start, known.astype(np.int64), q, ROUNDS, CLOSE)
     return q

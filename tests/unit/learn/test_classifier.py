@@ -116,6 +116,21 @@ def test_every_expert_sees_only_the_classes_it_knows(named):
         assert np.array_equal(expert.seen_, X[np.isin(y, known)])  # in the order of the data
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [LOGISTIC, LinearSVC(random_state=0), SVC(), RandomForestClassifier(5, random_state=0), GaussianNB(),
+     DecisionTreeClassifier(random_state=0), HistGradientBoostingClassifier(max_iter=2)],
+    ids=lambda estimator: type(estimator).__name__,
+)  # fmt: skip
+def test_experts_asked_for_indices_answer_what_they_say_by_name(estimator, named):
+    X, y, X_new, _ = named
+    model = PanelClassifier(estimator, size=7).fit(X, y)
+    for voice, expert in zip(model._hearing.voices, model.experts_, strict=True):
+        assert voice.twin is not None
+        assert np.array_equal(model.classes_[voice.votes(X_new)], expert.predict(X_new))
+        assert expert.classes_.dtype == y.dtype  # the expert itself keeps its names
+
+
 def test_a_list_of_estimators_is_a_mixed_panel(digits):
     X, y, X_new, y_new = digits
     kinds = [LOGISTIC, GaussianNB(), LinearSVC(random_state=0)]
