@@ -18,7 +18,7 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 
-from . import scoring, tie_score
+from . import halves, scoring, tie_score
 from .gold import Gold, gold_rows
 from .patterns import cells, pattern_parts
 from .scoring import UNIT
@@ -101,6 +101,9 @@ class DawidSkene:
                     patterns.indptr, patterns.expert, patterns.label, patterns.cell, count, start, known,
                     ONE, share, table,
                 )  # fmt: skip
+            elif all_heard and _safe(weights, patterns.indptr) and halves.pays(panel):
+                chance, prior = np.exp(weights.table / UNIT), np.exp(weights.base / UNIT)
+                halves.shared_out(patterns, count, panel, chance, prior, share, table)
             elif all_heard and _safe(weights, patterns.indptr):
                 kernels.product_counts(
                     patterns.indptr, patterns.cell, count, np.exp(weights.table / UNIT),
@@ -139,7 +142,15 @@ class DawidSkene:
     def score(self, part: Votes, weights: Confusions) -> Labels:
         """Return the labels; the confidence is the probability of the class under the model."""
         columns = np.ascontiguousarray(weights.table.T)
-        return scoring.apply(part, lambda k: columns[k], weights.base)
+        if not (part.complete and halves.pays(part.panel)):
+            return scoring.apply(part, lambda k: columns[k], weights.base)
+        scored = scoring.Scored.empty(part)
+        for patterns, span in pattern_parts(part):
+            found = halves.best(patterns, part.panel, weights.table, weights.base)
+            scored.put(span, patterns.spread, found)
+        return scored.labels(
+            part, lambda rows: scoring.equal_best(part, rows, lambda k: columns[k], weights.base)
+        )
 
 
 def _safe(weights: Confusions, indptr: NDArray[np.int64]) -> bool:

@@ -17,8 +17,9 @@ from covote.panel import Panel
 from covote.vote_checks import check_choice
 from covote.votes import Votes
 
+from . import halves
 from .gold import Gold, gold_rows
-from .patterns import pattern_parts
+from .patterns import Patterns, cells, pattern_parts
 from .scoring import UNIT, Scored
 from .statistics import ONE, Statistics
 from .tables import known_lists
@@ -38,6 +39,14 @@ class Coins:
     accuracy: NDArray[np.float64]
     right: NDArray[np.int64]
     wrong: NDArray[np.int64]
+
+    def per_answer(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return what answers weigh (answers x classes) beyond what a class has if nobody votes for it."""
+        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        votes = np.flatnonzero(layout.label < len(panel.classes))
+        weight = np.zeros((len(layout), len(panel.classes)), dtype=np.int64)
+        weight[votes, layout.label[votes]] = (self.right - self.wrong)[layout.expert[votes]]
+        return weight, np.where(panel.knows, self.wrong[:, None], 0).sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,9 @@ class Em:
                 and np.abs(weights.right - weights.wrong).sum() < SAFE * UNIT
             ):
                 ratio = np.exp((weights.right - weights.wrong) / UNIT)
+                if halves.pays(panel):
+                    self._counted_in_halves(patterns, count, panel, weights, share, coins)
+                    continue
                 em_kernels.complete_counts(
                     *answers, classes, ratio, weights.wrong, 1 / UNIT, ONE, share, coins
                 )
@@ -117,6 +129,21 @@ class Em:
             runs = part.subset(rows).ragged
             em_kernels.known_counts(*runs, truth, panel.knows, ONE, share, coins)
         return Statistics.of_coins(panel, "em", items, share, coins)
+
+    def _counted_in_halves(
+        self, patterns: Patterns, count: Array, panel: Panel, weights: Coins, share: Array, coins: Array
+    ) -> None:
+        """Do as `em_kernels.complete_counts`: a vote multiplies the chance of its class by a ratio."""
+        layout = cells(panel)
+        weight, base = weights.per_answer()
+        known = panel.knows.any(axis=0)
+        silent = np.where(known, np.exp((base - base[known].max()) / UNIT), 0.0)
+        items, table = np.zeros_like(share), np.zeros(weight.shape, dtype=np.int64)
+        halves.shared_out(patterns, count, panel, np.exp(weight / UNIT), silent, items, table)
+        votes = np.flatnonzero(layout.label < len(panel.classes))
+        np.add.at(coins[0], layout.expert[votes], table[votes, layout.label[votes]])
+        coins[1] += np.where(panel.knows, items, 0).sum(axis=1)
+        share += items
 
     def _stage(self, weights: Coins | None, panel: Panel) -> tuple[int, Array, Array, float]:
         """Return (how to share items out, right, wrong, scale) for the kernels."""
@@ -149,6 +176,10 @@ class Em:
         scored = Scored.empty(part)
         start, known = known_lists(part.panel)
         for patterns, span in pattern_parts(part):
+            if part.complete and halves.pays(part.panel):
+                found = halves.best(patterns, part.panel, *weights.per_answer())
+                scored.put(span, patterns.spread, found)
+                continue
             size = len(patterns)
             out = (
                 np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size),

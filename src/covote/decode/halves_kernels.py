@@ -1,0 +1,78 @@
+"""Compiled loops over rows of answers in two halves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def shared_out(
+    left: Array, right: Array, times: Array, left_chance: Array, right_chance: Array, one: int,
+    left_total: Array, right_total: Array,
+) -> None:  # fmt: skip
+    """Share every row out among the classes by left_chance * right_chance, as whole numbers out of `one`."""
+    classes = left_chance.shape[1]
+    q = np.empty(classes)
+    for n in range(len(times)):
+        if times[n] == 0:
+            continue
+        a, b = left_chance[left[n]], right_chance[right[n]]
+        total = 0.0
+        for k in range(classes):
+            q[k] = a[k] * b[k]
+            total += q[k]
+        norm = one / total
+        x, y = left_total[left[n]], right_total[right[n]]
+        for k in range(classes):
+            part = np.int64(q[k] * norm + 0.5) * times[n]
+            x[k] += part
+            y[k] += part
+
+
+@njit(cache=True, nogil=True)
+def count_answers(cell: Array, total: Array, table: Array) -> None:
+    """Add what each half row has got of each class to all its answers."""
+    for h in range(cell.shape[0]):
+        for a in range(cell.shape[1]):
+            row = table[cell[h, a]]
+            for k in range(total.shape[1]):
+                row[k] += total[h, k]
+
+
+@njit(cache=True, nogil=True)
+def best(
+    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float,
+    best: Array, shared: Array, confidence: Array, margin: Array, runner_up: Array,
+) -> None:  # fmt: skip
+    """Find the best class of every row, how probable it is, and the next; -1 for a next that is several."""
+    score = np.empty(len(known), np.int64)
+    for n in range(len(best)):
+        a, b = left_score[left[n]], right_score[right[n]]
+        top = 0
+        for c in range(len(known)):
+            score[c] = a[known[c]] + b[known[c]]
+            if score[c] > score[top]:
+                top = c
+        second, many, total = -1, 0, 0.0
+        several = False
+        for c in range(len(known)):
+            total += np.exp((score[c] - score[top]) * scale)
+            if score[c] == score[top]:
+                many += 1
+            elif second < 0 or score[c] > score[second]:
+                second, several = c, False
+            elif score[c] == score[second]:
+                several = True
+        best[n], shared[n], confidence[n] = known[top], many, 1 / total
+        runner_up[n] = -1 if several or second < 0 else known[second]
+        margin[n] = np.nan
+        if many > 1:
+            margin[n] = 0.0
+        elif second >= 0:
+            margin[n] = (score[top] - score[second]) * scale
