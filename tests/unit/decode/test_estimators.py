@@ -3,6 +3,7 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.decode import DECODERS, Statistics, learned, tie_score
+from covote.decode.gold import gold_rows
 from covote.decode.patterns import pattern_parts
 from covote.errors import FileError, InputError, TooLargeError
 
@@ -109,6 +110,17 @@ def test_gold_items_teach(method):
     for gold in (names, by_position):
         labels = decode(votes, method=method, gold=gold)
         assert (labels.index == truth).all()
+
+
+@pytest.mark.parametrize("ids", [[7, 3, 9, 12], ["7", "3", "9", "12"], [1.5, 3.0, 9.0, 2.0]])
+def test_gold_is_found_by_any_kind_of_id(ids):
+    panel = Panel(["cat", "dog"], np.ones((2, 2), dtype=bool))
+    votes = Votes.from_dense(np.zeros((4, 2), dtype=int), panel, items=ids)
+    rows, truth = gold_rows({ids[2]: "dog", ids[1]: "cat", "nobody": "cat"}, votes)
+    assert rows.tolist() == [1, 2]
+    assert truth.tolist() == [0, 1]
+    rows, truth = gold_rows({ids[3]: "dog"}, votes)
+    assert (rows.tolist(), truth.tolist()) == ([3], [1])
 
 
 def test_gold_must_name_classes_and_items():
