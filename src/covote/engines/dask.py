@@ -20,6 +20,10 @@ _SETTINGS: dict[str, Any] = {
     # A server that forks has imported everything once for all workers.
     "distributed.worker.multiprocessing-method": "forkserver" if hasattr(os, "fork") else "spawn",
     "distributed.worker.profile.enabled": False,
+    # Watching itself fifty times a second costs more than many a part.
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
     "distributed.admin.large-graph-warning-threshold": "1GB",
