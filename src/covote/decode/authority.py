@@ -179,8 +179,5 @@ def best_classes(part: Votes, rows: NDArray[np.int64]) -> list[NDArray[np.int64]
     from . import evidence_kernels
 
     start, known = known_lists(part.panel)
-    found = []
-    for row in rows:
-        runs = part.part(int(row), int(row) + 1).ragged
-        found.append(evidence_kernels.best_classes(*runs, start, known, len(part.panel.classes), 0))
-    return found
+    runs, classes = part.subset(rows).ragged, len(part.panel.classes)
+    return [evidence_kernels.best_classes(*runs, start, known, classes, n) for n in range(len(rows))]
