@@ -13,6 +13,10 @@ from . import TABLES, Needs
 PER_CLASS = 500
 EFFORT = 0.5
 """100 epochs instead of 200."""
+TRAIN = (
+    f"Our train accuracy is on the {PER_CLASS} images per class that the experts have seen. The paper's lies "
+    "so near to its test accuracy that it seems to be on all 50,000 training images, most of them unseen."
+)
 
 
 def needs(context: Context) -> Needs:
@@ -58,7 +62,7 @@ def build(context: Context) -> Section:
             f"centralised model {ours[10]:.2f}%.",
             _trend(ours),
         ),
-        (*greedy_covers.differences(experts, "ResNet20 v1, 100 epochs"), *epochs),
+        (*greedy_covers.differences(experts, "ResNet20 v1, 100 epochs"), *epochs, TRAIN),
         experts.trainer.name,
         experts.trainer.surrogate,
         experts.seconds,

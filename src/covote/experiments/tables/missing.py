@@ -132,7 +132,9 @@ def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
         panel = subsets_of(paper_panel(size))
         left = removals(panel, 2, None, 0)
         known = [rest for rest in left if len(set().union(*rest)) == len(experts.data.classes)]
-        if 0 < len(known) < len(left):
+        if not known:
+            said.append(f"R = {size}: every removal of two experts leaves a class that nobody knows.")
+        elif len(known) < len(left):
             whole = panel_accuracy(experts, panel, "test", DEFAULT)
             rest_of = [panel_accuracy(experts, rest, "test", DEFAULT) for rest in known]
             said.append(
