@@ -109,6 +109,16 @@ def test_few_votes_and_many_are_counted_alike(case):
         sys.modules[kernels.__name__] = kernels
 
 
+@given(panels_with_models(), st.sampled_from([1, 20_000]))
+@settings(max_examples=30)
+def test_votes_are_counted_alike_for_few_items_and_many(case, repeats):
+    panel, models, X = case
+    few = PanelClassifier.from_experts(panel, models).votes(X).columns
+    columns = np.tile(few, repeats)
+    expected = np.array([(columns == k).sum(axis=0) for k in range(len(panel.classes))])
+    assert np.array_equal(fusing.counted(columns, panel), expected)
+
+
 @given(panels_with_models(), st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
 def test_experts_that_agree_are_believed(case, seed):

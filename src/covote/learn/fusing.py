@@ -40,12 +40,17 @@ def leading(columns: Array, panel: Panel) -> Array:
 def counted(columns: Array, panel: Panel) -> Array:
     """Return (classes x items) how many experts voted for each class.
 
-    Small integers are compared many at a time, so this is quicker than looking at each vote.
+    Small integers are compared many at a time, once for each expert and class that it knows; where these are
+    many and the items few, it is quicker to look at each vote.
     """
-    items = columns.shape[1]
-    count = np.zeros((len(panel.classes), items), dtype=np.min_scalar_type(len(columns)))
+    items, classes = columns.shape[1], len(panel.classes)
+    expert, known = np.nonzero(panel.knows)
+    if columns.size * 5 < len(known) * (2500 + items / 5):  # nanoseconds, about
+        cells = (columns + np.arange(items) * classes).ravel()
+        return np.bincount(cells, minlength=items * classes).reshape(items, classes).T
+    count = np.zeros((classes, items), dtype=np.min_scalar_type(len(columns)))
     same = np.empty(items, dtype=bool)
-    for i, k in zip(*map(np.ndarray.tolist, np.nonzero(panel.knows)), strict=True):
+    for i, k in zip(expert.tolist(), known.tolist(), strict=True):
         np.equal(columns[i], k, out=same)
         count[k] += same.view(np.uint8)
     return count
