@@ -43,7 +43,7 @@ def _size(section: Section, images: str) -> str:
     found = dict(zip((*SIZES, 10), _row(section, 0, f"test, {DEFAULT}"), strict=True))
     best = max((found[size] for size in SIZES if not isnan(found[size])), default=float("nan"))
     good = [size for size in SIZES if found[size] >= best - NEAR]
-    if not good:
+    if any(isnan(found[size]) for size in SIZES):
         return f"**Size, {images}**: too few experts are trained yet."
     return (
         f"**Size, {images}**: within {NEAR} points of the best cover are R = {', '.join(map(str, good))}; "

@@ -85,6 +85,9 @@ def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
         first = "Every cover is at least as good as the centralised model"
     else:
         first = f"The worst cover is {gap:.2f} points below the centralised model"
+    if len(sizes) < len(SIZES):
+        stored = ", ".join(f"R = {size}" for size in sizes)
+        return (f"Covers trained so far: {stored}. {first}.",)
     worst, worst_there = min(sizes, key=lambda size: ours[size]), min(sizes, key=lambda size: paper[size])
     trend = (
         f"As in the paper, the cover of size R = {worst} is the worst"

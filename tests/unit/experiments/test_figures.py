@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from covote.errors import DataError, InputError
+from covote.experiments import greedy_covers, paper_values
 from covote.experiments.context import SIZES, Context, paper_panel, paper_subsets
 from covote.experiments.data import Source
 from covote.experiments.learning_curves import ONE_SHOT, SCHEMES, Curve, Task, file_name
@@ -138,3 +139,9 @@ def test_entropy_equals_its_plain_formula():
     assert justification.normalised_entropy(votes, (1, 4, 6)) == pytest.approx(
         -sum(p * np.log(p)) / np.log(3)
     )
+
+
+def test_one_stored_cover_is_not_called_the_worst():
+    said = " ".join(greedy_covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
+    assert "trained so far: R = 8" in said
+    assert "worst" not in said

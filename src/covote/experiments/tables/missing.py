@@ -166,10 +166,15 @@ def _findings(found: dict[tuple[int, str, str, int], Outcome]) -> tuple[str, ...
         for size in sizes
     )
     middle = [size for size in (4, 6) if size in sizes]
-    worst = max((lost(DEFAULT, gone, size) for gone in (1, 2) for size in middle), default=float("nan"))
+    first = []
+    if middle:
+        worst = max(lost(DEFAULT, gone, size) for gone in (1, 2) for size in middle)
+        first = [
+            f"With the experts' probabilities, covote's default loses at most {worst:.2f} points when one or "
+            f"two experts of R = {' or '.join(map(str, middle))} are missing."
+        ]
     return (
-        f"With the experts' probabilities, covote's default loses at most {worst:.2f} points when one or two "
-        f"experts of R = {' or '.join(map(str, middle))} are missing.",
+        *first,
         f"Points lost by the paper's vote with one and with two experts removed: {losses(PAPER)} "
         f"(paper: {theirs}).",
         f"Points lost by covote's default with probabilities: {losses(DEFAULT)}.",
