@@ -107,6 +107,10 @@ def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
         theirs = [paper_values.CIFAR10["test"][size]]
         theirs += [paper_values.MISSING[gone]["test"][size][0] for gone in (1, 2)]
         axes.plot((0, 1, 2), theirs, "o--", color=COLOURS[0], markersize=4, label="paper")
+        axes.set_title(f"R = {size}", fontsize=10)
+        axes.set_xticks((0, 1, 2))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
         if (0, "test", PAPER, size) not in found:
             continue
         for method, colour in ((PAPER, COLOURS[1]), (PLAIN, COLOURS[3]), (DEFAULT, COLOURS[2])):
@@ -114,13 +118,10 @@ def _chart(found: dict[tuple[int, str, str, int], Outcome]) -> Figure:
             axes.errorbar(
                 (0, 1, 2), means, spreads, fmt="o-", color=colour, markersize=4, capsize=2, label=method
             )
-        axes.set_title(f"R = {size}", fontsize=10)
-        axes.set_xticks((0, 1, 2))
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", alpha=0.3)
     parts[0].set_ylabel("test accuracy (%)")
     figure.supxlabel("experts removed", fontsize=10)
-    handles, labels = parts[0].get_legend_handles_labels()
+    # Sizes without stored experts show the paper's line alone.
+    handles, labels = max((axes.get_legend_handles_labels() for axes in parts), key=lambda pair: len(pair[1]))
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     return figure
 
