@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROFILES = {
     "quick": "Two cores, minutes: closed-form experts and small networks stand in for the paper's networks.",
-    "medium": "Two cores, about an hour: compact convolutional networks, trained for a few epochs.",
+    "medium": "Two cores, about an hour: compact convolutional networks, equal steps for each.",
     "full": "A GPU: the paper's networks and training.",
 }
 
