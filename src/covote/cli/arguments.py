@@ -93,3 +93,13 @@ Workers = Annotated[
 Picture = Annotated[
     Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
 ]
+Method = Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")]
+Ties = Annotated[
+    str | None,
+    typer.Option(
+        help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
+    ),
+]
+Report = Annotated[
+    Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
+]

@@ -13,12 +13,10 @@ from covote.panel import Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import EngineName, Json, Scheduler, Workers
+from .arguments import EngineName, Json, Method, Report, Scheduler, Ties, Workers
 
 if TYPE_CHECKING:
     from covote.io import Outcome
-
-_LOOKS = 25  # items for a second look in a report
 
 
 def decode(
@@ -42,19 +40,12 @@ def decode(
             "-o", "--output", help="Write the labels to this .parquet or .csv file.", show_default=False
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")] = "authority",
-    ties: Annotated[
-        str | None,
-        typer.Option(
-            help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
-        ),
-    ] = None,
+    method: Method = "authority",
+    ties: Ties = None,
     gold: Annotated[
         Path | None, typer.Option(help="Items whose class is known (item, label).", show_default=False)
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
-    ] = None,
+    report: Report = None,
     stats: Annotated[
         Path | None,
         typer.Option(help="Save what was learned about the experts to this .json file.", show_default=False),
@@ -80,8 +71,7 @@ def decode(
     from covote.io import decode_file, inferred_panel, read_gold
 
     started = time.monotonic()
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
+    outcomes.check_report(report)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
@@ -97,7 +87,7 @@ def decode(
             unknown=_choice("unknown", unknown),
             duplicates=_choice("duplicates", duplicates),
             none=none,
-            looks=_LOOKS if report is not None else 0,
+            looks=outcomes.LOOKS if report is not None else 0,
             progress=progress,
             engine=None if isinstance(chosen, Local) else chosen,
             **options,

@@ -17,13 +17,11 @@ from covote.panel import Name, Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import EngineName, Json, Scheduler, Workers
+from .arguments import EngineName, Json, Method, Report, Scheduler, Ties, Workers
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
     from covote.labelling.running import Progress
-
-_LOOKS = 25  # items for a second look in a report
 
 
 def label(
@@ -77,16 +75,9 @@ def label(
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Ask again where data or models have changed since.")
     ] = False,
-    method: Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")] = "authority",
-    ties: Annotated[
-        str | None,
-        typer.Option(
-            help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
-    ] = None,
+    method: Method = "authority",
+    ties: Ties = None,
+    report: Report = None,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,
@@ -101,8 +92,7 @@ def label(
     from covote.labelling import label_file
 
     started = time.monotonic()
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{report}: a report ends in .html, not in {report.suffix!r}")
+    outcomes.check_report(report)
     panel = Panel.load(panel_file)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
@@ -121,7 +111,7 @@ def label(
             only_doubtful=only_doubtful,
             refresh=refresh,
             method=method,
-            looks=_LOOKS if report is not None else 0,
+            looks=outcomes.LOOKS if report is not None else 0,
             engine=chosen,
             progress=progress,
             **options,

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from covote.errors import InputError
 
 from . import output
 
 if TYPE_CHECKING:
     from covote.io import Outcome
+
+LOOKS = 25  # items for a second look in a report
+
+
+def check_report(path: Path | None) -> None:
+    """Refuse a report that is no page before any work is done."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a report ends in .html, not in {path.suffix!r}")
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
