@@ -12,7 +12,7 @@ import torch
 from covote.errors import InputError, MissingDependencyError
 from covote.experiments.store import Store
 from covote.experiments.trainers import TRAINERS, trainer
-from covote.experiments.trainers.augmentation import keras_shift, whole_shift
+from covote.experiments.trainers.augmentation import flip_and_shift, keras_shift
 from covote.experiments.trainers.fitting import batches, centre_of, fit, share_of_rate
 from covote.experiments.trainers.networks import NETWORKS
 from covote.experiments.trainers.neural import NeuralTrainer, full_cifar10, full_mnist, medium_cifar10
@@ -176,9 +176,9 @@ def test_every_image_comes_once_before_any_comes_again():
     assert sorted(rows[:10].tolist()) == sorted(rows[10:].tolist()) == list(range(10))
 
 
-def test_whole_shifts_equal_their_plain_twin():
+def test_flips_and_shifts_equal_their_plain_twin():
     images = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(1))
-    moved = whole_shift(images, torch.Generator().manual_seed(5), pixels=2, flip=True)
+    moved = flip_and_shift(images, torch.Generator().manual_seed(5), pixels=2)
     generator = torch.Generator().manual_seed(5)
     mirrored = torch.rand(6, generator=generator) < 0.5
     down, right = torch.randint(0, 5, (2, 6), generator=generator)

@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def whole_shift(images: Tensor, generator: torch.Generator, pixels: int, flip: bool) -> Tensor:
-    """Move each image by up to `pixels` whole pixels (zeros come in); with `flip`, mirror half of them.
+def flip_and_shift(images: Tensor, generator: torch.Generator, pixels: int) -> Tensor:
+    """Mirror half of the images, and move each by up to `pixels` whole pixels (zeros come in).
 
     Images and result are (n, channels, side, side), in memory channel last.
     """
     number, _, high, wide = images.shape
-    mirrored = torch.rand(number, generator=generator) < (0.5 if flip else 0.0)
+    mirrored = torch.rand(number, generator=generator) < 0.5
     down, right = torch.randint(0, 2 * pixels + 1, (2, number), generator=generator)
     rows = down[:, None] + torch.arange(high)
     columns = right[:, None] + torch.arange(wide)

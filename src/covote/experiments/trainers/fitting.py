@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .augmentation import keras_shift, whole_shift
+from .augmentation import flip_and_shift, keras_shift
 from .networks import NETWORKS
 from .recipes import Recipe
 
@@ -101,10 +101,8 @@ def _fit(
 
 def augmented(images: Tensor, how: str, generator: torch.Generator) -> Tensor:
     """Return the images with the recipe's small random changes."""
-    if how == "shift":
-        return whole_shift(images, generator, pixels=2, flip=False)
-    if how == "flip and shift":
-        return whole_shift(images, generator, pixels=4, flip=True)
+    if how == "flip and nudge":
+        return flip_and_shift(images, generator, pixels=1)
     return keras_shift(images, generator) if how == "keras" else images
 
 

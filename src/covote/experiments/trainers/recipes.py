@@ -29,8 +29,8 @@ class Recipe:
     decay
         Weight decay on the kernels.
     augment
-        "none", "shift" (up to 2 whole pixels), "flip and shift" (up to 4) or "keras" (fractions of pixels,
-        as its generator does).
+        "none", "flip and nudge" (up to one whole pixel) or "keras" (fractions of pixels, as its generator
+        does).
     centre
         "nothing", "channels" (mean and deviation of each channel) or "pixels" (mean of each pixel), over the
         expert's own training images.
@@ -101,7 +101,7 @@ class Local:
 QUICK_SOFTMAX = Recipe("strided", batch=64, rate=0.05, steps=200, schedule="one-cycle")
 # Length and rate of the medium recipes were chosen on the centralised model with held-out training images.
 MEDIUM_MNIST = Recipe(
-    "compact mnist",
+    "compact 3",
     batch=128,
     rate=0.2,
     steps=900,
@@ -110,13 +110,13 @@ MEDIUM_MNIST = Recipe(
     centre="channels",
 )
 MEDIUM_CIFAR10 = Recipe(
-    "compact",
-    batch=128,
-    rate=0.2,
-    steps=400,
+    "compact 4",
+    batch=64,
+    rate=0.1,
+    steps=1000,
     schedule="one-cycle",
     decay=5e-4,
-    augment="flip and shift",
+    augment="flip and nudge",
     centre="channels",
 )
 # The examples of keras that the paper names, with the defaults of keras 2.3.
