@@ -113,7 +113,7 @@ MEDIUM_CIFAR10 = Recipe(
     "compact 4",
     batch=64,
     rate=0.1,
-    steps=1000,
+    steps=700,
     schedule="one-cycle",
     decay=5e-4,
     augment="flip and nudge",
