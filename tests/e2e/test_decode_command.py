@@ -364,3 +364,19 @@ def test_a_killed_run_leaves_nothing(tmp_path):
     assert after - before <= {"labels.csv"}
     if "labels.csv" in after:  # it was done before the signal came
         assert (tmp_path / "labels.csv").read_text().count("\n") == 400_001
+
+
+def test_decoding_starts_without_libraries_that_it_does_not_use(files, monkeypatch):
+    monkeypatch.chdir(files)
+    pq.write_table(simulate(PANEL, ["skin", "eye", "ear"] * 7).to_arrow("long"), "whole.parquet")
+    unused = ("scipy.linalg", "pyarrow.compute", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
+    code = f"""
+import sys
+from covote.cli import app
+app(["decode", "whole.parquet", "--panel", "panel.toml", "-o", "labels.parquet"], standalone_mode=False)
+print([name for name in {unused} if name in sys.modules])
+import scipy.linalg  # what was hidden from the compiler is there for others
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines()[-1:] == ["[]"], ran.stderr
+    assert ran.returncode == 0, ran.stderr

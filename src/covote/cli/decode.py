@@ -14,6 +14,7 @@ from covote.panel import Panel
 from . import outcome as outcomes
 from . import output
 from .arguments import EngineName, Json, Method, Report, Scheduler, Ties, Workers
+from .compiler import load_compiler
 
 if TYPE_CHECKING:
     from covote.io import Outcome
@@ -67,6 +68,7 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
+    load_compiler()
     from covote.engines import Local, make_engine
     from covote.io import decode_file, inferred_panel, read_gold
 

@@ -12,6 +12,7 @@ from covote.errors import InputError
 
 from . import output
 from .arguments import Json
+from .compiler import load_compiler
 
 if TYPE_CHECKING:
     from covote.experiments.error_curve import ErrorCurve
@@ -41,6 +42,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Measure how often the labels of random panels are wrong, beside the bounds of the theory."""
+    load_compiler()
     from covote.experiments.error_curve import error_curve
 
     output.check_picture(picture)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .batches import Source
 
@@ -58,6 +57,8 @@ def _groups(source: Source) -> int:
 
 def _equal_rows(items: pa.Array, value: Any) -> int:
     """Return how many rows at the start have this item."""
+    import pyarrow.compute as pc
+
     different = pc.equal(_plain(items), value).fill_null(False).index(False).as_py()
     return len(items) if different < 0 else different
 

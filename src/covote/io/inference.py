@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
@@ -22,6 +21,8 @@ def inferred_panel(path: str | os.PathLike[str], *, none: str = "none of mine") 
     An expert that knows a class but never answered it in this file is taken not to know it: with many votes
     this is who answers what, with few it is a guess. Names that are all integers become integers.
     """
+    import pyarrow.compute as pc
+
     source = Source(path)
     item, expert, label = columns_of(source)
     given: dict[Any, set[Any]] = {}

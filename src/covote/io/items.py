@@ -1,4 +1,7 @@
-"""Item ids in files: their type, where one item ends, whether they are in order."""
+"""Item ids in files: their type, where one item ends, whether they are in order.
+
+``pyarrow.compute`` is imported where text needs it: ids that are integers do without, and start sooner.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.errors import InputError
@@ -51,6 +53,8 @@ def plain_items(ids: pa.Array, path: Any, first_row: int, integers: bool) -> pa.
     if pa.types.is_dictionary(ids.type):
         ids = ids.cast(ids.type.value_type)
     if integers:
+        import pyarrow.compute as pc
+
         # "007" and "+7" are not integers here: as such they would not come back as they were.
         if not pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
             raise Retry(integers=False)
@@ -70,6 +74,8 @@ def starts_of(ids: pa.Array) -> NDArray[np.int64]:
         values = np.from_dlpack(ids)
         change: Any = np.flatnonzero(values[1:] != values[:-1])
     else:
+        import pyarrow.compute as pc
+
         change = np.from_dlpack(pc.indices_nonzero(pc.not_equal(ids[1:], ids[:-1])))
     return np.concatenate([np.zeros(1, dtype=np.int64), change.astype(np.int64) + 1])
 
@@ -79,4 +85,6 @@ def ascending(ids: pa.Array) -> bool:
     if pa.types.is_integer(ids.type):
         values = np.from_dlpack(ids)
         return bool((values[1:] > values[:-1]).all())
+    import pyarrow.compute as pc
+
     return len(ids) < 2 or bool(pc.all(pc.greater(ids[1:], ids[:-1])).as_py())

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+THERE = 1 << 62
+"""Says of an item that it is there, even if nobody answered it; the bits below it say who did."""
+
 
 @njit(cache=True, nogil=True)
 def of_columns(columns: Array, start: int, stop: int, base: int) -> Array:
@@ -82,25 +85,30 @@ def of_runs(
 
 @njit(cache=True, nogil=True)
 def scatter(
-    place: Array, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
-    duplicates: int, base: int, keys: Array, heard: Array,
+    items: Array, least: int, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
+    duplicates: int, base: int, cells: Array,
 ) -> int:  # fmt: skip
-    """As :func:`of_runs`, for rows in any order: row p is about the item at ``place[p]``."""
+    """As :func:`of_runs`, for rows in any order: row p is about the item ``items[p]``.
+
+    ``cells[n]`` is (number so far, experts heard so far) of the item ``least + n``. The two lie side by side,
+    because finding the place of an item in memory takes longer than all the rest.
+    """
     width = np.uint32(amount.shape[1])
     amounts, units, bits = amount.reshape(-1), unit.reshape(-1), bit.reshape(-1)
-    for p in range(len(place)):
-        n = np.uint64(place[p])
+    for p in range(len(items)):
+        n = np.uint64(np.int64(items[p]) - least)
         entry = np.uint32(experts[p]) * width + np.uint32(labels[p])
         who = bits[entry]
         if who < 0:
             return p
-        if heard[n] & who:
-            keys[n], fine = _again(keys[n], amounts[entry], units[entry], duplicates, base)
+        heard = cells[n, 1]
+        cells[n, 1] = heard | who | THERE
+        if heard & who:
+            cells[n, 0], fine = _again(cells[n, 0], amounts[entry], units[entry], duplicates, base)
             if not fine:
                 return p
             continue
-        heard[n] |= who
-        keys[n] += amounts[entry]
+        cells[n, 0] += amounts[entry]
     return -1
 
 

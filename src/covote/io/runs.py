@@ -120,12 +120,13 @@ class _Rows:
         )
         self._check(bad)
 
-    def scatter(self, place: NDArray[np.int64], answers: tuple[Any, ...], keys: Any, heard: Any) -> None:
+    def scatter(self, item: pa.Array, least: int, answers: tuple[Any, ...], cells: Any) -> None:
         """Add the answers in any order to the numbers of their items."""
         from . import packed_kernels
 
         twice = _CHOICES[self.file.duplicates]
-        self._check(packed_kernels.scatter(place, *answers, twice, self.base, keys, heard))
+        items = np.from_dlpack(item)
+        self._check(packed_kernels.scatter(items, least, *answers, twice, self.base, cells))
 
     def _check(self, bad: int) -> None:
         if bad >= 0:
@@ -151,23 +152,20 @@ def _taken(item: pa.Array, starts: NDArray[np.int64]) -> pa.Array:
 def _span(file: VoteFile) -> tuple[int, int] | None:
     """Return the least and the greatest item, if all integers between them find a place in memory."""
     span = file.source.span(file.item)
-    if span is None or 17 * (span[1] - span[0] + 1) > _ROOM:
+    if span is None or 16 * (span[1] - span[0] + 1) > _ROOM:
         return None
     return span
 
 
 def _gathered(rows: _Rows, least: int, greatest: int) -> Generator[Packed, None, None]:
     """Let every row find the place of its item; items then come in order."""
-    size = greatest - least + 1
-    keys, heard = np.full(size, rows.power.sum(), np.int64), np.zeros(size, np.int64)
-    there = np.zeros(size, np.bool_)  # an item may be there without any answer
+    cells = np.zeros((greatest - least + 1, 2), np.int64)  # number, who was heard
+    cells[:, 0] = rows.power.sum()
     kind = None
     for item, answers in rows.in_file():
         kind = item.type
-        place = np.from_dlpack(item).astype(np.int64) - least
-        there[place] = True
-        rows.scatter(place, answers, keys, heard)
-    found = np.flatnonzero(there)
+        rows.scatter(item, least, answers, cells)
+    found = np.flatnonzero(cells[:, 1])
     for start in range(0, len(found), 1 << 19):
         some = found[start : start + (1 << 19)]
-        yield Packed(rows.file.panel, keys[some], arrow(some + least).cast(kind))
+        yield Packed(rows.file.panel, cells[some, 0], arrow(some + least).cast(kind))
