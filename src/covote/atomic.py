@@ -29,8 +29,7 @@ def replacing(path: str | os.PathLike[str], *, nameless: bool = False) -> Iterat
     'complete'
     """
     target = Path(path)
-    if target.is_dir():
-        raise FileError(f"cannot write {target}: it is a folder; give a file name inside it")
+    check_place(target)
     try:
         if target.exists() and not target.is_file():
             place = _copied_to(target)
@@ -47,6 +46,20 @@ def replacing(path: str | os.PathLike[str], *, nameless: bool = False) -> Iterat
         raise FileError(
             f"cannot write {target}: {reason}; nothing was written, choose another place"
         ) from error
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where no file can be written; commands ask before they work for minutes."""
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"cannot write {target}: it is a folder; give a file name inside it")
+    folder = Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise FileError(
+            f"cannot write {target}: there is no folder {folder}; make it, or choose another place"
+        )
+    if not target.exists() and not os.access(folder, os.W_OK):
+        raise FileError(f"cannot write {target}: the folder {folder} is read-only; choose another place")
 
 
 @contextmanager

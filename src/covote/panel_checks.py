@@ -14,6 +14,8 @@ from .errors import InputError, TooLargeError, UnknownNameError
 Name = str | int
 """A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
 
+_SHOWN = 6  # names in a message
+
 
 def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
     """Return an all-False matrix, or say that there is not enough memory for it."""
@@ -130,6 +132,16 @@ def lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Nam
         raise UnknownNameError(
             f"no {what} {name!r} among the {len(known)} of this panel{did_you_mean(name, known)}"
         ) from None
+
+
+def some_of(names: Sequence[Name]) -> str:
+    """Return the first few names, for a message.
+
+    >>> some_of("abc"), some_of(range(9))
+    ('a, b, c', '0, 1, 2, 3, 4, 5, ... 9 in all')
+    """
+    more = f", ... {len(names):,} in all" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
 
 
 def did_you_mean(name: object, known: Sequence[Name]) -> str:

@@ -30,7 +30,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     """Return "toml", "json" or "csv" by the ending of the file's name."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in _WRITERS:
-        raise InputError(f"{path}: a panel file ends in .toml, .json or .csv, not in {ending!r}")
+        raise InputError(f"{path}: a panel file ends in .toml, .json or .csv, not in {Path(path).suffix!r}")
     return ending
 
 

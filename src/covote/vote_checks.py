@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 from .panel import Panel
+from .panel_checks import some_of
 
 NOT_ASKED = -1
 NONE_OF_MINE = -2
@@ -109,10 +110,9 @@ def _check_range(votes: NDArray[Any], panel: Panel, drop: bool) -> None:
 
 def unknown_class(panel: Panel, expert: int, name: object) -> str:
     """Say that an expert answered a class that it does not know."""
-    known = [str(panel.classes[k]) for k in np.flatnonzero(panel.knows[expert])]
-    shown = ", ".join(known[:8]) + (f", ... {len(known)} in all" if len(known) > 8 else "")
+    known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[expert])])
     return (
-        f"expert {panel.names[expert]!r} answered {name!r}, which it does not know (it knows: {shown}); "
+        f"expert {panel.names[expert]!r} answered {name!r}, which it does not know (it knows: {known}); "
         "fix the panel or pass unknown='drop'"
     )
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, UnknownNameError
-from .panel import Name, Panel
+from .panel import Panel
+from .panel_checks import some_of
 from .vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int, unknown_class
 from .vote_names import (
     NULL,
@@ -86,8 +87,9 @@ class Reader:
                 if self.drop:
                     continue
                 raise UnknownNameError(
-                    f"column {name!r} is neither the item nor an expert of the panel ({_some(panel.names)}); "
-                    "a long table has the columns item, expert, label. Rename it or pass unknown='drop'"
+                    f"column {name!r} is neither the item nor an expert of the panel "
+                    f"({some_of(panel.names)}); a long table has the columns item, expert, label. Rename it "
+                    "or pass unknown='drop'"
                 )
             i = by_text[name]
             columns[i] = self._known_codes(table.column(name), i)
@@ -163,7 +165,7 @@ class Reader:
             if who[row] == STRANGE:
                 raise UnknownNameError(
                     f"row {self.first_row + row}: {experts[expert_rows[row]]!r} is not an expert of the "
-                    f"panel ({_some(self.panel.names)}); add it to the panel or pass unknown='drop'"
+                    f"panel ({some_of(self.panel.names)}); add it to the panel or pass unknown='drop'"
                 )
             raise self._unknown_vote(row, int(who[row]), labels[label_rows[row]])
         votes: NDArray[np.bool_] = ~(null | wrong)
@@ -240,10 +242,6 @@ def _column(names: list[str], given: str | None, usual: tuple[str, ...]) -> str 
             raise InputError(f"the votes have no column {given!r} (they have: {', '.join(names)})")
         return given
     return next((name for name in usual if name in names), None)
-
-
-def _some(names: tuple[Name, ...]) -> str:
-    return ", ".join(map(str, names[:5])) + (f", ... {len(names)} in all" if len(names) > 5 else "")
 
 
 # Back to names

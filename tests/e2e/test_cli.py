@@ -1,10 +1,12 @@
 """The commands as a person types them."""
 
 import json
+import sys
 
 import pytest
 
-from covote import Panel
+from covote import Panel, design
+from covote.errors import InputError
 
 
 def test_design_prints_a_proof_and_writes_what_it_says(covote, tmp_path):
@@ -54,7 +56,7 @@ def test_check_names_what_is_missing_and_complete_supplies_it(covote, tmp_path):
     assert "Not covered: (a, d), (b, d)." in ran.out
     ran = covote("complete", "panel.csv", 3, "-o", "full.json")
     assert ran.status == 0
-    assert "1 expert more makes the panel complete" in ran.out
+    assert "1 more expert makes the panel complete" in ran.out
     full = Panel.load(tmp_path / "full.json")
     assert full.only("expert-1", "expert-2") == Panel.load(tmp_path / "panel.csv")
     ran = covote("check", "full.json")
@@ -92,7 +94,9 @@ def test_a_pool_that_cannot_cover_points_to_complete(covote, tmp_path):
         (("design", 10, 4, "--method", "magic"), "magic"),
         (("design", 10, 4, "--effort", "none"), "none"),
         (("design", 10, 4, "-o", "panel.yaml"), ".toml, .json or .csv"),
-        (("design", 10, 4, "-o", "no/such/folder/panel.toml"), "cannot write"),
+        (("design", 10, 4, "-o", "no/such/folder/panel.toml"), "there is no folder"),
+        (("design", 10, 4, "-o", "/"), "not in ''"),
+        (("design", 10, 4, "--picture", "no/such/folder/panel.png"), "there is no folder"),
         (("design", 10, 4, "--picture", "panel.xyz"), ".png"),
         (("design", 50_000, 20), "memory"),
         (("check", "none.toml"), "No such file"),
@@ -108,6 +112,33 @@ def test_a_mistake_is_one_line_and_status_two(covote, tmp_path, arguments, words
     assert len(ran.err.strip().splitlines()) == 1
     assert "Traceback" not in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monkeypatch):
+    monkeypatch.setattr(
+        sys.modules["covote.design"], "design", lambda *_, **__: pytest.fail("worked for nothing")
+    )
+    ran = covote("design", 30, 7, "-o", "no/such/folder/panel.toml")
+    assert (ran.status, ran.out) == (2, "")
+
+
+def test_a_negative_seed_is_refused(covote):
+    for arguments in (("design", 40, 6), ("simulate", 6, 3)):
+        ran = covote(*arguments, "--seed", -1)
+        assert ran.status == 2
+        assert "--seed" in ran.err
+    with pytest.raises(InputError, match="seed must be at least 0, not -1"):
+        design(10, 4, method="random", seed=-1)
+
+
+def test_one_expert_and_none_are_spoken_of_as_such(covote):
+    ran = covote("design", 2, 2, "-o", "one.toml")
+    assert "1 expert knows 2 of 2 classes; it covers the one pair." in ran.out
+    assert "Losing 'expert-1' leaves 1 pair uncovered" in ran.out
+    Panel.from_blocks(["a", "b", "c"], []).save("none.toml")
+    ran = covote("check", "none.toml")
+    assert ran.out.startswith("No experts yet for 3 classes.")
+    assert "Next: covote complete none.toml 2 -o complete.toml" in ran.out
 
 
 def test_version_and_help(covote):

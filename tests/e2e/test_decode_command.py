@@ -245,6 +245,25 @@ def test_rows_that_are_no_votes(covote, files, row, names):
     refused(covote, files, "bad.csv", "--panel", "panel.toml", names=["bad.csv", *names])
 
 
+def test_a_class_of_the_panel_is_never_called_strange(covote, files):
+    Panel.from_blocks([0, 1, 2], [[0, 1], [1, 2], [0, 2]]).save("numbers.toml")
+    write_csv("bad.csv", [("x1", "expert-1", 2)])
+    words = ["row 1", "answered 2, which it does not know (it knows: 0, 1)"]
+    refused(covote, files, "bad.csv", "--panel", "numbers.toml", names=words)
+
+
+def test_files_that_are_no_votes(covote, files):
+    Path("latin.csv").write_bytes(b"item,expert,label\nx1,ann,\xe9\xff\n")
+    refused(covote, files, "latin.csv", "--panel", "panel.toml", names=["latin.csv", "save it as UTF-8"])
+    write_csv("other.csv", [("x1", "ann", "eye")], "item,annotator,class")
+    words = ["annotator, class", "a long file has the columns item, expert, label"]
+    refused(covote, files, "other.csv", "--panel", "panel.toml", names=words)
+    refused(covote, files, ".", "--panel", "panel.toml", names=["is a folder"])
+    near = [("x1", "dr lee", "skin")]
+    write_csv("near.csv", near)
+    refused(covote, files, "near.csv", "--panel", "panel.toml", names=["did you mean 'dr-lee'?"])
+
+
 def test_duplicates_by_choice(covote, files):
     write_csv("twice.csv", [*ROWS, ("x3", "dr-lee", "ear"), ("x3", "ann", "lung"), ("x3", "ann", "lung")])
     for choice, label in (("first", "eye"), ("last", None)):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from covote.decode import DECODERS
 from covote.errors import FileError, InputError
 from covote.panel import Name
 
@@ -67,7 +68,7 @@ Size = Annotated[
 ]
 Times = Annotated[int, typer.Option(help="Every pair known by at least this many experts.")]
 Effort = Annotated[str, typer.Option(help="How long to search: fast, normal or max.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same panel.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same panel.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -93,7 +94,7 @@ Workers = Annotated[
 Picture = Annotated[
     Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
 ]
-Method = Annotated[str, typer.Option(help="How to decode; see docs/decoders.md.")]
+Method = Annotated[str, typer.Option(help=f"How to decode: {', '.join(DECODERS)}.")]
 Ties = Annotated[
     str | None,
     typer.Option(

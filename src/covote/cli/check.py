@@ -32,6 +32,10 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
         )
     else:
         _tell(panel, missing, times)
+        if missing:
+            size = max(2, int(panel.sizes.max(initial=0)))
+            more = "" if times == 1 else f" --times {times}"
+            output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
     output.keep(panel, None, picture, quiet=as_json)
     if missing:
         raise typer.Exit(1)
@@ -46,12 +50,11 @@ def _tell(panel: Panel, missing: list[tuple[str | int, str | int]], times: int) 
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         often = "" if times == 1 else f" {times} times"
         output.say(f"Not covered{often}: {pairs}{more}.")
-        output.say("Next: `covote complete` finds the fewest additional experts.")
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
         if size >= 2:
             fewest, name = best_lower_bound(len(panel.classes), size, times)
             output.say(
-                f"Any panel of experts with at most {output.counted(size, 'class')} needs {fewest} experts "
-                f"or more ({name}); this one has {len(panel)}."
+                f"Any panel of experts with at most {output.counted(size, 'class')} needs at least "
+                f"{output.counted(fewest, 'expert')} ({name}); this one has {len(panel):,}."
             )

@@ -21,6 +21,7 @@ def complete(
     """Find the fewest additional experts that make a panel cover every pair."""
     from covote.design import complete as complete_panel
 
+    output.check_panel(output_file)
     output.check_picture(picture)
     before = Panel.load(panel_file)
     with output.progress_bar() as progress:
@@ -31,10 +32,11 @@ def complete(
         output.say_json(output.panel_dict(panel))
     else:
         added = len(panel) - len(before)
-        output.say(f"{output.counted(added, 'expert')} more make{'s' * (added == 1)} the panel complete:")
+        more = "1 more expert makes" if added == 1 else f"{added:,} more experts make"
+        output.say(f"{more} the panel complete:" if added else "The panel is complete as it is.")
         for name, block in zip(panel.names[len(before) :], panel.blocks()[len(before) :], strict=True):
             output.say(f"  {name}: {', '.join(map(str, block))}")
         output.say_covered(panel)
-        output.say_proof(panel)
+        output.say_proof(panel, " for new experts", "new experts too many")
         output.show_matrix(panel)
     output.keep(panel, output_file, picture, quiet=as_json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from covote import atomic
 from covote.errors import InputError
 from covote.panel import Panel
 
@@ -74,6 +75,9 @@ def decode(
 
     started = time.monotonic()
     outcomes.check_report(report)
+    for path in (output_file, stats):
+        if path is not None:
+            atomic.check_place(path)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
@@ -107,7 +111,7 @@ def decode(
     for path in (output_file, stats, report):
         if path is not None:
             output.say(f"Wrote {path}.")
-    if output_file is None and report is None:
+    if output_file is None and stats is None and report is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 

@@ -37,11 +37,9 @@ def design(
     Ctrl-C during the search gives the best panel found so far.
     """
     from covote.design import design as design_panel
-    from covote.panel_formats import format_of
 
+    output.check_panel(output_file)
     output.check_picture(picture)
-    if output_file is not None:
-        format_of(output_file)
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covote import atomic
 from covote.errors import InputError
 
 from . import output
@@ -16,9 +17,12 @@ LOOKS = 25  # items for a second look in a report
 
 
 def check_report(path: Path | None) -> None:
-    """Refuse a report that is no page before any work is done."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+    """Refuse a report that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path}: a report ends in .html, not in {path.suffix!r}")
+    atomic.check_place(path)
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def tell(outcome: Outcome, seconds: float, *, inferred: bool = False) -> None:
     _line("sure", sure, tally.items, "if nobody erred, no other class is possible")
     _line("tied", tied, tally.items, "several classes are equally good")
     _line("conflict", conflict, tally.items, "somebody erred; the label is the best guess")
-    _line("unheard", unheard, tally.items, "nobody who knows some class was asked")
+    _line("unheard", unheard, tally.items, "nobody who knows some class answered")
     if tally.classes[-1]:
         output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
     rates = dict(zip(tally.panel.names, tally.accuracy()[:, 0].tolist(), strict=True))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import InputError
 from covote.panel import Panel
+from covote.panel_formats import format_of
 from covote.panel_views import text_matrix
 
 Progress = Callable[[int, int, str], None]
@@ -101,10 +102,20 @@ def panel_dict(panel: Panel) -> dict[str, Any]:
     return {**panel.to_dict(), "covers": panel.redundancy, "certificate": certificate_dict(panel)}
 
 
+def check_panel(path: Path | None) -> None:
+    """Refuse a panel file that cannot be written, before any work is done."""
+    if path is not None:
+        format_of(path)
+        atomic.check_place(path)
+
+
 def check_picture(path: Path | None) -> None:
-    """Refuse a picture format we cannot draw before any work is done."""
-    if path is not None and path.suffix.lower() not in PICTURES:
-        raise InputError(f"{path}: a picture ends in {', '.join(PICTURES)}, not in {path.suffix!r}")
+    """Refuse a picture that cannot be drawn, before any work is done."""
+    if path is None:
+        return
+    if path.suffix.lower() not in PICTURES:
+        raise InputError(f"{path}: a picture ends in .png, .svg or .pdf, not in {path.suffix!r}")
+    atomic.check_place(path)
 
 
 def draw(panel: Panel, path: Path) -> None:
@@ -128,45 +139,52 @@ def show_matrix(panel: Panel) -> None:
 def say_covered(panel: Panel) -> None:
     """Print how many experts know how much, and which pairs they cover."""
     experts, classes = panel.knows.shape
+    if not experts:
+        say(f"No experts yet for {counted(classes, 'class')}.")
+        return
     sizes = panel.sizes
-    low, high = int(sizes.min(initial=classes)), int(sizes.max(initial=0))
-    span = f"{low}" if low == high else f"{low} to {high}"
-    who = f"{counted(experts, 'expert')} know{'s' * (experts == 1)} {span} of {counted(classes, 'class')}"
+    knows = "knows" if experts == 1 else "know"
+    who = f"{counted(experts, 'expert')} {knows} {_span(sizes)} of {counted(classes, 'class')}"
     times = panel.redundancy
     pairs = classes * (classes - 1) // 2
     if times == 0:
-        say(f"{who}; {counted(len(panel.uncovered()), 'pair')} of {pairs} are uncovered.")
+        missing = len(panel.uncovered())
+        say(f"{who}; {missing:,} of {counted(pairs, 'pair')} {'is' if missing == 1 else 'are'} uncovered.")
     else:
         often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")
-        say(f"{who}; together they cover {_all_pairs(pairs)}{often}.")
+        together = "it covers" if experts == 1 else "together they cover"
+        say(f"{who}; {together} {'the one pair' if pairs == 1 else f'all {pairs:,} pairs'}{often}.")
 
 
-def _all_pairs(pairs: int) -> str:
-    return "the one pair" if pairs == 1 else f"all {pairs} pairs"
+def _span(values: NDArray[np.int64]) -> str:
+    """Return "4", or "3 to 5"."""
+    low, high = int(values.min()), int(values.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def counted(number: int, noun: str) -> str:
     """Return "1 expert", "2 experts", "3 classes".
 
-    >>> counted(1, "pair"), counted(3, "class")
-    ('1 pair', '3 classes')
+    >>> counted(1, "pair"), counted(3000, "class")
+    ('1 pair', '3,000 classes')
     """
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
-def say_proof(panel: Panel, what: str = "experts") -> None:
-    """Print what is proved about the size, and how the panel was built."""
+def say_proof(panel: Panel, what: str = "", excess: str = "experts too many") -> None:
+    """Print what is proved about the size, or about `what` else, and how the panel was built."""
     proof = panel.certificate
     if proof is None:
         return
+    bound = f"{_bound(proof.bound)}{what} is {proof.lower:g}"
     if proof.optimal:
-        say(f"Proved optimal: {_bound(proof.bound)} is {proof.lower:g}. Built from: {proof.construction}.")
+        say(f"Proved optimal: {bound}. Built from: {proof.construction}.")
     else:
         say(
-            f"Not proved optimal: {_bound(proof.bound)} is {proof.lower:g}, so at most {proof.gap:g} {what} "
-            f"too many. Built from: {proof.construction}."
+            f"Not proved optimal: {bound}, so at most {proof.gap:g} {excess}. "
+            f"Built from: {proof.construction}."
         )
 
 
@@ -180,10 +198,8 @@ def say_redundancy(panel: Panel) -> None:
     if classes < 2 or not experts:
         return
     degrees = panel.knows.sum(axis=0)
-    low, high = int(degrees.min()), int(degrees.max())
-    span = f"{low}" if low == high else f"{low} to {high}"
     wrong = panel.correctable()
-    text = f"Each class has {span} {'authority' if high == 1 else 'authorities'}. "
+    text = f"Each class has {_span(degrees)} {'authority' if degrees.max() == 1 else 'authorities'}. "
     if panel.redundancy == 0:
         text += "Items of uncovered pairs may be decided wrongly even if every expert is right."
     elif panel.redundancy == 1 and classes > MANY:
@@ -191,7 +207,7 @@ def say_redundancy(panel: Panel) -> None:
     elif panel.redundancy == 1:
         lost = losses(panel)
         worst = int(np.argmax(lost))
-        who = "any one expert" if lost.min() == lost.max() else f"{panel.names[worst]!r}"
+        who = f"{panel.names[worst]!r}" if experts == 1 or lost.min() < lost.max() else "any one expert"
         pairs = counted(int(lost[worst]), "pair")
         text += f"Losing {who} leaves {pairs} uncovered; --times 2 survives any one loss."
     elif wrong == 0:

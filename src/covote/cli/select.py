@@ -28,6 +28,7 @@ def select(
     """Choose the cheapest experts of a pool that still cover every pair."""
     from covote.design import select as select_panel
 
+    output.check_panel(output_file)
     output.check_picture(picture)
     pool = Panel.load(panel_file)
     with output.progress_bar() as progress:
@@ -41,7 +42,7 @@ def select(
             f"{len(panel)} of {output.counted(len(pool), 'expert')} cover every pair, "
             f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
         )
-        output.say_proof(panel, what="of cost")
+        output.say_proof(panel, " for the cost", "above the cheapest")
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)

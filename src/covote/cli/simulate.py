@@ -11,7 +11,7 @@ from covote import atomic
 from covote.errors import InputError
 
 from . import output
-from .arguments import Json
+from .arguments import Json, Method
 from .compiler import load_compiler
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def simulate(
     ] = "uniform",
     accuracy: Annotated[float, typer.Option(help="How often experts are right about what they know.")] = 1.0,
     missing: Annotated[float, typer.Option(help="How often an answer is missing.")] = 0.0,
-    method: Annotated[str, typer.Option(help="How to decode.")] = "likelihood",
+    method: Method = "likelihood",
     panels: Annotated[int, typer.Option(help="Random panels for each number of experts.")] = 100,
     items: Annotated[int, typer.Option(help="Items for each panel.")] = 500,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 0,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.", show_default=False)
     ] = None,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.bounds.inputs import check_size
+from covote.bounds.inputs import check_count, check_size
 from covote.certificate import Certificate
 from covote.errors import CoverError
 from covote.panel import Name, Panel, zeros
@@ -81,6 +81,7 @@ def complete(
     """
     times = check_times(times)
     effort_named(effort)
+    check_count(seed, "seed", 0)
     need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
     watch = Watch(MOVES[effort], progress)

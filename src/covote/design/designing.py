@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
+from covote.bounds.inputs import check_count
 from covote.certificate import Certificate
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Name, Panel, class_names, zeros
@@ -73,6 +74,7 @@ def design(
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     effort_named(effort)
+    check_count(seed, "seed", 0)
     if experts is not None and method not in ("random", "parallel"):
         raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):

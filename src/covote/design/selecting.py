@@ -74,6 +74,7 @@ def select(
     """
     times = check_count(times, "times")
     effort_named(effort)
+    check_count(seed, "seed", 0)
     kept = _kept(panel, keep)
     _check_cover(panel, times)
     # Experts that must stay, or cost nothing, or without whom a pair is lost.
@@ -172,7 +173,10 @@ def _check_cover(panel: Panel, times: int) -> None:
     shown = ", ".join(f"{a!r} and {b!r}" for a, b in missing[:3]) + (", ..." if len(missing) > 3 else "")
     number = "1 pair of classes is" if len(missing) == 1 else f"{len(missing)} pairs of classes are"
     fewer = "no expert of this pool" if times == 1 else f"fewer than {times} experts of this pool"
-    raise CoverError(f"{number} known by {fewer} ({shown}); add experts first, with complete(panel, size)")
+    raise CoverError(
+        f"{number} known by {fewer} ({shown}); add experts first, with complete(panel, size) or "
+        "`covote complete`"
+    )
 
 
 def _forced(panel: Panel, times: int) -> Flags:

@@ -59,6 +59,8 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        if self.path.is_dir():
+            raise FileError(f"{self.path} is a folder; give a file inside it")
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self.done = 0
@@ -217,7 +219,10 @@ class Source:
                 raise
             what = {"parquet": "a complete Parquet", "csv": "a proper CSV", "tsv": "a proper TSV"}
             reason = " ".join(str(error).split()).rstrip(".")
+            remedy = "check that it was written and copied to the end"
+            if "UTF8" in reason:
+                remedy = "save it as UTF-8"
             raise FileError(
                 f"{self.path} cannot be read as {what.get(self.kind, 'a proper JSON-lines')} file: {reason}; "
-                "check that it was written and copied to the end"
+                f"{remedy}"
             ) from error

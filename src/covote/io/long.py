@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError, UnknownNameError
+from covote.panel_checks import did_you_mean, some_of
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int
 from covote.vote_names import STRANGE, name_codes
 from covote.votes import Ragged, Votes
@@ -118,20 +119,16 @@ def no_vote(file: VoteFile, row: int, expert: Any, label: Any) -> CovoteError:
     index = {str(name): i for i, name in enumerate(panel.names)}.get(str(expert))
     if index is None:
         return UnknownNameError(
-            f"{where}: {expert!r} is not an expert of the panel (it has: {some(panel.names)}); add it to the "
-            f"panel, {drop}"
+            f"{where}: {expert!r} is not an expert of the panel{did_you_mean(expert, panel.names)} (it has: "
+            f"{some_of(panel.names)}); add it to the panel, {drop}"
         )
-    known = [panel.classes[k] for k in np.flatnonzero(panel.knows[index])]
-    which = "which it does not know" if label in panel.classes else "which is not a class of the panel"
+    known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[index])])
+    same = [name for name in panel.classes if str(name) == str(label)]  # CSV files have no types
+    which = "which it does not know" if same else "which is not a class of the panel"
     return InputError(
-        f"{where}: expert {panel.names[index]!r} answered {label!r}, {which} (it knows: {some(known)}); add "
-        f"it to {panel.names[index]!r} in the panel, {drop}"
+        f"{where}: expert {panel.names[index]!r} answered {(same or [label])[0]!r}, {which} (it knows: "
+        f"{known}); add it to {panel.names[index]!r} in the panel, {drop}"
     )
-
-
-def some(names: Any) -> str:
-    """Return the first few names."""
-    return ", ".join(map(str, names[:6])) + (f", ... {len(names)} in all" if len(names) > 6 else "")
 
 
 def _checked_chances(file: VoteFile, column: pa.Array, who: NDArray[Any], first: int) -> pa.Array:

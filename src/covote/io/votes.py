@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from covote.errors import InputError
 from covote.panel import Panel
+from covote.panel_checks import some_of
 from covote.vote_checks import check_choice
 from covote.vote_tables import EXPERT_COLUMNS, ITEM_COLUMNS
 from covote.votes import Votes
@@ -203,25 +204,21 @@ def columns_of(source: Source) -> tuple[str, str | None, str | None]:
     label = "label" if "label" in names else None
     if item is None:
         raise InputError(
-            f"{source.path} has no column 'item' (it has: {_some(names)}); rename the column that says which "
-            "item a row is about"
+            f"{source.path} has no column 'item' (it has: {some_of(names)}); rename the column that says "
+            "which item a row is about"
         )
     if expert is not None and label is not None:
         return item, expert, label
     if label is not None and len(names) <= 3:
         raise InputError(
-            f"{source.path} has no column 'expert' (it has: {_some(names)}); a long file has the columns "
+            f"{source.path} has no column 'expert' (it has: {some_of(names)}); a long file has the columns "
             "item, expert, label"
         )
     if expert is not None and len(names) <= 3:
         raise InputError(
-            f"{source.path} has no column 'label' (it has: {_some(names)}); a long file has the columns "
+            f"{source.path} has no column 'label' (it has: {some_of(names)}); a long file has the columns "
             "item, expert, label"
         )
     if len(names) == 1:
         raise InputError(f"{source.path} has no votes: its only column is {item!r}")
     return item, None, None
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f", ... {len(names)} in all" if len(names) > 8 else "")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.bounds.inputs import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
@@ -80,6 +81,7 @@ def simulate(
     from .kernels import draw
 
     indices = truth_indices(panel, truth)
+    check_count(seed, "seed", 0)
     experts = len(panel)
     if isinstance(none_rate, tuple | list):
         if len(none_rate) != 2:
