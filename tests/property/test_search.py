@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from covote.design.annealing import anneal
 from covote.design.cyclic import cyclic
 from covote.design.greedy import greedy
-from covote.design.pruning import pair_counts, prune
+from covote.design.pruning import pair_counts, prune, prune_many
 
 
 @st.composite
@@ -51,11 +51,12 @@ def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra)
     start = np.concatenate(
         [greedy(classes, size, times, tries=1), np.array(more, np.int32).reshape(-1, size)]
     )
-    pruned = prune(rng.permutation(start), classes, times)
-    assert covers(pruned, classes, times)
-    for i in range(len(pruned)):
-        rest = np.delete(pruned, i, axis=0)
-        assert len(rest) == 0 or not covers(rest, classes, times)
+    for way in (prune, prune_many):
+        pruned = way(rng.permutation(start), classes, times)
+        assert covers(pruned, classes, times)
+        for i in range(len(pruned)):
+            rest = np.delete(pruned, i, axis=0)
+            assert len(rest) == 0 or not covers(rest, classes, times)
 
 
 @given(cells(14), st.integers(0, 1000))

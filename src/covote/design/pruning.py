@@ -77,3 +77,33 @@ def _redundant(rows: NDArray[np.int32], counts: NDArray[np.int32], times: int) -
     flat = counts.ravel()
     parts = [(flat[codes] > times).all(axis=1) for codes in _pair_codes(rows, len(counts))]
     return np.flatnonzero(np.concatenate(parts))
+
+
+def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:
+    """As :func:`prune`, for so many blocks that a table of all pairs is too large: the earliest go first.
+
+    One class at a time is counted with all others. What it proves of the blocks that know it, that they are
+    needed, stays true when others go; so in a cover with little to spare, a few classes prove it of all.
+
+    >>> prune_many(np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3], [0, 1, 2]]), 4).tolist()
+    [[0, 2, 3], [1, 2, 3], [0, 1, 2]]
+    """
+    size = blocks.shape[1]
+    spare = len(blocks) * size * (size - 1) - times * classes * (classes - 1)
+    if spare < size * (size - 1):
+        return blocks
+    by_class = np.argsort(blocks.ravel(), kind="stable") // size
+    ends = np.cumsum(np.bincount(blocks.ravel(), minlength=classes))
+    owners = np.split(by_class, ends[:-1])
+    kept = np.ones(len(blocks), dtype=bool)
+    needed = np.zeros(len(blocks), dtype=bool)
+    for i, block in enumerate(blocks):
+        for x in block:
+            if needed[i]:
+                break
+            mine = owners[x] = owners[x][kept[owners[x]]]
+            rare = np.bincount(blocks[mine].ravel(), minlength=classes) <= times
+            rare[x] = False
+            needed[mine] |= rare[blocks[mine]].any(axis=1)
+        kept[i] = needed[i]
+    return blocks[kept]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .covers import Cover, without_room
-from .pruning import prune
+from .pruning import prune, prune_many
 from .watching import Watch
 
 PRUNED = 2_000_000
-"""Blocks are checked for redundancy when they hold at most so many pairs."""
+"""Blocks that hold more pairs are pruned without a table of pairs."""
 
 WIDE = 1.1
 """More than so many times the lower bound is a wide gap."""
@@ -33,8 +33,8 @@ class Search:
         A few covers that are nearly as good are kept as other places to start from.
         """
         blocks = without_room(cover.blocks, self.classes)
-        if len(blocks) * self.size**2 <= PRUNED:
-            blocks = prune(blocks, self.classes)
+        few = len(blocks) * self.size**2 <= PRUNED
+        blocks = prune(blocks, self.classes) if few else prune_many(blocks, self.classes)
         kept = Cover(blocks, cover.construction)
         if self.best is not None and len(blocks) >= len(self.best.blocks):
             self.others.append(kept)

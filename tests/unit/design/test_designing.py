@@ -136,6 +136,22 @@ def test_thousands_of_classes_stay_near_the_bound():
     assert len(panel) <= 1.03 * panel.certificate.lower
 
 
+def test_of_thousands_of_classes_no_expert_is_to_spare():
+    panel = design(1500, 40)
+    assert panel.covers()
+    assert not any(panel.without(name).covers() for name in _least_needed(panel))
+
+
+def _least_needed(panel, some=3):
+    """Return the experts of whose pairs the fewest are known by nobody else."""
+    counts = panel.pair_counts()
+    np.fill_diagonal(counts, 0)
+    alone = [
+        np.count_nonzero(counts[np.ix_(known, known)] == 1) for known in map(np.flatnonzero, panel.knows)
+    ]
+    return [panel.names[i] for i in np.argsort(alone)[:some]]
+
+
 @pytest.mark.parametrize(("classes", "size"), [(300, 50), (250, 24), (120, 33), (90, 45), (399, 150)])
 def test_searches_work_beyond_the_table_of_recursions(classes, size):
     panel = design(classes, size)
