@@ -108,20 +108,22 @@ class _Attempt:
         self.times = times
         self.blocks = np.ascontiguousarray(blocks, dtype=np.int32)
         b, k = self.blocks.shape
-        counts = np.zeros((classes, classes), np.int16)
-        owners = np.zeros((classes, max(b, 1)), np.int32)
-        place = np.zeros((b, k), np.int32)
-        degree = np.zeros(classes, np.int32)
-        uncovered = np.zeros((classes * (classes - 1) // 2, 2), np.int32)
-        position = np.zeros((classes, classes), np.int32)
-        self.cost = np.zeros(1, np.int32)
-        self.tables = (self.blocks, counts, owners, place, degree, uncovered, position, self.cost)
-        self.kernel.tables(*self.tables, times)
+        self.tables = self.kernel.Tables(
+            blocks=self.blocks,
+            counts=np.zeros((classes, classes), np.int16),
+            owners=np.zeros((classes, max(b, 1)), np.int32),
+            place=np.zeros((b, k), np.int32),
+            degree=np.zeros(classes, np.int32),
+            uncovered=np.zeros((classes * (classes - 1) // 2, 2), np.int32),
+            position=np.zeros((classes, classes), np.int32),
+            cost=np.zeros(1, np.int32),
+        )
+        self.kernel.fill(self.tables, times)
 
     @property
     def shortfall(self) -> int:
         """How many pairs are not covered often enough."""
-        return int(self.cost[0])
+        return int(self.tables.cost[0])
 
     def run(
         self, length: int, made: int, state: NDArray[np.uint64], best: int, pause: Pause | None
@@ -132,7 +134,7 @@ class _Attempt:
         while made < end and self.shortfall:
             temperature = HOT * (COLD / HOT) ** ((made - begin) / length)
             made += self.kernel.walk(
-                *self.tables,
+                self.tables,
                 self.times,
                 odds(temperature, self.blocks.shape[1]),
                 int(AIMED * 2**32),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,6 +15,34 @@ Counts = NDArray[np.int16]
 
 OWN = 32767
 """The count of a class with itself: always covered, never critical."""
+
+
+class Tables(NamedTuple):
+    """Blocks that fail to cover some pairs, with what makes a swap cheap.
+
+    Attributes
+    ----------
+    blocks
+        (b x k) The classes in each slot.
+    counts
+        (v x v) How many blocks hold both classes.
+    owners, degree
+        The slots of class x, as block times k plus place, are ``owners[x, :degree[x]]``.
+    place
+        (b x k) Where a slot stands in the owners of its class.
+    uncovered, position, cost
+        The pairs that are covered too rarely are ``uncovered[:cost[0]]``; (x, y), with x < y, is the one at
+        ``position[x, y]``.
+    """
+
+    blocks: Ints
+    counts: Counts
+    owners: Ints
+    place: Ints
+    degree: Ints
+    uncovered: Ints
+    position: Ints
+    cost: Ints
 
 
 @njit(cache=True)
@@ -50,21 +80,9 @@ def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
 
 
 @njit(cache=True)
-def swap(
-    i: int,
-    slot: int,
-    y: int,
-    blocks: Ints,
-    counts: Counts,
-    owners: Ints,
-    place: Ints,
-    degree: Ints,
-    uncovered: Ints,
-    position: Ints,
-    cost: Ints,
-    times: int,
-) -> None:
+def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
     """Put class `y` into a slot of block `i`, and bring all tables up to date."""
+    blocks, counts, owners, place, degree, uncovered, position, cost = tables
     z = blocks[i, slot]
     for s in range(blocks.shape[1]):
         if s == slot:
@@ -91,18 +109,9 @@ def swap(
 
 
 @njit(cache=True)
-def tables(
-    blocks: Ints,
-    counts: Counts,
-    owners: Ints,
-    place: Ints,
-    degree: Ints,
-    uncovered: Ints,
-    position: Ints,
-    cost: Ints,
-    times: int,
-) -> None:
-    """Fill all tables from the blocks."""
+def fill(tables: Tables, times: int) -> None:
+    """Fill all other tables from the blocks."""
+    blocks, counts, owners, place, degree, uncovered, position, cost = tables
     b, k = blocks.shape
     v = counts.shape[0]
     counts[:] = 0
@@ -126,27 +135,14 @@ def tables(
 
 
 @njit(cache=True)
-def walk(
-    blocks: Ints,
-    counts: Counts,
-    owners: Ints,
-    place: Ints,
-    degree: Ints,
-    uncovered: Ints,
-    position: Ints,
-    cost: Ints,
-    times: int,
-    accept: NDArray[np.uint64],
-    aimed: int,
-    moves: int,
-    state: State,
-) -> int:
+def walk(tables: Tables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
 
     A move aims at an uncovered pair (x, y) with the odds `aimed` (of 2**32): it gives `y` to a block of `x`.
     Otherwise it swaps any class of any block for any class outside it. A shortfall that grows by d is
     accepted with the odds ``accept[d]``.
     """
+    blocks, counts, owners, _, degree, uncovered, _, cost = tables
     b, k = blocks.shape
     v = counts.shape[0]
     for move in range(moves):
@@ -175,5 +171,5 @@ def walk(
             continue
         delta = change(blocks[i], blocks[i, slot], y, counts, times)
         if delta <= 0 or draw(state) < accept[delta]:
-            swap(i, slot, y, blocks, counts, owners, place, degree, uncovered, position, cost, times)
+            swap(i, slot, y, tables, times)
     return moves

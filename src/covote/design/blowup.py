@@ -40,20 +40,9 @@ def anneal_blowup(
     cost = hoped_sizes(classes, size).astype(np.float64)
     random = np.random.default_rng(seed)
     weights = _first_weights(lines, classes, points, start, random)
-    state = chance(seed)
-    kernels.anneal_weights(
-        np.ascontiguousarray(lines),
-        through,
-        degree,
-        weights,
-        cost,
-        size,
-        moves,
-        hot,
-        COLD,
-        float(target),
-        state,
-    )
+    load, support = np.zeros((2, len(lines)), dtype=np.int32)
+    blowup = kernels.Blowup(np.ascontiguousarray(lines), through, degree, weights, load, support, cost, size)
+    kernels.anneal_weights(blowup, moves, hot, COLD, float(target), chance(seed))
     return weights
 
 

@@ -50,9 +50,9 @@ def test_the_change_is_the_difference_of_two_shortfalls(times):
         before = attempt.blocks.copy()
         after = before.copy()
         after[i, slot] = y
-        delta = change(before[i], before[i, slot], y, attempt.tables[1], times)
+        delta = change(before[i], before[i, slot], y, attempt.tables.counts, times)
         assert delta == shortfall(after, 9, times) - shortfall(before, 9, times)
-        swap(i, slot, y, *attempt.tables, times)
+        swap(i, slot, y, attempt.tables, times)
         assert_tables_tell_the_truth(attempt, after, times)
 
 
