@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from prove_small_covers import NotProvedError, root
+from prove_small_covers import NotProvedError, root, split
 from scipy.optimize import linprog
 
 from covote.bounds.small import CELLS
@@ -57,33 +57,14 @@ def everyone_meets(node: Node, chosen: Ints) -> Node:
 
     Proper supersets of the set are left out as long as no counts are limited: their classes may move to it.
     """
-    cells: list[int] = []
-    inside: list[bool] = []
-    table = np.column_stack(
-        [node.allowed, np.arange(len(node.allowed))]
-    )  # the last column: where it came from
-    for cell, part in zip(node.cells.tolist(), chosen.tolist(), strict=True):
-        here = len(cells)
-        if part in (0, cell):
-            cells.append(cell)
-            inside.append(part == cell)
-            continue
-        pieces = []
-        for first in range(part + 1):
-            rest = table[:, here] - first
-            fits = (rest >= 0) & (rest <= cell - part)
-            kept = np.insert(table[fits], here, first, axis=1)
-            kept[:, here + 1] = rest[fits]
-            pieces.append(kept)
-        table = np.concatenate(pieces)
-        cells += [part, cell - part]
-        inside += [True, False]
+    origin = np.arange(len(node.allowed))  # as a further column: which row of the limits it came with
+    (cells, table), inside = split(node.cells, np.column_stack([node.allowed, origin]), chosen)
     allowed, origin = table[:, :-1], table[:, -1]
     common = allowed[:, inside].sum(axis=1)
     keep = common > 0
     if len(node.rows) == 0:
         keep &= (common < chosen.sum()) | (allowed.sum(axis=1) == chosen.sum())
-    return Node(np.array(cells), allowed[keep], node.rows[:, origin[keep]], node.limits)
+    return Node(cells, allowed[keep], node.rows[:, origin[keep]], node.limits)
 
 
 def nobody_is(node: Node, chosen: Ints) -> Node:

@@ -59,18 +59,20 @@ def root(experts: int, smallest: int) -> Node:
     return Node(cells, patterns[(patterns[:, 0] >= 1) & (size >= smallest) & ~contains])
 
 
-def everyone_meets(node: Node, chosen: NDArray[np.int64]) -> Node:
-    """Return the node in which every type meets one fixed set of the chosen pattern.
+def split(
+    cells: NDArray[np.int64], rows: Patterns, chosen: NDArray[np.int64]
+) -> tuple[Node, NDArray[np.bool_]]:
+    """Return the cells and patterns when a set of the chosen pattern splits them, and which cells it has.
 
-    The set splits the cells; a pattern falls apart into the ways to share its experts among the parts.
+    A pattern falls apart into the ways to share its experts among the parts. Columns of `rows` beyond the
+    cells go with them.
     """
-    cells: list[int] = []
+    parts: list[int] = []
     inside: list[bool] = []
-    rows = node.allowed
-    for cell, part in zip(node.cells.tolist(), chosen.tolist(), strict=True):
-        here = len(cells)
+    for cell, part in zip(cells.tolist(), chosen.tolist(), strict=True):
+        here = len(parts)
         if part in (0, cell):
-            cells.append(cell)
+            parts.append(cell)
             inside.append(part == cell)
             continue
         pieces = []
@@ -81,12 +83,18 @@ def everyone_meets(node: Node, chosen: NDArray[np.int64]) -> Node:
             kept[:, here + 1] = rest[fits]
             pieces.append(kept)
         rows = np.concatenate(pieces)
-        cells += [part, cell - part]
+        parts += [part, cell - part]
         inside += [True, False]
+    return Node(np.array(parts), rows), np.array(inside)
+
+
+def everyone_meets(node: Node, chosen: NDArray[np.int64]) -> Node:
+    """Return the node in which every type meets one fixed set of the chosen pattern."""
+    (cells, rows), inside = split(node.cells, node.allowed, chosen)
     common = rows[:, inside].sum(axis=1)
     size = chosen.sum()
     contains = (common == size) & (rows.sum(axis=1) > size)
-    return Node(np.array(cells), rows[(common > 0) & ~contains])
+    return Node(cells, rows[(common > 0) & ~contains])
 
 
 def nobody_is(node: Node, chosen: NDArray[np.int64]) -> Node:
