@@ -72,15 +72,20 @@ def decode(
     load_compiler()
     from covote.engines import Local, make_engine
     from covote.io import decode_file, inferred_panel, read_gold
+    from covote.io.rehearsal import rehearse
 
     started = time.monotonic()
     outcomes.check_report(report)
     for path in (output_file, stats):
         if path is not None:
             atomic.check_place(path)
-    chosen = make_engine(engine, scheduler=scheduler, workers=workers)
-    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
+
+    def rehearsal() -> None:
+        rehearse(votes, panel, method=method, none=none, **options)
+
+    chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
+    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     if past is not None:
         options["past"] = _statistics(past)
     with chosen, output.progress_bar() as progress, output.warnings_as_lines():

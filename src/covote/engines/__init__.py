@@ -31,7 +31,13 @@ ENGINES: dict[str, Callable[..., Local | Dask]] = {"local": Local, "dask": Dask}
 """Every engine by name. A new engine is one new file and one line here."""
 
 
-def make_engine(name: str, *, scheduler: str | None = None, workers: int | None = None) -> Local | Dask:
+def make_engine(
+    name: str,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    rehearsal: Callable[[], object] | None = None,
+) -> Local | Dask:
     """Return the engine of that name, to be used in a ``with`` block.
 
     Parameters
@@ -40,6 +46,8 @@ def make_engine(name: str, *, scheduler: str | None = None, workers: int | None 
         A key of ``ENGINES``.
     scheduler, workers
         As for :class:`Dask`; the local engine has neither.
+    rehearsal
+        As for :class:`Dask`; the local engine has no need of it.
 
     >>> with make_engine("local") as engine:
     ...     list(engine.map(len, ["one", "seven"]))
@@ -54,4 +62,6 @@ def make_engine(name: str, *, scheduler: str | None = None, workers: int | None 
         raise InputError(
             f"{option}={value!r} is for the engine 'dask' (--engine dask); the local engine is one process"
         )
-    return ENGINES[name](**chosen)
+    if name == "local":
+        return Local()
+    return ENGINES[name](**chosen, rehearsal=rehearsal)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from covote.errors import EngineError, InputError, MissingDependencyError
+
+from .nursery import Nursery
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -17,13 +20,14 @@ AHEAD = 2
 """Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
 
 _SETTINGS: dict[str, Any] = {
-    # A server that forks has imported everything once for all workers.
-    "distributed.worker.multiprocessing-method": "forkserver" if hasattr(os, "fork") else "spawn",
     "distributed.worker.profile.enabled": False,
     # Watching itself fifty times a second costs more than many a part.
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.work-stealing-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.diagnostics.nvml": False,
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
     "distributed.admin.large-graph-warning-threshold": "1GB",
@@ -43,9 +47,18 @@ class Dask:
         files under the same names. None: start worker processes on this machine, and stop them at the end.
     workers
         How many processes to start when there is no scheduler; one for each core unless given.
+    rehearsal
+        Called before processes are started, which are then forks of this one: what it loads, they need not
+        load again. Only for a process that has not used several threads, be it through scikit-learn, torch or
+        BLAS: their threads are not there in a fork. Without it, processes are forks of a new one.
     """
 
-    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        rehearsal: Callable[[], object] | None = None,
+    ) -> None:
         if scheduler is not None and workers is not None:
             raise InputError(
                 f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; "
@@ -55,6 +68,7 @@ class Dask:
             raise InputError(f"workers must be at least 1, not {workers}")
         self.scheduler = scheduler
         self.workers = workers
+        self.rehearsal = rehearsal
         self._client: Any = None
         self._resources = ExitStack()
 
@@ -68,9 +82,10 @@ class Dask:
         # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
+        threads = _Threads(client)
         try:
             while True:
-                room = AHEAD * max(1, sum(client.nthreads().values())) - len(waiting)
+                room = AHEAD * max(1, threads.count()) - len(waiting)
                 # Earlier parts first: their results are waited for.
                 for _, part in zip(range(room), parts, strict=False):
                     waiting.append(client.submit(_applied, carried, part, pure=False))
@@ -100,6 +115,7 @@ class Dask:
             ) from error
         with ExitStack() as resources:
             resources.enter_context(dask.config.set(_SETTINGS))
+            nursery = None
             if self.scheduler is not None:
                 try:
                     client = distributed.Client(self.scheduler, set_as_default=False)
@@ -109,17 +125,24 @@ class Dask:
                         "scheduler`, or leave it out to use worker processes on this machine"
                     ) from error
             else:
-                cluster = distributed.LocalCluster(
-                    n_workers=self.workers or len(os.sched_getaffinity(0)),
-                    threads_per_worker=1,
-                    processes=True,
-                    # A free port of this machine only, with nothing to be seen there.
-                    dashboard_address="127.0.0.1:0",
-                    scheduler_kwargs={"dashboard": False},
-                )
+                count = self.workers or len(os.sched_getaffinity(0))
+                nursery = resources.enter_context(Nursery(count, _SETTINGS, self.rehearsal))
+                try:
+                    cluster = distributed.LocalCluster(
+                        n_workers=0,
+                        protocol="tcp://",
+                        # A free port of this machine only, with nothing to be seen there.
+                        dashboard_address="127.0.0.1:0",
+                        scheduler_kwargs={"dashboard": False},
+                    )
+                except RuntimeError as error:
+                    raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
                 resources.enter_context(cluster)
+                nursery.serve(cluster.scheduler_address)
                 client = distributed.Client(cluster, set_as_default=False)
             resources.enter_context(client)
+            if nursery is not None:
+                _wait_for_workers(client, nursery)
             self._resources = resources.pop_all()
         return client
 
@@ -133,6 +156,28 @@ class Dask:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _wait_for_workers(client: Any, nursery: Nursery) -> None:
+    """Wait until there is one, which tells that workers can start here."""
+    while not client.nthreads():
+        if not nursery.alive:
+            raise EngineError("no worker process could be started on this machine; see above")
+        time.sleep(0.02)
+
+
+class _Threads:
+    """How many threads the workers of a cluster have; asked for once a second, as workers come and go."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._count, self._until = 0, 0.0
+
+    def count(self) -> int:
+        now = time.monotonic()
+        if not self._count or now > self._until:
+            self._count, self._until = sum(self._client.nthreads().values()), now + 1
+        return self._count
 
 
 def _same(value: Any) -> Any:

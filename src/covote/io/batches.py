@@ -121,20 +121,18 @@ class Source:
         return [data.row_group(g).num_rows for g in range(data.num_row_groups)]
 
     def span(self, column: str) -> tuple[int, int] | None:
-        """Return the least and the greatest integer in a column, if the file says so."""
+        """Return the least and the greatest integer in a column of these groups, if the file says so."""
         if self.kind != "parquet":
             return None
         data = self._metadata
         at = data.schema.to_arrow_schema().get_field_index(column)
-        found = [
-            data.row_group(g).column(at) for g in range(data.num_row_groups) if data.row_group(g).num_rows
-        ]
+        found = [data.row_group(g).column(at) for g in self.groups if data.row_group(g).num_rows]
         limits = [
             (chunk.statistics.min, chunk.statistics.max)
             for chunk in found
             if chunk.is_stats_set and chunk.statistics.has_min_max
         ]
-        if len(limits) < len(found) or not all(isinstance(least, int) for least, _ in limits) or not limits:
+        if len(limits) < len(found) or not all(type(least) is int for least, _ in limits) or not limits:
             return None
         return min(least for least, _ in limits), max(greatest for _, greatest in limits)
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,8 @@ from covote.labels import Labels
 from . import wide
 from .items import Retry, ascending
 from .labels import label_batch, writing_labels
-from .packed import Packed
+from .numbered import Numbered, merged, numbering
+from .packed import Packed, Rows
 from .parts import Part, Slice, Stored, slices, storing
 from .passes import Labelling
 from .tally import Tally
@@ -56,7 +57,7 @@ class _Watched:
         if self._folder is None or isinstance(self.part, Stored):
             yield from self._seen(pieces)
             return
-        number, panel = self.part.number, self.part.file.panel
+        number, panel = self.part.number, self.part.panel
         store = Stored(number, self._folder / f"votes-{number:06}", panel)
         yield from self._seen(storing(store.path, pieces))
         self.part = store
@@ -90,6 +91,20 @@ class OnPart:
         for _ in pieces:  # what the function did not want to see must be stored too
             pass
         return watched.done(result)
+
+
+@dataclass(frozen=True)
+class NumberPart:
+    """Number the different rows of answers in a part; store the numbers in the folder."""
+
+    folder: Path
+
+    def __call__(self, part: Part) -> Done:
+        """Return the rows, None if there are too many; and where the numbers are, None if there are none."""
+        watched = _Watched(part, None)
+        store = Numbered(part.number, self.folder / f"rows-{part.number:06}", part.panel)
+        rows = numbering(store, iter(watched))
+        return watched.done((rows, store if rows else None))
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,7 @@ class OnEngine:
         self._keep = keep
         self._checked = False
         self._parts: list[Part] | None = None
+        self._numbered: list[Numbered] | None = None
 
     def each(self, function: Callable[[Iterator[Piece]], Any], report: Progress | None) -> Iterator[Any]:
         """Yield what the function says about each part."""
@@ -151,17 +167,55 @@ class OnEngine:
             yield done.result
         self._parts = kept
 
+    def distinct(self, report: Progress | None) -> Rows | None:
+        """Return the different rows of answers, None if there are too many of them."""
+        parts = self._located()
+        stores: list[Numbered] = []
+
+        def found() -> Iterator[Rows | None]:
+            work = NumberPart(self._folder)
+            for done in self._in_order(self._engine.map(work, parts), report, len(parts)):
+                rows, store = done.result
+                stores.extend([store] if store is not None else [])
+                yield rows
+
+        rows = merged(found())
+        self._numbered = None if rows is None else stores
+        return rows
+
     def label(
         self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
     ) -> Tally:
         """Label all parts, and join their labels."""
+        if self._numbered is not None and labelling.known is not None:
+            return self._looked_up(labelling, output, report)
         parts = self._located()
-        work = LabelPart(replace(labelling, known=None), None if output is None else self._folder)
+        work = LabelPart(labelling, None if output is None else self._folder)
         results = self._in_order(self._engine.map(work, parts), report, len(parts))
         if output is None:
             return self._joined(results, None)
         with writing_labels(output) as writer:
             return self._joined(results, writer)
+
+    def _looked_up(
+        self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
+    ) -> Tally:
+        """Look the labels up by the numbers of the rows: less work than to have workers do it and tell."""
+        assert self._numbered is not None
+        assert labelling.known is not None
+        rows, stores = labelling.known.rows, self._numbered
+
+        def pieces() -> Iterator[Piece]:
+            for number, store in enumerate(stores, start=1):
+                yield from store.pieces(rows)
+                store.path.unlink()
+                if report is not None:
+                    report(number, len(stores), "")
+
+        if output is None:
+            return labelling(pieces(), _unwritten)
+        with writing_labels(output) as writer:
+            return labelling(pieces(), writer.write)
 
     def _joined(self, results: Iterator[Done], writer: Any) -> Tally:
         whole = Tally(self.panel)

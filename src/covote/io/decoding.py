@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from covote.decode import Decoder, Statistics, make
@@ -14,9 +15,11 @@ from covote.panel import Name, Panel
 from covote.votes import Votes
 
 from .cluster import OnEngine, scratch
+from .distinct import DistinctRows
 from .items import Retry
 from .labels import label_format, writing_labels
-from .passes import Counting, Distinct, Labelling, countable, may_do_without, merged, ties
+from .packed import Rows
+from .passes import Counting, Distinct, Labelling, countable, may_do_without, ties
 from .tally import Tally
 from .votes import Progress, VoteFile, VoteSource
 
@@ -131,6 +134,10 @@ class Here:
         """Yield what the function says about all votes."""
         yield self._source.over(function, report)
 
+    def distinct(self, report: Progress | None) -> Rows | None:
+        """Return the different rows of answers, None if there are too many of them."""
+        return self._source.over(Distinct(self.panel), report)
+
     def label(
         self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
     ) -> Tally:
@@ -155,7 +162,7 @@ def _decoded(
     """Learn what the decoder needs, then label; decides as :func:`covote.decode` does in memory."""
     panel, rows = votes.panel, None
     if countable(decoder, panel):
-        rows = merged(votes.each(Distinct(panel), _share(progress, 0, 2, "learning")))
+        rows = votes.distinct(_share(progress, 0, 2, "learning"))
 
     def counted(weights: Any, number: int) -> tuple[Any, bool]:
         if part is not None:
@@ -168,9 +175,11 @@ def _decoded(
     chosen, weights, statistics, passes = _learned(decoder, panel, counted)
     passes = passes if rows is None else 1
     by_row = getattr(decoder, "gold", None) is None  # gold belongs to items, not to rows of answers
-    labelling = Labelling(panel, chosen, weights, by_row, looks, rows)
+    score = partial(chosen.score, weights=weights)
+    known = None if rows is None else DistinctRows(rows, score)
+    labelling = Labelling(panel, score, by_row, looks, known)
     tally = votes.label(labelling, output, _share(progress, passes, passes + 1, "labelling"))
-    return Outcome(panel, tally, statistics)
+    return Outcome(panel, labelling.whole(tally), statistics)
 
 
 def _learned(

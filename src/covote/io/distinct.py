@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,19 @@ class DistinctRows:
 
     Nine experts of four classes answer millions of items with some ten thousand different rows. Files in
     which most rows differ are labelled item by item.
+
+    Parameters
+    ----------
+    rows
+        None yet; or all that there are, with how many items have each.
+    score
+        How rows are labelled.
     """
 
     def __init__(self, rows: Rows, score: Score) -> None:
-        self._rows = rows
+        self.rows = rows
         self._score = score
+        self._given = rows.count if len(rows) else None
         self._items = 0
         self._labelled: list[tuple[Votes, Labels]] = []
         self._known = 0
@@ -32,21 +41,27 @@ class DistinctRows:
         self._index: NDArray[np.int64] | None = None
         self._evidence: Evidence | None = None
 
+    def __reduce__(self) -> Any:
+        return DistinctRows, (self.rows, self._score)  # labels are worked out again faster than they travel
+
     def labels(self, part: Packed) -> Labels | None:
         """Return the labels of a part, or None if it should be labelled item by item."""
-        if self._rows.full or 2 * len(self._rows) > self._items + 2 * MOST:
+        if self.rows.full or 2 * len(self.rows) > self._items + 2 * MOST:
             return None
-        which = self._rows.numbers(part)
+        which = self.rows.numbers(part)
         self._items += len(part)
-        if len(self._rows) > self._known:
-            self._learn(unpacked(part.panel, self._rows.keys[self._known : len(self._rows)]))
-        self._count = np.bincount(which, minlength=self._known) + np.pad(
-            self._count, (0, self._known - len(self._count))
-        )
+        self._learn()
+        if self._given is None:
+            self._count = np.bincount(which, minlength=self._known) + np.pad(
+                self._count, (0, self._known - len(self._count))
+            )
         return self._spread(part, which)
 
-    def _learn(self, votes: Votes) -> None:
+    def _learn(self) -> None:
         """Label the rows that are new."""
+        if len(self.rows) == self._known:
+            return
+        votes = unpacked(self.rows.panel, self.rows.keys[self._known : len(self.rows)])
         labels = self._score(votes)
         self._known += len(votes)
         self._labelled.append((votes, labels))
@@ -79,7 +94,9 @@ class DistinctRows:
 
     def counted(self) -> Iterator[tuple[Votes, Labels, NDArray[np.int64]]]:
         """Yield (different rows, their labels, how many items have each)."""
+        self._learn()
+        count = self._count if self._given is None else self._given
         at = 0
         for votes, labels in self._labelled:
-            yield votes, labels, self._count[at : at + len(votes)]
+            yield votes, labels, count[at : at + len(votes)]
             at += len(votes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from .batches import Source
+from .items import arrow
 
 
 def begun(source: Source, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -44,6 +46,10 @@ def _last_before(source: Source, item: str) -> Any:
     """Return the last item before a part, None if there is none."""
     last = None
     for group in range(source.groups.start - 1, -1, -1):
+        # In a file whose items ascend, the last is the greatest; where they do not, that is found out later.
+        span = source.within(range(group, group + 1)).span(item)
+        if span is not None:
+            return arrow(np.array([span[1]]))[0]
         for batch in source.within(range(group, group + 1)).batches([item], plain=(item,)):
             last = _plain(batch.column(0))[-1]
         if last is not None:
@@ -59,8 +65,11 @@ def _equal_rows(items: pa.Array, value: Any) -> int:
     """Return how many rows at the start have this item."""
     import pyarrow.compute as pc
 
-    different = pc.equal(_plain(items), value).fill_null(False).index(False).as_py()
-    return len(items) if different < 0 else different
+    found = _plain(items)
+    equal = pc.equal(found, value.cast(found.type))
+    # In functions of Arrow only: to make a value of Python's False, it would load pandas.
+    different = pc.indices_nonzero(pc.invert(pc.and_kleene(equal, pc.is_valid(equal))))
+    return different[0].as_py() if len(different) else len(items)
 
 
 def _plain(items: pa.Array) -> pa.Array:

@@ -148,6 +148,18 @@ class Rows:
         self.count = more
         return which
 
+    def find(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the number of every row, all of which are there."""
+        from . import packed_kernels
+
+        which = np.empty(len(keys), np.int32)
+        packed_kernels.number(keys, self._table, self.keys, len(self), which)
+        return which
+
+    def remember(self, piece: Packed, which: NDArray[np.int32]) -> None:
+        """Take the numbers of a piece as they were worked out elsewhere."""
+        self._numbers[piece] = which
+
     @property
     def full(self) -> bool:
         """Whether there are so many that remembering them does not pay."""

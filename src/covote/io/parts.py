@@ -33,6 +33,11 @@ class Slice:
     file: VoteFile
     groups: range
 
+    @property
+    def panel(self) -> Panel:
+        """Who could answer what."""
+        return self.file.panel
+
     def pieces(self) -> Iterator[Piece]:
         """Read the votes on the items that begin in these row groups."""
         return gathered(self.file.within(self.groups).unchecked())
@@ -85,13 +90,13 @@ def storing(path: Path, pieces: Iterator[Piece]) -> Iterator[Piece]:
 def _arrays(piece: Piece) -> Iterator[NDArray[Any]]:
     if isinstance(piece, Packed):
         yield np.zeros(1, np.int8)
-        yield _ids_to_bytes(piece.ids)
+        yield ids_to_bytes(piece.ids)
         yield piece.keys
         return
     runs = (None, None, None) if piece.runs is None else piece.runs
     arrays = (piece.columns, *runs, piece.vote_probability, piece.class_probability, piece.class_start)
     yield np.array([1, piece.complete, *(array is not None for array in arrays)], np.int8)
-    yield _ids_to_bytes(id_array(piece._ids, piece.start, piece.stop))
+    yield ids_to_bytes(id_array(piece._ids, piece.start, piece.stop))
     yield from (array for array in arrays if array is not None)
 
 
@@ -100,7 +105,7 @@ def _read(file: Any, panel: Panel) -> Piece | None:
         head = np.load(file, allow_pickle=False)
     except EOFError:
         return None
-    ids = _ids_from_bytes(np.load(file, allow_pickle=False))
+    ids = ids_from_bytes(np.load(file, allow_pickle=False))
     if head[0] == 0:
         return Packed(panel, np.load(file, allow_pickle=False), ids)
     columns, indptr, expert, label, *soft = (
@@ -111,7 +116,8 @@ def _read(file: Any, panel: Panel) -> Piece | None:
     return Votes(panel, columns, runs, 0, len(ids), bool(head[1]), vote, per_class, class_start, ids)
 
 
-def _ids_to_bytes(ids: pa.Array) -> NDArray[np.uint8]:
+def ids_to_bytes(ids: pa.Array) -> NDArray[np.uint8]:
+    """Return items as the bytes of an Arrow stream."""
     batch = pa.RecordBatch.from_arrays([ids], names=["item"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -119,6 +125,7 @@ def _ids_to_bytes(ids: pa.Array) -> NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _ids_from_bytes(data: NDArray[np.uint8]) -> pa.Array:
+def ids_from_bytes(data: NDArray[np.uint8]) -> pa.Array:
+    """Return the items back."""
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         return reader.read_next_batch().column(0)

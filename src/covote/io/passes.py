@@ -13,7 +13,7 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 
-from .distinct import DistinctRows
+from .distinct import DistinctRows, Score
 from .packed import Packed, Rows, fits, packed
 from .tally import Tally
 from .votes import Piece, votes_of
@@ -33,7 +33,7 @@ class Distinct:
             if isinstance(small, Votes) or rows.full:
                 return None
             rows.numbers(small)
-        return rows
+        return None if rows.full else rows
 
 
 @dataclass(frozen=True)
@@ -65,36 +65,41 @@ class Counting:
 class Labelling:
     """Label the items, hand the labels on, and tally them.
 
-    `known` are different rows of answers that are there; `by_row` is False where items with the same answers
-    are not the same: gold belongs to items.
+    `known` are the different rows of answers, if all of them are there already: they are labelled once, and
+    tallied by :meth:`whole`. `by_row` is False where items with the same answers are not the same: gold
+    belongs to items.
     """
 
     panel: Panel
-    decoder: Decoder
-    weights: Any
+    score: Score
     by_row: bool
     looks: int
-    known: Rows | None = None
+    known: DistinctRows | None = None
 
     def __call__(self, pieces: Iterator[Piece], write: Callable[[Labels], None]) -> Tally:
         """Return the tally."""
         tally = Tally(self.panel, self.looks)
-        rows = DistinctRows(Rows(self.panel) if self.known is None else self.known, self._score)
+        rows = DistinctRows(Rows(self.panel), self.score) if self.known is None else self.known
         for piece in pieces:
             small = packed(piece) if isinstance(piece, Votes) else piece
             labels = rows.labels(small) if self.by_row and isinstance(small, Packed) else None
             if labels is None:
                 part = votes_of(piece)
-                labels = self._score(part)
+                labels = self.score(part)
                 tally.add(part, labels)
             tally.remember(piece, labels)
             write(labels)
-        for votes, labels, count in rows.counted():
-            tally.add(votes, labels, count)
-        return tally
+        return tally if rows is self.known else _with_rows(tally, rows)
 
-    def _score(self, part: Votes) -> Labels:
-        return self.decoder.score(part, self.weights)
+    def whole(self, tally: Tally) -> Tally:
+        """Return the tally of all parts with what was known before."""
+        return tally if self.known is None else _with_rows(tally, self.known)
+
+
+def _with_rows(tally: Tally, rows: DistinctRows) -> Tally:
+    for votes, labels, count in rows.counted():
+        tally.add(votes, labels, count)
+    return tally
 
 
 def may_do_without(decoder: Decoder) -> bool:
@@ -106,16 +111,6 @@ def ties(part: Votes) -> bool:
     """Whether the bare authority vote leaves a tie."""
     bare = Authority(ties="report")
     return bool(bare.score(part, bare.start(part.panel)).tied.any())
-
-
-def merged(found: Iterator[Rows | None]) -> Rows | None:
-    """Return the different rows of all parts, in the order in which they come; None if some are missing."""
-    rows = next(found)
-    for part in found:
-        if rows is None or part is None or rows.full:
-            return None
-        rows.number(part.keys[: len(part)], part.count)
-    return None if rows is None or rows.full else rows
 
 
 def countable(decoder: Decoder, panel: Panel) -> bool:

@@ -11,10 +11,16 @@ import pytest
 from covote.engines import Dask, Engine, make_engine
 from covote.errors import EngineError, InputError
 
+KINDS = {
+    "local": {"name": "local"},
+    "dask": {"name": "dask", "workers": 2},
+    "rehearsed": {"name": "dask", "workers": 2, "rehearsal": list},
+}
 
-@pytest.fixture(scope="module", params=["local", "dask"])
+
+@pytest.fixture(scope="module", params=list(KINDS))
 def engine(request):
-    with make_engine(request.param, **({"workers": 2} if request.param == "dask" else {})) as made:
+    with make_engine(**KINDS[request.param]) as made:
         yield made
 
 
@@ -71,7 +77,7 @@ def _sizes(table, part):
     return len(table), part * 2
 
 
-@pytest.mark.parametrize("engine", ["dask"], indirect=True)
+@pytest.mark.parametrize("engine", ["dask", "rehearsed"], indirect=True)
 def test_a_part_is_run_again_when_its_worker_is_killed(engine: Engine, tmp_path):
     results = list(engine.map(partial(killed_once, tmp_path), range(20)))
     assert [number for number, _ in results] == list(range(20))
