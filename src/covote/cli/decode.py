@@ -72,7 +72,6 @@ def decode(
     load_compiler()
     from covote.engines import Local, make_engine
     from covote.io import decode_file, inferred_panel, read_gold
-    from covote.io.rehearsal import rehearse
 
     started = time.monotonic()
     outcomes.check_report(report)
@@ -82,6 +81,8 @@ def decode(
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
 
     def rehearsal() -> None:
+        from covote.io.rehearsal import rehearse
+
         rehearse(votes, panel, method=method, none=none, **options)
 
     chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
