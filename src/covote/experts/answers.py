@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,24 @@ NONE = "none of mine"
 
 _STRANGE = -4  # no class that the expert knows
 _SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
+
+
+class Columns(NamedTuple):
+    """What the columns of a model's probabilities mean.
+
+    Attributes
+    ----------
+    codes
+        The class of each.
+    one_each
+        Whether there is one for each class that the expert knows.
+    order
+        Their order by class; None if they are in that order.
+    """
+
+    codes: NDArray[np.int64]
+    one_each: bool
+    order: NDArray[np.int64] | None
 
 
 class Dictionary(dict[Any, int]):
@@ -47,14 +66,17 @@ class Dictionary(dict[Any, int]):
                     f'{some(knows)}); map it to one of these or to "{NONE}"'
                 )
 
-        self._columns: dict[tuple[Any, ...], tuple[NDArray[np.int64], NDArray[np.int64] | None]] = {}
+        self._columns: dict[tuple[Any, ...], Columns] = {}
 
-    def columns(self, names: tuple[Any, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """Return the classes that columns mean, and their order if there is one column for each class."""
+    def columns(self, names: tuple[Any, ...]) -> Columns:
+        """Return what columns mean."""
         if names not in self._columns:
             codes = np.array([self[name] for name in names], dtype=np.int64)
-            one_each = np.array_equal(np.sort(codes), np.arange(len(self._known)))
-            self._columns[names] = codes, np.argsort(codes) if one_each else None
+            order = np.argsort(codes)
+            one_each = np.array_equal(codes[order], np.arange(len(self._known)))
+            self._columns[names] = Columns(
+                codes, one_each, None if np.array_equal(codes[order], codes) else order
+            )
         return self._columns[names]
 
     def _ours(self, name: Any) -> int:
@@ -139,18 +161,38 @@ def _probabilities(
     logits: bool,
 ) -> Answers:
     names = _columns(chances.shape[1], knows, classes)
-    codes, order = words.columns(names)
+    codes, one_each, order = words.columns(names)
     if logits:
         chances = _softmax(chances)
-    if order is not None and _are_probabilities(chances):
-        # One column for each class, and nothing wrong with any of them: nearly always so.
-        soft = chances if (order == np.arange(len(order))).all() else chances[:, order]
-        soft = soft.astype(np.float32, copy=False)
-        # Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
-        return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1) if soft.max(initial=0) > 1 else soft)
+    answers = _one_column_each(chances, order) if one_each else None
+    if answers is not None:
+        return answers
     bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1, keepdims=False)
     _check_probabilities(chances[~bad])
     return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, knows)
+
+
+def _one_column_each(chances: NDArray[Any], order: NDArray[np.int64] | None) -> Answers | None:
+    """Return the answers if nothing is wrong with any of them, which is nearly always so; else None.
+
+    Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
+    """
+    # In a run that will decode, the compiler is there; otherwise loading it takes longer than many batches.
+    if (
+        "numba" in sys.modules
+        and order is None
+        and chances.dtype == np.float32
+        and chances.flags.c_contiguous
+    ):
+        from .answer_kernels import best_columns
+
+        label = np.empty(len(chances), dtype=np.int64)
+        found = best_columns(chances, _SLACK, label)
+        return None if found < 0 else Answers(label, np.minimum(chances, 1) if found else chances)
+    if not _are_probabilities(chances):
+        return None
+    soft = (chances if order is None else chances[:, order]).astype(np.float32, copy=False)
+    return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1) if soft.max(initial=0) > 1 else soft)
 
 
 def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:

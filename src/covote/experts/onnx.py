@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,14 @@ _TYPES = {
 }
 
 
+class Input(NamedTuple):
+    """What a model takes: onnxruntime makes these anew whenever it is asked."""
+
+    name: str
+    type: str
+    shape: tuple[Any, ...]
+
+
 class Onnx:
     """An ONNX model.
 
@@ -39,7 +47,7 @@ class Onnx:
 
     def __init__(self, session: Any, output: str | None, classes: Sequence[Any] | None) -> None:
         self._session = session
-        self._inputs = session.get_inputs()
+        self._inputs = [Input(node.name, node.type, tuple(node.shape or ())) for node in session.get_inputs()]
         if classes is None:
             written = session.get_modelmeta().custom_metadata_map.get("classes")
             classes = json.loads(written) if written else None
@@ -50,7 +58,8 @@ class Onnx:
 
     def __call__(self, batch: Batch) -> Any:
         """Run the model."""
-        return in_fixed_batches(self._run, self._arrays(batch), self._rows)
+        arrays = self._arrays(batch)
+        return self._run(arrays) if self._rows is None else in_fixed_batches(self._run, arrays, self._rows)
 
     def _run(self, arrays: list[NDArray[Any]]) -> Any:
         feed = {node.name: array for node, array in zip(self._inputs, arrays, strict=True)}
@@ -69,7 +78,7 @@ class Onnx:
         return [_as(columns[node.name], node) for node in self._inputs]
 
 
-def _as(array: NDArray[Any], node: Any) -> NDArray[Any]:
+def _as(array: NDArray[Any], node: Input) -> NDArray[Any]:
     """Return an array of the type and the rank that an input has."""
     kind = _TYPES.get(node.type)
     if kind is None:

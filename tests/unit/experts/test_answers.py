@@ -1,10 +1,12 @@
 """What a model says, and what its expert is understood to answer."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from covote.errors import ExpertError, InputError
-from covote.experts import NO_ANSWER, open_expert
+from covote.experts import NO_ANSWER, answers, open_expert
 from covote.votes import NONE_OF_MINE
 
 KNOWS = ("skin", "eye", "ear")
@@ -152,3 +154,32 @@ def test_one_item_one_class_and_ten_thousand_classes():
     assert one.answer(np.zeros((1, 2))).label.tolist() == [0]
     many = open_expert("bob", range(10_000), lambda batch: np.arange(len(batch)))
     assert many.answer(np.zeros((10_000, 1))).label.tolist() == list(range(10_000))
+
+
+def table(kind, rng):
+    chances = rng.dirichlet(np.ones(5) / 2, size=40).astype(np.float32)
+    chances[::3] = np.round(chances[::3] * 4) / 4  # ties
+    chances[::3] /= np.maximum(chances[::3].sum(axis=1, keepdims=True), 0.25)
+    chances[::3] += (chances[::3].sum(axis=1, keepdims=True) == 0) / np.float32(5)
+    if kind == "above":
+        chances[7] = [0, 0, 1.002, 0, 0]
+    elif kind != "right":
+        chances[7, 2] = {"negative": -0.02, "missing": np.nan, "infinite": np.inf, "too much": 1.5}[kind]
+    return chances
+
+
+@pytest.mark.parametrize("kind", ["right", "above", "negative", "missing", "infinite", "too much"])
+def test_the_compiled_loop_says_what_the_plain_check_says(kind, monkeypatch):
+    import numba  # noqa: F401
+
+    for seed in range(20):
+        chances = table(kind, np.random.default_rng(seed))
+        compiled = answers._one_column_each(chances, None)
+        with monkeypatch.context() as without:
+            without.delitem(sys.modules, "numba")
+            plain = answers._one_column_each(chances, None)
+        assert (compiled is None) == (plain is None) == (kind not in ("right", "above"))
+        if compiled is not None and plain is not None:
+            np.testing.assert_array_equal(compiled.label, plain.label)
+            np.testing.assert_array_equal(compiled.probability, plain.probability)
+            assert compiled.probability.max() <= 1
