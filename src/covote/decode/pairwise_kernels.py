@@ -13,46 +13,55 @@ from .evidence_kernels import heard
 Array = NDArray[Any]
 
 
+@njit(cache=True, nogil=True)
+def _most(indptr: Array, expert: Array, label: Array, start: Array) -> tuple[int, int]:
+    """Return the most votes for classes that an item has, and the most classes that their experts know."""
+    votes, entries = 0, 0
+    for n in range(len(indptr) - 1):
+        here, known = 0, 0
+        for p in range(indptr[n], indptr[n + 1]):
+            if label[p] >= 0:
+                here += 1
+                known += start[expert[p] + 1] - start[expert[p]]
+        votes, entries = max(votes, here), max(entries, known)
+    return votes, entries
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _compare(
     expert: Array, label: Array, begin: int, end: int, start: Array, known: Array, touched: Array, count: int,
-    hits: Array, place: Array, beats: Array, points: Array,
+    place: Array, beats: Array, entries: Array, points: Array,
 ) -> None:  # fmt: skip
     """Give every heard class its points: 2 for a won comparison, 1 for a draw.
 
-    ``beats[place[k], j]`` counts the votes for k of experts that know j as well. Only classes with votes can
-    beat another one, so only they get a row.
+    ``beats[place[k], j]`` counts the votes for k of experts that know j as well, and is all zero before and
+    after. Most pairs of many classes are compared by nobody: a draw. So everybody begins with draws only, and
+    the pairs that have votes, listed in `entries`, are looked at.
     """
-    voted = 0
+    voted, found = 0, 0
     for c in range(count):
-        k = touched[c]
-        place[k] = -1
-        if hits[k] > 0:
+        place[touched[c]] = -1
+        points[touched[c]] = count - 1
+    for p in range(begin, end):
+        k = label[p]
+        if k < 0:
+            continue
+        if place[k] < 0:
             place[k] = voted
             voted += 1
-            for e in range(count):
-                beats[place[k], touched[e]] = 0
-    for p in range(begin, end):
-        if label[p] >= 0:
-            i = expert[p]
-            for q in range(start[i], start[i + 1]):
-                beats[place[label[p]], known[q]] += 1
-    for c in range(count):
-        # A class without votes draws with all others without votes, and can win against nobody.
-        points[touched[c]] = count - voted - 1 if place[touched[c]] < 0 else 0
-    for c in range(count):
-        k = touched[c]
-        if place[k] < 0:
-            continue
-        for e in range(count):
-            j = touched[e]
-            mine = beats[place[k], j]
-            if place[j] < 0:
-                points[j] += mine == 0
-                points[k] += 1 + (mine > 0)
-            elif j != k:
-                theirs = beats[place[j], k]
-                points[k] += (mine >= theirs) + (mine > theirs)
+        for q in range(start[expert[p]], start[expert[p] + 1]):
+            j = known[q]
+            if beats[place[k], j] == 0 and j != k:
+                entries[found, 0], entries[found, 1] = k, j
+                found += 1
+            beats[place[k], j] += j != k
+    for e in range(found):
+        k, j = entries[e, 0], entries[e, 1]
+        if place[j] < 0 or beats[place[k], j] > beats[place[j], k]:
+            points[k] += 1
+            points[j] -= 1
+    for e in range(found):
+        beats[place[entries[e, 0]], entries[e, 1]] = 0
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -80,14 +89,13 @@ def tournament(
         np.empty(classes, np.int64),
     )
     place, points = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    longest = 0
-    for n in range(len(index)):
-        longest = max(longest, indptr[n + 1] - indptr[n])
-    beats = np.empty((min(longest, classes), classes), np.int32)
+    votes, most = _most(indptr, expert, label, start)
+    beats = np.zeros((min(votes, classes), classes), np.int32)
+    entries = np.empty((most, 2), np.int64)
     for n in range(len(index)):
         begin, end = indptr[n], indptr[n + 1]
         count = heard(expert, label, begin, end, start, known, hits, asked, touched)
-        _compare(expert, label, begin, end, start, known, touched, count, hits, place, beats, points)
+        _compare(expert, label, begin, end, start, known, touched, count, place, beats, entries, points)
         best, second, shared, several = -1, -1, False, False
         for c in range(count):
             k = touched[c]
@@ -125,10 +133,12 @@ def winners(indptr: Array, expert: Array, label: Array, start: Array, known: Arr
         np.empty(classes, np.int64),
     )
     place, points = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    beats = np.empty((min(len(expert), classes), classes), np.int32)
+    votes, most = _most(indptr[:2], expert, label, start)
+    beats = np.zeros((min(votes, classes), classes), np.int32)
+    entries = np.empty((most, 2), np.int64)
     end = indptr[1]
     count = heard(expert, label, 0, end, start, known, hits, asked, touched)
-    _compare(expert, label, 0, end, start, known, touched, count, hits, place, beats, points)
+    _compare(expert, label, 0, end, start, known, touched, count, place, beats, entries, points)
     best = -1
     for c in range(count):
         if best < 0 or _order(touched[c], best, points, hits, asked) > 0:
