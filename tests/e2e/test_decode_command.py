@@ -315,8 +315,8 @@ def test_truncated_and_missing_files(covote, files):
     ("arguments", "words"),
     [
         (("--method", "magic"), "no method 'magic'"),
-        (("--unknown", "ignore"), "--unknown 'ignore'"),
-        (("--duplicates", "both"), "--duplicates 'both'"),
+        (("--unknown", "ignore"), "unknown='ignore' is not one of 'error', 'drop'"),
+        (("--duplicates", "both"), "duplicates='both' is not one of"),
         (("--report", "report.pdf"), "ends in .html"),
         (("--gold", "panel.toml"), "panel.toml"),
         (("-o", "labels.xlsx"), ".parquet or .csv"),

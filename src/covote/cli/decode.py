@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -96,36 +96,28 @@ def decode(
             panel,
             method=method,
             gold=read_gold(gold, panel) if gold is not None else None,
-            unknown=_choice("unknown", unknown),
-            duplicates=_choice("duplicates", duplicates),
+            unknown=cast(Any, unknown),  # checked there
+            duplicates=cast(Any, duplicates),
             none=none,
             looks=outcomes.LOOKS if report is not None else 0,
             progress=progress,
             engine=None if isinstance(chosen, Local) else chosen,
             **options,
         )
+    inferred = panel_file is None
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
         from covote.io.report import write_report
 
-        write_report(report, outcome, source=votes.name, method=method, inferred=panel_file is None)
+        write_report(report, outcome, source=votes.name, method=method, inferred=inferred)
     if as_json:
-        output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file is None})
+        output.say_json({**outcomes.summary(outcome), "inferred_panel": inferred})
         return
-    outcomes.tell(outcome, time.monotonic() - started, inferred=panel_file is None)
-    for path in (output_file, stats, report):
-        if path is not None:
-            output.say(f"Wrote {path}.")
+    outcomes.tell(outcome, time.monotonic() - started, inferred=inferred)
+    output.say_written(output_file, stats, report)
     if output_file is None and stats is None and report is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
-
-
-def _choice(name: str, value: str) -> Any:
-    allowed = {"unknown": ("error", "drop"), "duplicates": ("error", "first", "last")}[name]
-    if value not in allowed:
-        raise InputError(f"--{name} {value!r} is not one of {', '.join(allowed)}")
-    return value
 
 
 def _statistics(path: Path) -> Any:

@@ -125,9 +125,7 @@ def label(
     for note in notes:
         typer.echo(f"Warning: {note}", err=True)
     _tell(found, time.monotonic() - started, only_doubtful)
-    for path in (output_file, report):
-        if path is not None:
-            output.say(f"Wrote {path}.")
+    output.say_written(output_file, report)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
 

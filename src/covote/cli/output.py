@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel_formats import format_of
 from covote.panel_views import text_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Progress = Callable[[int, int, str], None]
 PATIENCE = 1.0  # seconds of work before a progress bar appears
@@ -118,10 +121,17 @@ def check_picture(path: Path | None) -> None:
     atomic.check_place(path)
 
 
-def draw(panel: Panel, path: Path) -> None:
-    """Draw a panel to a picture file, completely or not at all."""
+class Drawable(Protocol):
+    """What can draw itself: a panel, an error curve."""
+
+    def plot(self) -> Axes:
+        """Draw it."""
+
+
+def draw(what: Drawable, path: Path) -> None:
+    """Draw something to a picture file, completely or not at all."""
     check_picture(path)
-    figure = panel.plot().get_figure()
+    figure = what.plot().get_figure()
     if figure is not None:
         with atomic.replacing(path) as beside:
             figure.savefig(beside, dpi=150, format=path.suffix.lower().removeprefix("."))  # type: ignore[union-attr]
@@ -235,6 +245,11 @@ def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) 
     if picture is not None:
         draw(panel, picture)
     if not quiet:
-        for path in (file, picture):
-            if path is not None:
-                say(f"Wrote {path}.")
+        say_written(file, picture)
+
+
+def say_written(*paths: Path | None) -> None:
+    """Print which files were written."""
+    for path in paths:
+        if path is not None:
+            say(f"Wrote {path}.")

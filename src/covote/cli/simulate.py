@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from covote import atomic
 from covote.errors import InputError
 
 from . import output
@@ -61,17 +60,13 @@ def simulate(
             missing=missing,
         )
     if picture is not None:
-        figure = curve.plot().get_figure()
-        if figure is not None:
-            with atomic.replacing(picture) as beside:
-                figure.savefig(beside, dpi=150, format=picture.suffix.lower().removeprefix("."))  # type: ignore[union-attr]
+        output.draw(curve, picture)
     if as_json:
         output.say_json({"classes": classes, "size": size, "curve": curve.rows()})
         return
     ideal = noise == "uniform" and accuracy == 1 and missing == 0
     _tell(curve, panels, items, ideal=ideal)
-    if picture is not None:
-        output.say(f"Wrote {picture}.")
+    output.say_written(picture)
 
 
 def _numbers(text: str | None, classes: int, size: int) -> list[int]:

@@ -79,13 +79,6 @@ def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> 
     return Cover(np.vstack(parts), f"{base} with weighted points")
 
 
-def blow_up_cost(lines: Blocks, weights: NDArray[np.int32], size: int) -> int:
-    """Return how many experts the blow-up needs."""
-    held = np.where(lines >= 0, weights[lines], 0)
-    costs = hoped_sizes(int(weights.sum()), size)[held.sum(axis=1)]
-    return int(costs[(held > 0).sum(axis=1) > 1].sum())
-
-
 def _lines_through(lines: Blocks, points: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     degree = np.bincount(lines[lines >= 0], minlength=points).astype(np.int32)
     through = np.zeros((points, int(degree.max())), dtype=np.int32)
