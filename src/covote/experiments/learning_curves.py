@@ -21,8 +21,9 @@ from covote.votes import Votes
 from .accuracy import METHODS, PAPER, decoded
 from .context import paper_panel, subsets_of
 from .data import ImageSet
+from .parallel import cores
 from .trainers import Progress
-from .trainers.neural import cores, require_torch
+from .trainers.neural import require_torch
 from .trainers.recipes import Local
 
 if TYPE_CHECKING:

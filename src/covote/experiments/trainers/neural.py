@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from covote.errors import MissingDependencyError
 from covote.experiments.data import ImageSet
+from covote.experiments.parallel import cores
 
 from . import Progress, Subset, Trained
 from .recipes import FULL_CIFAR10, FULL_MNIST, MEDIUM_CIFAR10, MEDIUM_MNIST, QUICK_SOFTMAX, Recipe
@@ -102,11 +102,6 @@ def require_torch(what: str) -> None:
     """Raise an error with the install line if torch is not there."""
     if importlib.util.find_spec("torch") is None:
         raise MissingDependencyError(f"{what} needs PyTorch; install it with: pip install 'covote[torch]'")
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def quick_softmax(seed: int = 0) -> NeuralTrainer:

@@ -7,14 +7,16 @@ do not change when the image is mirrored.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.experiments.parallel import in_threads
+
+Bank = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Filters (pixels x filters) and their offsets."""
 BLOCK = 100  # images between two reports of progress
 _ROUNDS = 8  # of k-means
 
@@ -57,8 +59,8 @@ class PatchFeatures:
         """How many features an image has."""
         return 2 * self.filters * self.cells * self.cells
 
-    def bank(self, images: NDArray[np.uint8], seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Find filters from random patches of images, without labels: (pixels x filters) and offsets."""
+    def bank(self, images: NDArray[np.uint8], seed: int) -> Bank:
+        """Find filters from random patches of images, without labels."""
         rng = np.random.default_rng([seed, 1])
         patches = self._sample(images, rng)
         shape = (self.side, self.side, -1)
@@ -82,39 +84,21 @@ class PatchFeatures:
         centred = patches - patches.mean(axis=1, keepdims=True)
         return np.asarray(centred / np.sqrt(centred.var(axis=1, keepdims=True) + self.calm))
 
-    def of(
-        self,
-        images: NDArray[np.uint8],
-        bank: tuple[NDArray[np.float32], NDArray[np.float32]],
-        done: Callable[[int], None],
-    ) -> NDArray[np.float32]:
+    def of(self, images: NDArray[np.uint8], bank: Bank, done: Callable[[int], None]) -> NDArray[np.float32]:
         """Return the features of images; `done` is told how many images are ready."""
-        from threadpoolctl import threadpool_limits
-
         features = np.empty((len(images), self.length), dtype=np.float32)
-        starts = range(0, len(images), BLOCK)
+
+        def block(start: int) -> int:
+            return self._block(images[start : start + BLOCK], bank, features[start : start + BLOCK])
+
         ready = 0
-        # One thread of ours per core; the matrix library would start its own for each small product.
-        with threadpool_limits(1), ThreadPoolExecutor(cores()) as pool:
-            try:
-                tasks = [
-                    pool.submit(self._block, images[n : n + BLOCK], bank, features[n : n + BLOCK])
-                    for n in starts
-                ]
-                for task in tasks:
-                    ready += task.result()
-                    done(ready)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        for number in in_threads(block, range(0, len(images), BLOCK)):
+            ready += number
+            done(ready)
         return features
 
-    def _block(
-        self,
-        images: NDArray[np.uint8],
-        bank: tuple[NDArray[np.float32], NDArray[np.float32]],
-        features: NDArray[np.float32],
-    ) -> int:
+    def _block(self, images: NDArray[np.uint8], bank: Bank, features: NDArray[np.float32]) -> int:
+        """Write the features of a few images; return how many."""
         from . import patch_kernels
 
         filters, offsets = bank
@@ -161,9 +145,3 @@ def spherical_means(rows: NDArray[np.float64], number: int, rng: np.random.Gener
 def _mirrored(rows: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
     return np.asarray(rows.reshape(len(rows), *shape)[:, :, ::-1].reshape(len(rows), -1))
 
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

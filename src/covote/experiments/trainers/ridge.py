@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.experiments.data import ImageSet
+from covote.experiments.parallel import in_threads, one_thread_each
 
 from . import Progress, Subset, Trained
 from .patches import PatchFeatures
@@ -53,7 +54,7 @@ class PatchRidge:
     @property
     def recipe(self) -> str:
         """Everything that decides what comes out."""
-        return f"version 1, {self}"
+        return f"version 2, {self}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -73,7 +74,8 @@ class PatchRidge:
             progress(done, total, f"{data.name}: {what}")
 
         report(0, "filters")
-        bank = self.features.bank(data.train_x, self.seed)
+        with one_thread_each():
+            bank = self.features.bank(data.train_x, self.seed)
         train = self.features.of(data.train_x, bank, lambda n: report(n, "features"))
         first = len(data.train_y)
         test = self.features.of(data.test_x, bank, lambda n: report(first + n, "features"))
@@ -81,15 +83,26 @@ class PatchRidge:
         products = Products.of(train, data.train_y, len(data.classes))
         # What all experts share is shared out evenly.
         shared = (time.process_time() - started) / max(1, len(subsets))
-        for n in range(0, len(subsets), _TOGETHER):
-            some = subsets[n : n + _TOGETHER]
-            before = time.process_time()
-            solved = [products.solve(subset, self.penalty) for subset in some]
-            answers = [self._probabilities(rows, solved) for rows in (train, test)]
-            each = shared + (time.process_time() - before) / len(some)
-            for subset, of_train, of_test in zip(some, *answers, strict=True):
-                yield Trained(subset, of_train, of_test, each)
-            report(images + 100 * min(n + _TOGETHER, len(subsets)), "experts")
+        groups = [subsets[n : n + _TOGETHER] for n in range(0, len(subsets), _TOGETHER)]
+        done = 0
+        for trained in in_threads(lambda group: self._group(group, products, (train, test), shared), groups):
+            yield from trained
+            done += len(trained)
+            report(images + 100 * done, "experts")
+
+    def _group(
+        self,
+        subsets: Sequence[Subset],
+        products: Products,
+        rows: tuple[NDArray[np.float32], NDArray[np.float32]],
+        shared: float,
+    ) -> list[Trained]:
+        """Train a few experts, and ask them about every row."""
+        started = time.thread_time()
+        solved = [products.solve(subset, self.penalty) for subset in subsets]
+        train, test = (self._probabilities(part, solved) for part in rows)
+        each = shared + (time.thread_time() - started) / len(subsets)
+        return [Trained(*expert, each) for expert in zip(subsets, train, test, strict=True)]
 
     def _probabilities(
         self, rows: NDArray[np.float32], solved: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
@@ -115,10 +128,14 @@ class Products:
         length = rows.shape[1]
         sums = np.zeros((classes, length))
         squares = np.empty((classes, length, length), dtype=np.float32)
-        for k in range(classes):
+
+        def add(k: int) -> None:
             mine = rows[truth == k]
             sums[k] = mine.sum(axis=0, dtype=np.float64)
             np.matmul(mine.T, mine, out=squares[k])
+
+        for _ in in_threads(add, range(classes)):
+            pass
         return cls(np.bincount(truth, minlength=classes), sums, squares)
 
     def solve(self, subset: Subset, penalty: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -136,7 +153,8 @@ class Products:
         diagonal = np.einsum("ii->i", spread)
         diagonal += np.float32(penalty * diagonal.mean())
         targets = self.sums[known].T - mean[:, None] * self.counts[known]
-        factor = cho_factor(spread, lower=True, overwrite_a=True, check_finite=False)
+        # The transpose is the same matrix, laid out as LAPACK wants it: nothing is copied.
+        factor = cho_factor(spread.T, lower=True, overwrite_a=True, check_finite=False)
         weights = cho_solve(factor, targets.astype(np.float32), check_finite=False)
         offsets = self.counts[known] / number - mean @ weights
         return weights, offsets.astype(np.float32)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.experiments.data import TextSet
+from covote.experiments.parallel import in_threads
 
 from . import Progress, Subset, Trained
 from .ridge import softmax
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class WordRidge:
     @property
     def recipe(self) -> str:
         """Everything that decides what comes out."""
-        return f"version 1, {self}"
+        return f"version 2, {self}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -52,26 +57,29 @@ class WordRidge:
         )
         # No inverse document frequencies: they would be learned from everybody's texts.
         scale = TfidfTransformer(use_idf=False, sublinear_tf=True)
-        rows = [
-            scale.fit_transform(counts.transform(texts)).toarray() for texts in (data.train_x, data.test_x)
-        ]
-        for n, subset in enumerate(subsets):
-            progress(n, len(subsets), f"{data.name}: experts")
-            started = time.process_time()
+        train, test = (scale.fit_transform(counts.transform(texts)) for texts in (data.train_x, data.test_x))
+
+        def expert(subset: Subset) -> Trained:
+            started = time.thread_time()
             mine = np.isin(data.train_y, subset)
-            weights = ridge(rows[0][mine], data.train_y[mine], subset, self.penalty)
-            train, test = (softmax(part @ weights, self.sharpness) for part in rows)
-            yield Trained(subset, train, test, time.process_time() - started)
+            weights = ridge(train[mine], data.train_y[mine], subset, self.penalty)
+            of_train, of_test = (softmax(rows @ weights, self.sharpness) for rows in (train, test))
+            return Trained(subset, of_train, of_test, time.thread_time() - started)
+
+        progress(0, len(subsets), f"{data.name}: experts")
+        for n, trained in enumerate(in_threads(expert, subsets), start=1):
+            yield trained
+            progress(n, len(subsets), f"{data.name}: experts")
 
 
 def ridge(
-    rows: NDArray[np.float32], truth: NDArray[np.int64], subset: Subset, penalty: float
+    rows: csr_matrix, truth: NDArray[np.int64], subset: Subset, penalty: float
 ) -> NDArray[np.float32]:
     """Return the weights of a ridge regression on one column of zeros and ones per class."""
     from scipy.linalg import cho_factor, cho_solve
 
     targets = (truth[:, None] == np.array(subset)).astype(np.float32)
-    products = rows.T @ rows
+    products = (rows.T @ rows).toarray()
     np.einsum("ii->i", products)[:] += np.float32(penalty)
     factor = cho_factor(products, lower=True, overwrite_a=True, check_finite=False)
     return np.asarray(cho_solve(factor, rows.T @ targets, check_finite=False), dtype=np.float32)
