@@ -6,6 +6,7 @@ Paper: Eq. (2)-(4), argmax_k N_k / d_k.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -176,8 +177,8 @@ def authority_evidence(part: Votes, index: NDArray[Any], tied: NDArray[np.bool_]
 
 def best_classes(part: Votes, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the classes that share the best score, for some items."""
-    from . import evidence_kernels
+    from . import tie_kernels
 
     start, known = known_lists(part.panel)
-    runs, classes = part.subset(rows).ragged, len(part.panel.classes)
-    return [evidence_kernels.best_classes(*runs, start, known, classes, n) for n in range(len(rows))]
+    first, best = tie_kernels.best_classes(*part.subset(rows).ragged, start, known, len(part.panel.classes))
+    return [best[begin:end] for begin, end in pairwise(first)]

@@ -132,23 +132,3 @@ def most_authorities(
                 best = -1
         index[n] = best
         forget(touched, count, hits, asked)
-
-
-@njit(cache=True, nogil=True)
-def best_classes(
-    indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, n: int
-) -> Array:
-    """List the classes of one item that share the best score N_k / d_k."""
-    hits, asked, touched = (
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-        np.empty(classes, np.int64),
-    )
-    count = heard(expert, label, indptr[n], indptr[n + 1], start, known, hits, asked, touched)
-    top_n, top_d = -1, 1
-    for c in range(count):
-        k = touched[c]
-        if hits[k] * top_d > top_n * asked[k]:
-            top_n, top_d = hits[k], asked[k]
-    best = np.array([k for k in touched[:count] if hits[k] * top_d == top_n * asked[k]], np.int64)
-    return np.sort(best)

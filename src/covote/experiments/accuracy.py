@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from covote.decode import decode
 from covote.labels import Labels
 from covote.votes import Votes
 
+from .parallel import in_threads
 from .store import Experts
 from .trainers import Subset
 
@@ -52,6 +53,13 @@ def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, meth
     soft, options = METHODS[method]
     votes = experts.votes(subsets, split, soft=soft)
     return 100 * decoded(votes, experts.truth(split), **options)
+
+
+def panel_accuracies(
+    experts: Experts, panels: Iterable[Sequence[Subset]], split: str, method: str
+) -> Iterator[float]:
+    """Yield the accuracy of each of several panels, as they are decoded; all cores are used."""
+    return in_threads(lambda subsets: panel_accuracy(experts, subsets, split, method), panels)
 
 
 def decoded(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from covote.design import design
@@ -11,8 +12,8 @@ from covote.errors import DataError, FileError
 from covote.panel import Panel
 
 from .data import ImageSet, Source, load_images
-from .store import DataSet, Experts, Model, Store
-from .trainers import Progress, Subset, trainer
+from .store import DataSet, Experts, Store
+from .trainers import Progress, Subset, Trainer, trainer
 
 SIZES = (2, 4, 6, 8)
 """The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
@@ -41,6 +42,11 @@ class Context:
     progress: Progress = lambda done, total, message: None
     _images: dict[str, ImageSet] = field(default_factory=dict)
 
+    @cached_property
+    def store(self) -> Store:
+        """The votes of this profile."""
+        return Store(self.out / "votes" / self.profile)
+
     def images(self, name: str) -> ImageSet:
         """Return an image set; it is read once."""
         if name not in self._images:
@@ -68,20 +74,19 @@ class Context:
         return self.experts_by(model, data, subsets, partly=partly)
 
     def experts_by(
-        self, model: Model, data: DataSet, subsets: Iterable[Subset], *, partly: bool = False
+        self, model: Trainer, data: DataSet, subsets: Iterable[Subset], *, partly: bool = False
     ) -> Experts:
         """Return the experts of any trainer on any data set, in the same way."""
         wanted = list(dict.fromkeys(subsets))
-        store = Store(self.out / "votes" / self.profile)
         if not self.train:
-            there = store.stored(data, model, wanted)
+            there = self.store.stored(data, model, wanted)
             if not there or (len(there) < len(wanted) and not partly):
                 raise DataError(
                     f"{len(wanted) - len(there)} of {len(wanted)} experts on {data.name} are not trained "
                     "yet; run again without --stored"
                 )
             wanted = there
-        return store.experts(data, model, wanted, self.progress)
+        return self.store.experts(data, model, wanted, self.progress)
 
     def keep(self, name: str) -> Path:
         """Return a folder for what a figure wants to find again in the next run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from covote.errors import TooLargeError
 
 from .accuracy import decoded
 from .context import SIZES, Context, paper_panel, subsets_of
+from .parallel import in_threads
 from .result import Cell, Grid
 from .store import Experts
 from .trainers import Subset
@@ -25,18 +26,25 @@ REMOVALS = 5
 OPTIONS: dict[str, dict[str, Any]] = {"likelihood": {"accuracy": 0.95}}
 
 
-def lines() -> list[tuple[str, str, bool, dict[str, Any]]]:
-    """Return (row name, method, with probabilities, options): every decoder on what it can use."""
+class Line(NamedTuple):
+    """A row of the table: a decoder, and what it is given."""
+
+    name: str
+    method: str
+    soft: bool
+    options: dict[str, Any]
+
+
+def lines() -> list[Line]:
+    """Return every decoder on what it can use."""
     soft_only, soft_too = ("coupling", "mean"), ("authority", "supervised")
-    found: list[tuple[str, str, bool, dict[str, Any]]] = [
-        ("authority, ties left (the paper's vote)", "authority", False, {"ties": "report"})
-    ]
+    found = [Line("authority, ties left (the paper's vote)", "authority", False, {"ties": "report"})]
     for method in DECODERS:
         options = OPTIONS.get(method, {})
         if method not in soft_only:
-            found.append((method, method, False, options))
+            found.append(Line(method, method, False, options))
         if method in soft_only + soft_too:
-            found.append((f"{method}, with probabilities", method, True, options))
+            found.append(Line(f"{method}, with probabilities", method, True, options))
     return found
 
 
@@ -48,37 +56,36 @@ def decoder_grid(context: Context, experts: Experts, title: str) -> Grid:
         removed = list(combinations(range(len(whole)), 2))
         chosen = np.random.default_rng([context.seed, size]).permutation(len(removed))[:REMOVALS]
         panels.append([[subset for i, subset in enumerate(whole) if i not in removed[n]] for n in chosen])
-    rows = []
-    for n, (name, method, soft, options) in enumerate(lines()):
-        context.progress(n, len(lines()), f"beyond: {experts.data.name}, {name}")
-        cells = tuple(_cell(experts, some, method, soft, options) for some in panels)
-        rows.append((name, cells))
+    tasks = [(line, some) for line in lines() for some in panels]
+    found: dict[str, list[Cell]] = {line.name: [] for line in lines()}
+    with warnings.catch_warnings():
+        # Which decoders are dangerous on classifiers is what this table shows.
+        warnings.simplefilter("ignore", UserWarning)
+        for n, cell in enumerate(in_threads(lambda task: _cell(experts, *task), tasks)):
+            name = tasks[n][0].name
+            found[name].append(cell)
+            context.progress(n + 1, len(tasks), f"beyond: {experts.data.name}, {name}")
     columns = (*(f"R = {size}" for size in SIZES), "R = 4, two removed", "R = 6, two removed")
     note = (
         f"Test accuracy in percent; two removed: mean of {REMOVALS} random removals. `supervised` is told "
         f"the class of {LABELLED} items of each class, which do not count; `likelihood` assumes that experts "
         "are right 95% of the time about what they know."
     )
-    return Grid(title, columns, tuple(rows), note)
+    return Grid(title, columns, tuple((name, tuple(cells)) for name, cells in found.items()), note)
 
 
-def _cell(
-    experts: Experts, panels: Sequence[Sequence[Subset]], method: str, soft: bool, options: dict[str, Any]
-) -> Cell:
+def _cell(experts: Experts, line: Line, panels: Sequence[Sequence[Subset]]) -> Cell:
     """Return the mean accuracy of a decoder over panels."""
     truth = experts.truth("test")
+    counted, options = np.ones(len(truth), dtype=bool), line.options
+    if line.method == "supervised":
+        gold = known_items(truth)
+        counted, options = gold < 0, {"gold": gold}
     found = []
     for subsets in panels:
-        votes = experts.votes(subsets, "test", soft=soft)
-        counted = np.ones(len(truth), dtype=bool)
-        if method == "supervised":
-            gold = known_items(truth)
-            counted, options = gold < 0, {"gold": gold}
+        votes = experts.votes(subsets, "test", soft=line.soft)
         try:
-            with warnings.catch_warnings():
-                # Which decoders are dangerous on classifiers is what this table shows.
-                warnings.simplefilter("ignore", UserWarning)
-                found.append(100 * decoded(votes, truth, method, counted=counted, **options))
+            found.append(100 * decoded(votes, truth, line.method, counted=counted, **options))
         except TooLargeError:
             return Cell(text="too large")
     return Cell(float(np.mean(found)))

@@ -168,8 +168,12 @@ def error_curve(
 
 def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Panel:
     """Return experts that each know `size` classes, all subsets equally likely (the model of Thm 5)."""
-    order = np.random.default_rng(seed).random((experts, classes)).argsort(axis=1)
-    return Panel(classes, order < size)
+    return Panel(classes, random_knowledge(classes, size, experts, seed))
+
+
+def random_knowledge(classes: int, size: int, experts: int, seed: list[int]) -> NDArray[np.bool_]:
+    """Return who knows what in such a panel (experts x classes)."""
+    return np.random.default_rng(seed).random((experts, classes)).argsort(axis=1) < size
 
 
 def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracy
+from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracies
 from .context import EVERYTHING, SIZES, Context, paper_panel, paper_subsets, subsets_of
 from .pictures import bars
 from .result import Cell, Grid, Picture, Section
@@ -24,11 +24,8 @@ def wanted() -> list[Subset]:
 def measured(experts: Experts, split: str, method: str) -> Accuracies:
     """Return the accuracy for every size R whose experts are there; R = 10 is the centralised model alone."""
     panels = {size: subsets_of(paper_panel(size)) for size in SIZES} | {10: [EVERYTHING]}
-    return {
-        size: panel_accuracy(experts, subsets, split, method)
-        for size, subsets in panels.items()
-        if experts.has(subsets)
-    }
+    there = {size: subsets for size, subsets in panels.items() if experts.has(subsets)}
+    return dict(zip(there, panel_accuracies(experts, there.values(), split, method), strict=True))
 
 
 def accuracy_section(

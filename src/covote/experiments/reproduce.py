@@ -17,7 +17,6 @@ from .context import Context
 from .kept import keep, kept
 from .page import write_pages
 from .result import Section
-from .store import Store
 from .tables import TABLES, table_file
 from .trainers import TRAINERS, Subset
 
@@ -113,7 +112,7 @@ class _Run:
             dict(self.left_out),
             time.monotonic() - self.started,
             cpu_time() - self.cpu_started,
-            others + Store(context.out / "votes" / context.profile).seconds(),
+            others + context.store.seconds(),
             (),
         )
         return write_report(report, context.out)

@@ -6,7 +6,7 @@ import numpy as np
 
 from covote.design import design
 
-from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracy
+from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracies, panel_accuracy
 from .context import Context
 from .data import TextSet, load_text
 from .result import Cell, Grid
@@ -41,9 +41,9 @@ def silo_row(context: Context, name: str) -> tuple[Cell, ...]:
     experts = context.experts_by(WordRidge(), data, [*subsets, everything])
     whole = {method: panel_accuracy(experts, subsets, "test", method) for method in METHODS}
     lost = {}
+    rests = [[other for other in subsets if other != subset] for subset in subsets]
     for method in (PAPER, DEFAULT):
-        rests = [[other for other in subsets if other != subset] for subset in subsets]
-        found = [panel_accuracy(experts, rest, "test", method) for rest in rests]
+        found = list(panel_accuracies(experts, rests, "test", method))
         lost[method] = Cell(float(np.mean(found)), spread=float(np.std(found)))
     sizes = sorted({len(subset) for subset in subsets})
     return (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from covote.errors import FileError
 from covote.panel import Panel
 from covote.votes import Votes
 
-from .trainers import Progress, Subset, Trained
+from .trainers import Progress, Subset, Trained, Trainer
 
 SPLITS = ("train", "test")
 _LONGEST = 100  # characters of a file name before it becomes a hash
@@ -48,29 +48,6 @@ class DataSet(Protocol):
         """The classes of the test items."""
 
 
-class Model(Protocol):
-    """A trainer for any kind of data set; see :class:`covote.experiments.trainers.Trainer`."""
-
-    @property
-    def name(self) -> str:
-        """What the experts are, in words."""
-
-    @property
-    def surrogate(self) -> bool:
-        """Whether these are other models than the paper's."""
-
-    @property
-    def recipe(self) -> str:
-        """Everything that decides what comes out."""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a reader should know about how they are trained, sentences."""
-
-    def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
-        """Train one expert per subset."""
-
-
 @dataclass(frozen=True, eq=False)
 class Expert:
     """What an expert answered, read back from its file: votes and probabilities by split."""
@@ -86,7 +63,7 @@ class Experts:
     """The stored experts of one image set and trainer, and the truth about the images."""
 
     data: DataSet
-    trainer: Model
+    trainer: Trainer
     by_subset: dict[Subset, Expert]
 
     def truth(self, split: str) -> NDArray[np.int64]:
@@ -149,14 +126,15 @@ class Store:
     """A folder of votes. What is there is used; what is missing is trained and added, expert by expert."""
 
     folder: Path
+    _read: dict[Path, Expert] = field(default_factory=dict, repr=False, compare=False)
 
-    def stored(self, data: DataSet, trainer: Model, subsets: Iterable[Subset]) -> list[Subset]:
+    def stored(self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
         """Return those subsets whose experts are there."""
         place = self.place(data, trainer)
         return [subset for subset in dict.fromkeys(subsets) if _file(place, subset).is_file()]
 
     def experts(
-        self, data: DataSet, trainer: Model, subsets: Iterable[Subset], progress: Progress
+        self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
     ) -> Experts:
         """Return experts for these subsets, trained only where they are not stored yet."""
         wanted = list(dict.fromkeys(subsets))
@@ -167,7 +145,13 @@ class Store:
             _write_about(place, data, trainer)
             for trained in trainer.train(data, missing, progress):
                 write_expert(_file(place, trained.subset), trained)
-        return Experts(data, trainer, {subset: read_expert(_file(place, subset), data) for subset in wanted})
+        return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
+
+    def _expert(self, path: Path, data: DataSet) -> Expert:
+        """Return what an expert answered; its file is read once."""
+        if path not in self._read:
+            self._read[path] = read_expert(path, data)
+        return self._read[path]
 
     def seconds(self) -> float:
         """Return the CPU time that training everything in this folder took."""
@@ -176,7 +160,7 @@ class Store:
         files = self.folder.glob("*/[!.]*.parquet")
         return sum(float((parquet.read_schema(path).metadata or {}).get(b"seconds", 0)) for path in files)
 
-    def place(self, data: DataSet, trainer: Model) -> Path:
+    def place(self, data: DataSet, trainer: Trainer) -> Path:
         """Return the folder for votes of this trainer on these images; others have another."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
@@ -191,7 +175,7 @@ def _file(place: Path, subset: Subset) -> Path:
     return place / f"{name}.parquet"
 
 
-def _write_about(place: Path, data: DataSet, trainer: Model) -> None:
+def _write_about(place: Path, data: DataSet, trainer: Trainer) -> None:
     """Say in words what a folder of votes holds."""
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covote.experiments import greedy_covers, paper_values
-from covote.experiments.accuracy import DEFAULT, PAPER, PLAIN, panel_accuracy
+from covote.experiments.accuracy import DEFAULT, PAPER, PLAIN, panel_accuracies, panel_accuracy
 from covote.experiments.context import SIZES, Context, paper_panel, subsets_of
 from covote.experiments.pictures import COLOURS
 from covote.experiments.result import Cell, Grid, Picture, Section
@@ -47,9 +47,9 @@ def outcome(
     panel = subsets_of(paper_panel(size))
     left = removals(panel, gone, None if method == PAPER else MOST, context.seed)
     found = []
-    for n, rest in enumerate(left):
+    for n, accuracy in enumerate(panel_accuracies(experts, left, split, method), start=1):
+        found.append(accuracy)
         context.progress(n, len(left), f"missing: R = {size}, {gone} removed, {method}")
-        found.append(panel_accuracy(experts, rest, split, method))
     return float(np.mean(found)), float(np.std(found))
 
 
@@ -137,7 +137,7 @@ def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
             said.append(f"R = {size}: every removal of two experts leaves a class that nobody knows.")
         elif len(known) < len(left):
             whole = panel_accuracy(experts, panel, "test", DEFAULT)
-            rest_of = [panel_accuracy(experts, rest, "test", DEFAULT) for rest in known]
+            rest_of = list(panel_accuracies(experts, known, "test", DEFAULT))
             said.append(
                 f"R = {size}: {len(left) - len(known)} of the {len(left)} removals of two experts leave a "
                 "class that nobody knows, which no decoder can label; over the others covote's default with "

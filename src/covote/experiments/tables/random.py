@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covote.experiments import greedy_covers, paper_values
-from covote.experiments.accuracy import DEFAULT, PAPER, panel_accuracy
+from covote.experiments.accuracy import DEFAULT, PAPER, panel_accuracies, panel_accuracy
 from covote.experiments.context import CLASSES, Context, paper_panel, subsets_of
 from covote.experiments.pictures import COLOURS
 from covote.experiments.result import Cell, Grid, Picture, Section
@@ -62,9 +62,8 @@ def build(context: Context) -> Section:
             context.progress(4 * n + extra, 4 * len(SIZES), f"random: R = {size}")
             m = paper_values.GREEDY_SIZES[size] + extra
             for split, method in lines:
-                found[split, method, size, m] = [
-                    panel_accuracy(experts, panel[:m], split, method) for panel in panels
-                ]
+                some = [panel[:m] for panel in panels]
+                found[split, method, size, m] = list(panel_accuracies(experts, some, split, method))
     covers = {method: {size: _cover(experts, size, method) for size in SIZES} for method in (PAPER, DEFAULT)}
     return Section(
         "random",

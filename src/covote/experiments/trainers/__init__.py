@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.experiments.data import ImageSet
 
 __all__ = ["TRAINERS", "Progress", "Subset", "Trained", "Trainer", "trainer"]
 
@@ -39,7 +38,7 @@ class Trained(NamedTuple):
 
 
 class Trainer(Protocol):
-    """A way to make experts from the images of the classes that they know."""
+    """A way to make experts from the items of the classes that they know."""
 
     @property
     def name(self) -> str:
@@ -57,8 +56,11 @@ class Trainer(Protocol):
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know about how they are trained, sentences."""
 
-    def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
-        """Train one expert per subset, and give each as soon as it is there, in any order."""
+    def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+        """Train one expert per subset, and give each as soon as it is there, in any order.
+
+        `data` is of the kind that the trainer is made for: images or texts.
+        """
 
 
 _HERE = "covote.experiments.trainers"

@@ -144,4 +144,3 @@ def spherical_means(rows: NDArray[np.float64], number: int, rng: np.random.Gener
 
 def _mirrored(rows: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
     return np.asarray(rows.reshape(len(rows), *shape)[:, :, ::-1].reshape(len(rows), -1))
-

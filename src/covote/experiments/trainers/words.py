@@ -72,9 +72,7 @@ class WordRidge:
             progress(n, len(subsets), f"{data.name}: experts")
 
 
-def ridge(
-    rows: csr_matrix, truth: NDArray[np.int64], subset: Subset, penalty: float
-) -> NDArray[np.float32]:
+def ridge(rows: csr_matrix, truth: NDArray[np.int64], subset: Subset, penalty: float) -> NDArray[np.float32]:
     """Return the weights of a ridge regression on one column of zeros and ones per class."""
     from scipy.linalg import cho_factor, cho_solve
 
