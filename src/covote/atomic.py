@@ -119,6 +119,17 @@ def _ordinary_mode() -> int:
     return 0o666 & ~mask
 
 
+def make_folder(folder: Path, option: str) -> Path:
+    """Make a folder unless it is there, and return it; if it cannot be made, the error names `option`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"cannot make the folder {folder}: {error.strerror}; choose another with {option}"
+        ) from error
+    return folder
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` as UTF-8, completely or not at all."""
     with replacing(path) as beside:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from covote.errors import FileError
+from covote import atomic
 
 from . import output
 
@@ -18,12 +18,7 @@ def demo(
     """Design a panel for the ten digits, train its experts, label held-out digits by their votes."""
     from covote.experiments.digits import digits
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"cannot make the folder {folder}: {error.strerror}; choose another with --folder"
-        ) from error
+    atomic.make_folder(folder, "--folder")
     output.say("Ten digits, and experts that can tell only four of them apart. How many experts are needed?")
     output.say()
     result = digits()

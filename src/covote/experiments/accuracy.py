@@ -35,17 +35,23 @@ def expected_accuracy(
     `counted` says which items count, all unless given. A panel may leave a class without an expert; such a
     class is never a label.
     """
-    if counted is None:
-        counted = np.ones(len(truth), dtype=bool)
-    right = float(np.count_nonzero((labels.index == truth) & counted))
-    left = np.flatnonzero((labels.index < 0) & counted)
+    chance = chances(labels, truth)
+    if counted is not None:
+        chance = chance[counted]
+    return float(chance.sum() / max(1, len(chance)))
+
+
+def chances(labels: Labels, truth: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Return how likely each label is right: 0 or 1, or the chance of a fair draw where an item is tied."""
+    right: NDArray[np.float64] = (labels.index == truth).astype(np.float64)
+    left = np.flatnonzero(labels.index < 0)
     if len(left):
         among = labels.tied_indices(left)
         sizes = np.array([len(classes) for classes in among])
-        owner = np.repeat(np.arange(len(left)), sizes)
-        hit = np.concatenate(among) == truth[left][owner]
-        right += float((hit / sizes[owner]).sum())
-    return right / max(1, int(counted.sum()))
+        owner = np.repeat(left, sizes)
+        hit = np.concatenate(among) == truth[owner]
+        np.add.at(right, owner[hit], 1 / np.repeat(sizes, sizes)[hit])
+    return right
 
 
 def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, method: str) -> float:

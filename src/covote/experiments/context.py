@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from covote import atomic
 from covote.design import design
-from covote.errors import DataError, FileError
+from covote.errors import DataError
 from covote.panel import Panel
 
 from .data import ImageSet, Source, load_images
@@ -90,14 +91,7 @@ class Context:
 
     def keep(self, name: str) -> Path:
         """Return a folder for what a figure wants to find again in the next run."""
-        place = self.out / "runs" / self.profile / name
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(
-                f"cannot make the folder {place}: {error.strerror}; choose another with --out"
-            ) from error
-        return place
+        return atomic.make_folder(self.out / "runs" / self.profile / name, "--out")
 
 
 def paper_panel(size: int) -> Panel:

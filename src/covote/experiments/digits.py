@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covote.decode import decode
 from covote.design import design
-from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
+
+from .accuracy import expected_accuracy
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,3 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
         panel_accuracy=expected_accuracy(labels, test_truth),
         centralised=float(model.score(test, test_truth)),
     )
-
-
-def expected_accuracy(labels: Labels, truth: NDArray[np.integer[Any]]) -> float:
-    """Return the share of right labels; a tie of n classes counts 1/n if the truth is among them."""
-    right = (labels.index == truth).astype(float)
-    for item in np.flatnonzero(labels.tied):
-        among = labels.tied_classes(int(item))
-        right[item] = (labels.panel.classes[truth[item]] in among) / len(among)
-    return float(right.mean())

@@ -21,6 +21,8 @@ from covote.errors import InputError
 from covote.panel import Panel
 from covote.simulate import simulate
 
+from .accuracy import chances
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -185,10 +187,7 @@ def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: 
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(panel.classes), items)
     labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
-    chance = (labels.index == truth).astype(float)
-    for n in np.flatnonzero(labels.index < 0):
-        candidates = labels.tied_classes(int(n))
-        chance[n] = 1 / len(candidates) if truth[n] in candidates else 0.0
+    chance = chances(labels, truth)
     orphans = np.flatnonzero(~panel.knows.any(axis=0))
     if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
         impossible = labels.violations > 0

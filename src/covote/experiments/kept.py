@@ -18,7 +18,7 @@ def keep(folder: Path, section: Section, made_by: str) -> Section:
 
     `made_by` says what made it (version, seed); sections made otherwise are not shown beside it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(folder, "--out")
     pictures = tuple(Picture(p.name, svg(p.figure), p.caption) for p in section.pictures)
     data = {
         "made_by": made_by,

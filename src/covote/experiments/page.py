@@ -29,7 +29,7 @@ def write_pages(report: Report, out: Path) -> tuple[Path, ...]:
     folder = out / f"{report.profile}-pictures"
     drawn = {p.name: svg(p.figure) for section in report.sections for p in section.pictures}
     if drawn:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(folder, "--out")
     for name, text in drawn.items():
         atomic.write_text(folder / f"{name}.svg", text)
     html, markdown = out / f"{report.profile}.html", out / f"{report.profile}.md"
@@ -131,24 +131,17 @@ def _markdown_grid(grid: Grid) -> list[str]:
 
 def html_page(report: Report, drawn: dict[str, str]) -> str:
     """Return the page as one HTML file; pictures are inside."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    from covote.io.html import render
 
-    environment = Environment(
-        loader=PackageLoader("covote.experiments", "templates"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["inline"] = inline
-    return environment.get_template("reproduction.html").render(
-        report=report,
-        about=about(report),
-        advice=advice(report.sections),
-        pictures={name: text[text.index("<svg") :] for name, text in drawn.items()},
-        number=number,
-        minutes=minutes,
-    )
+    contents = {
+        "report": report,
+        "about": about(report),
+        "advice": advice(report.sections),
+        "pictures": {name: text[text.index("<svg") :] for name, text in drawn.items()},
+        "number": number,
+        "minutes": minutes,
+    }
+    return render("covote.experiments", "reproduction.html", {"inline": inline}, contents)
 
 
 def inline(text: str) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from covote import __version__, atomic
-from covote.errors import DataError, FileError, InputError, MissingDependencyError
+from covote.errors import DataError, InputError, MissingDependencyError
 
 from .context import Context
 from .kept import keep, kept
@@ -145,12 +145,7 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
             raise InputError(f"no table {name!r}; choose from {', '.join(TABLES)}")
     if context.profile not in TRAINERS:
         raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(TRAINERS)}")
-    try:
-        context.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"cannot make the folder {context.out}: {error.strerror}; choose another with --out"
-        ) from error
+    atomic.make_folder(context.out, "--out")
     run = _Run(context, [name for name in TABLES if not names or name in names])
     run.train()
     run.build()

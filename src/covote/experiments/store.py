@@ -177,12 +177,7 @@ def _file(place: Path, subset: Subset) -> Path:
 
 def _write_about(place: Path, data: DataSet, trainer: Trainer) -> None:
     """Say in words what a folder of votes holds."""
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"cannot make the folder {place}: {error.strerror}; choose another with --out"
-        ) from error
+    atomic.make_folder(place, "--out")
     about = {
         "images": data.name,
         "classes": data.classes,

@@ -13,6 +13,7 @@ from covote.labels import STATUSES
 
 from . import charts
 from .decoding import Outcome
+from .html import render
 from .tally import Tally
 
 _PAIRS = 15  # most confused pairs of classes to list
@@ -42,19 +43,8 @@ def report_page(
     outcome: Outcome, *, source: str, method: str, inferred: bool = False, notes: Sequence[str] = ()
 ) -> str:
     """Return the report as HTML; `notes` are warnings to show at its top."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("covote.io", "templates"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = _percent
-    return environment.get_template("report.html").render(
-        source=source, method=method, inferred=inferred, notes=notes, **_contents(outcome.tally)
-    )
+    told = {"source": source, "method": method, "inferred": inferred, "notes": notes}
+    return render("covote.io", "report.html", {"percent": _percent}, told | _contents(outcome.tally))
 
 
 def _contents(tally: Tally) -> dict[str, Any]:

@@ -28,12 +28,7 @@ class Kept:
 
     def make(self) -> None:
         """Make the folder."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(
-                f"cannot make the folder {self.folder} for the answers: {error.strerror}; choose another -o"
-            ) from error
+        atomic.make_folder(self.folder, "-o")
 
     def expert_folder(self, name: Name) -> Path:
         """Return the folder of one expert; its name is for people, its end makes it unique."""

@@ -50,6 +50,8 @@ def test_quick_experts_do_not_depend_on_the_number_of_cores(monkeypatch):
     answers = []
     for number in (1, 3):
         monkeypatch.setattr(parallel, "cores", lambda number=number: number)
-        answers.append([np.concatenate([t.train, t.test]) for t in model.train(data, subsets, lambda *_: None)])
+        answers.append(
+            [np.concatenate([t.train, t.test]) for t in model.train(data, subsets, lambda *_: None)]
+        )
     for one, other in zip(*answers, strict=True):
         assert np.array_equal(one, other)

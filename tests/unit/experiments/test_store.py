@@ -83,7 +83,7 @@ def test_a_spoilt_file_is_named_with_the_remedy(tmp_path):
     path = store.place(data, Guesser()) / "0-1.parquet"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(FileError, match=r"0-1\.parquet is not a file of votes .* remove it and run again"):
-        store.experts(data, Guesser(), SUBSETS, quiet)
+        Store(tmp_path).experts(data, Guesser(), SUBSETS, quiet)
     good = path.with_name("3-4.parquet")
     with pytest.raises(FileError, match="votes on 150 training and 100 test images"):
         read_expert(good, bars(test=90))

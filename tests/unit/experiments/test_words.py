@@ -13,7 +13,7 @@ WORDS = ("card lost", "card stolen", "top up", "exchange rate", "transfer money"
 def questions(number, seed):
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(WORDS), number)
-    fillers = "please help me with my the today again how why".split()
+    fillers = ["please", "help", "me", "with", "my", "the", "today", "again", "how", "why"]
     return [f"{' '.join(rng.choice(fillers, 4))} {WORDS[k]}" for k in truth], truth
 
 
