@@ -99,6 +99,6 @@ def _tell(report: Report) -> None:
         for sentence in section.findings:
             output.say(f"  {sentence}")
         output.say()
-    output.say("In brackets: the paper's value.")
+    output.say("In brackets: the paper's value." if report.fresh else "None of these could be run.")
     for path in report.files:
         output.say(f"Wrote {path}.")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan
 
 from .accuracy import DEFAULT, PAPER, PLAIN
 from .context import SIZES
+from .data import TITLES
+from .paper_values import GREEDY_SIZES
 from .result import Section
 
 NEAR = 0.5
 """Points of accuracy within which sizes count as equally good."""
+COVERED = ("mnist", "cifar10")
+"""The sections with a table of whole covers."""
 
 
 def advice(sections: Iterable[Section]) -> tuple[str, ...]:
     """Return sentences for the top of the page, from the sections that there are."""
     by_name = {section.name: section for section in sections}
-    said: list[str] = []
-    for name, images in (("mnist", "MNIST"), ("cifar10", "CIFAR-10")):
-        if name in by_name:
-            said += [_size(by_name[name], images), _decoder(by_name[name], images)]
+    whole = [by_name[name] for name in COVERED if name in by_name]
+    said = [*_size(whole), *(_size_of(section) for section in whole)]
+    if "lessdata" in by_name:
+        said.append(_little_data(by_name["lessdata"]))
+    said += [*_decoder(by_name), *(_decoder_of(section) for section in whole)]
     if "missing" in by_name:
         said.append(_missing(by_name["missing"]))
     if "random" in by_name:
@@ -38,28 +43,82 @@ def _row(section: Section, grid: int, name: str) -> list[float]:
     return [float("nan") if cell.ours is None else cell.ours for cell in cells]
 
 
-def _size(section: Section, images: str) -> str:
-    """Say which sizes are as good as the best, and which of them needs the fewest experts."""
-    found = dict(zip((*SIZES, 10), _row(section, 0, f"test, {DEFAULT}"), strict=True))
-    best = max((found[size] for size in SIZES if not isnan(found[size])), default=float("nan"))
-    good = [size for size in SIZES if found[size] >= best - NEAR]
-    if any(isnan(found[size]) for size in SIZES):
-        return f"**Size, {images}**: too few experts are trained yet."
+def _by_size(section: Section) -> dict[int, float]:
+    """Return what covote's default reaches on the covers of a section, by size; 10 is all classes."""
+    return dict(zip((*SIZES, 10), _row(section, 0, f"test, {DEFAULT}"), strict=True))
+
+
+def _good(section: Section) -> list[int]:
+    """Return the sizes that are as good as the best, none if one was not measured."""
+    found = _by_size(section)
+    best = max(found[size] for size in SIZES)
+    whole = not any(isnan(found[size]) for size in SIZES)
+    return [size for size in SIZES if found[size] >= best - NEAR] if whole else []
+
+
+def _size(whole: list[Section]) -> tuple[str, ...]:
+    """Name the size to choose: the fewest experts among those that are good on every image set."""
+    good = [size for size in SIZES if whole and all(size in _good(section) for section in whole)]
+    if not good:
+        return ()
+    where = " and ".join(TITLES[section.name] for section in whole)
+    larger = "larger experts are not" if good[-1] < SIZES[-1] else "no cover here has fewer"
     return (
-        f"**Size, {images}**: within {NEAR} points of the best cover are R = {', '.join(map(str, good))}; "
-        f"the largest of them, R = {good[-1]}, needs the fewest experts ({found[good[-1]]:.1f}%; one model "
-        f"of all classes: {found[10]:.1f}%)."
+        f"**Choose R = {good[-1]}** for ten classes and experts like these: on {where} its cover of "
+        f"{GREEDY_SIZES[good[-1]]} experts is within {NEAR} points of the best, and {larger}.",
     )
 
 
-def _decoder(section: Section, images: str) -> str:
-    """Say how covote's default compares with the paper's vote on whole covers."""
-    ours, theirs = (_row(section, 0, f"test, {method}")[: len(SIZES)] for method in (DEFAULT, PAPER))
-    gaps = [one - other for one, other in zip(ours, theirs, strict=True) if not isnan(one - other)]
-    if not gaps:
-        return f"**Decoder, {images}**: too few experts are trained yet."
+def _size_of(section: Section) -> str:
+    """Say which sizes are as good as the best, and which of them needs the fewest experts."""
+    found, good = _by_size(section), _good(section)
+    if not good:
+        return f"**Size, {TITLES[section.name]}**: too few experts are trained yet."
     return (
-        f"**Decoder, {images}, nobody missing**: covote's default (`authority`) with probabilities "
+        f"**Size, {TITLES[section.name]}**: within {NEAR} points of the best cover are "
+        f"R = {', '.join(map(str, good))}; the largest of them, R = {good[-1]}, needs the fewest experts "
+        f"({found[good[-1]]:.1f}%; one model of all classes: {found[10]:.1f}%)."
+    )
+
+
+def _little_data(section: Section) -> str:
+    """Say which size is best where experts have few images."""
+    found = _by_size(section)
+    best, worst = (choose(SIZES, key=lambda size: found[size]) for choose in (max, min))
+    return (
+        f"**Size, little data**: with few images of each class R = {best} is the best cover "
+        f"({found[best]:.1f}%) and R = {worst} the worst ({found[worst]:.1f}%)."
+    )
+
+
+def _gaps(section: Section, grid: int, method: str) -> list[float]:
+    """Return how far a way to decode is ahead of the paper's vote, for every size that was measured."""
+    rows = zip(_row(section, grid, f"test, {method}"), _row(section, grid, f"test, {PAPER}"), strict=True)
+    gaps = [one - other for one, other in rows][: len(SIZES)]
+    return [gap for gap in gaps if not isnan(gap)]
+
+
+def _decoder(by_name: Mapping[str, Section]) -> tuple[str, ...]:
+    """Name the decoder to choose, if one is not behind the other anywhere."""
+    whole = [gap for name in COVERED if name in by_name for gap in _gaps(by_name[name], 0, DEFAULT)]
+    removed = [by_name["missing"]] if "missing" in by_name else []
+    missing = [gap for section in removed for grid in (0, 1) for gap in _gaps(section, grid, DEFAULT)]
+    if not whole or not missing or min(whole + missing) < -NEAR:
+        return ()
+    return (
+        "**Decode with covote's default** (`authority`), and give it the experts' probabilities if they have "
+        f"any: on whole covers it is at worst {max(0.0, -min(whole)):.2f} points behind the paper's vote, "
+        f"with experts missing up to {max(missing):.1f} points ahead of it.",
+    )
+
+
+def _decoder_of(section: Section) -> str:
+    """Say how covote's default compares with the paper's vote on whole covers."""
+    gaps = _gaps(section, 0, DEFAULT)
+    if not gaps:
+        return f"**Decoder, {TITLES[section.name]}**: too few experts are trained yet."
+    return (
+        f"**Decoder, {TITLES[section.name]}, nobody missing**: covote's default with probabilities "
         f"is {min(gaps):+.2f} to {max(gaps):+.2f} points beside the paper's vote."
     )
 

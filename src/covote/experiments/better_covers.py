@@ -46,4 +46,4 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
         "greedy: experts", "other: experts", "greedy, paper's vote", "other, paper's vote",
         "greedy, covote's default", "other, covote's default",
     )  # fmt: skip
-    return Grid(f"Other covers ({experts.data.name}): test accuracy in percent", columns, tuple(rows))
+    return Grid("Other covers of CIFAR-10: test accuracy in percent", columns, tuple(rows))

@@ -15,6 +15,7 @@ from covote.errors import TooLargeError
 
 from .accuracy import decoded
 from .context import SIZES, Context, paper_panel, subsets_of
+from .data import TITLES
 from .parallel import in_threads
 from .result import Cell, Grid
 from .store import Experts
@@ -48,7 +49,7 @@ def lines() -> list[Line]:
     return found
 
 
-def decoder_grid(context: Context, experts: Experts, title: str) -> Grid:
+def decoder_grid(context: Context, experts: Experts) -> Grid:
     """Return the test accuracy of every decoder on the four greedy covers, and with two experts removed."""
     panels = [[subsets_of(paper_panel(size))] for size in SIZES]
     for size in (4, 6):
@@ -71,6 +72,7 @@ def decoder_grid(context: Context, experts: Experts, title: str) -> Grid:
         f"the class of {LABELLED} items of each class, which do not count; `likelihood` assumes that experts "
         "are right 95% of the time about what they know."
     )
+    title = f"Every decoder on {TITLES[experts.data.name]}"
     return Grid(title, columns, tuple((name, tuple(cells)) for name, cells in found.items()), note)
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from .accuracy import DEFAULT, METHODS, PAPER, panel_accuracies
 from .context import EVERYTHING, SIZES, Context, paper_panel, paper_subsets, subsets_of
+from .data import TITLES
 from .pictures import bars
 from .result import Cell, Grid, Picture, Section
 from .store import SPLITS, Experts
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .trainers import Subset
 
 Accuracies = dict[int, float]
+Found = dict[tuple[str, str], Accuracies]
+"""Accuracies by split and way to decode, then by size."""
+EVERY_LINE = tuple((split, method) for method in METHODS for split in SPLITS)
 
 
 def wanted() -> list[Subset]:
@@ -28,42 +35,47 @@ def measured(experts: Experts, split: str, method: str) -> Accuracies:
     return dict(zip(there, panel_accuracies(experts, there.values(), split, method), strict=True))
 
 
+def measured_lines(experts: Experts, lines: Iterable[tuple[str, str]]) -> Found:
+    """Return the accuracies of several rows of a table, by split and way to decode."""
+    return {(split, method): measured(experts, split, method) for split, method in lines}
+
+
+def cover_grid(title: str, found: Found, paper: Mapping[str, Accuracies], note: str = "") -> Grid:
+    """Return the table: a row for every split and way to decode, a column for every size."""
+    rows = []
+    for (split, method), ours in found.items():
+        theirs = paper.get(split, {}) if method == PAPER else {}
+        cells = tuple(Cell(ours.get(size), theirs.get(size)) for size in (*SIZES, 10))
+        rows.append((f"{split}, {method}", cells))
+    columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
+    return Grid(title, columns, tuple(rows), note)
+
+
+def cover_chart(found: Found, paper: Accuracies) -> Figure:
+    """Draw the test accuracies beside the paper's."""
+    sizes = [size for size in found["test", PAPER] if size in paper]
+    series = {
+        "paper": [paper[size] for size in sizes],
+        "ours, the paper's vote": [found["test", PAPER][size] for size in sizes],
+        "ours, covote's default": [found["test", DEFAULT][size] for size in sizes],
+    }
+    return bars([f"R = {size}" for size in sizes], series, "test accuracy (%)")
+
+
 def accuracy_section(
-    context: Context, name: str, images: str, title: str, paper: dict[str, Accuracies], nets: str
+    context: Context, images: str, title: str, paper: Mapping[str, Accuracies], nets: str
 ) -> Section:
     """Return the table of an image set: train and test accuracy for every size, by each way to decode."""
     experts = context.experts(images, wanted(), partly=True)
-    found = {(split, method): measured(experts, split, method) for method in METHODS for split in SPLITS}
-    sizes = [*SIZES, 10]
-    rows = tuple(
-        (
-            f"{split}, {method}",
-            tuple(
-                Cell(found[split, method].get(size), paper[split][size] if method == PAPER else None)
-                for size in sizes
-            ),
-        )
-        for split, method in ((split, method) for method in METHODS for split in SPLITS)
-    )
-    columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
-    grid = Grid(f"Accuracy in percent ({images})", columns, rows, "Ties count what a fair draw would give.")
-    own = found["test", PAPER]
-    drawn = list(own)
-    chart = bars(
-        [f"R = {size}" for size in drawn],
-        {
-            "paper": [paper["test"][size] for size in drawn],
-            "ours, the paper's vote": list(own.values()),
-            "ours, covote's default": list(found["test", DEFAULT].values()),
-        },
-        "test accuracy (%)",
-    )
+    found = measured_lines(experts, EVERY_LINE)
+    caption = f"Test accuracy of the greedy covers on {TITLES[images]}; the axis does not begin at 0."
+    note = "Ties count what a fair draw would give."
     return Section(
-        name,
+        images,
         title,
-        (grid,),
-        (Picture(name, chart, f"Test accuracy of the greedy covers on {images}."),),
-        findings(own, paper["test"]),
+        (cover_grid(f"{TITLES[images]}: accuracy in percent", found, paper, note),),
+        (Picture(images, cover_chart(found, paper["test"]), caption),),
+        findings(found["test", PAPER], paper["test"]),
         differences(experts, nets),
         experts.trainer.name,
         experts.trainer.surrogate,

@@ -105,13 +105,14 @@ def _markdown_section(section: Section, pictures: str) -> list[str]:
     if section.models:
         mark = " **Surrogate models**, not the paper's." if section.surrogate else ""
         lines += [f"Experts: {section.models}.{mark}", ""]
+    lines += [f"- {sentence}" for sentence in section.findings]
+    lines.append("")
     for grid in section.grids:
         lines += _markdown_grid(grid)
     for picture in section.pictures:
         lines += [f"![{picture.caption}]({pictures}/{picture.name}.svg)", ""]
-    lines += [f"- {sentence}" for sentence in section.findings]
     if section.differences:
-        lines += ["", "What differs from the paper:", ""]
+        lines += ["What differs from the paper:", ""]
         lines += [f"- {sentence}" for sentence in section.differences]
     if section.seconds:
         lines += ["", f"Training: {minutes(section.seconds)} of CPU time."]

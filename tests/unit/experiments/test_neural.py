@@ -10,6 +10,9 @@ import pytest
 import torch
 
 from covote.errors import InputError, MissingDependencyError
+from covote.experiments.context import Context
+from covote.experiments.data import Source
+from covote.experiments.reproduce import reproduce
 from covote.experiments.store import Store
 from covote.experiments.trainers import TRAINERS, trainer
 from covote.experiments.trainers.augmentation import flip_and_shift, keras_shift
@@ -209,3 +212,14 @@ def test_centres_are_those_of_the_pixels(colours):
     assert np.allclose(scale.flatten(), shaped.std(axis=0), atol=1e-5)
     pixels, _ = centre_of(images, "pixels", torch.device("cpu"))
     assert np.allclose(pixels.numpy().flatten().sum(), images.mean(axis=0).sum() / 255, atol=1e-4)
+
+
+def test_profile_full_runs_from_training_to_the_page(tmp_path):
+    context = Context(Source(tmp_path), tmp_path / "out", "full", _images={"mnist": bars(30, 20)})
+    report = reproduce(context, ["mnist"])
+    assert report.left_out == {}
+    (section,) = report.sections
+    assert (section.models, section.surrogate) == ("mnist_cnn of keras", False)
+    page = (tmp_path / "out" / "full.md").read_text()
+    assert "99.26" in page
+    assert "surrogate" not in page.lower()

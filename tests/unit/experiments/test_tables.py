@@ -8,12 +8,14 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 from covote.experiments import paper_values, trainers
-from covote.experiments.accuracy import DEFAULT, PAPER, expected_accuracy
+from covote.experiments.accuracy import DEFAULT, PAPER, PLAIN, expected_accuracy
+from covote.experiments.advice import advice
 from covote.experiments.context import SIZES, Context, paper_panel, paper_subsets, subsets_of
 from covote.experiments.data import Predictions, Source
 from covote.experiments.decoder_table import known_items, lines
 from covote.experiments.imagenet import cut_votes, likeness
 from covote.experiments.reproduce import reproduce
+from covote.experiments.result import Cell, Grid, Section
 from covote.experiments.silos import silos
 from covote.experiments.tables import TABLES, missing, random, table_file
 from covote.experiments.trainers.patches import PatchFeatures
@@ -211,3 +213,43 @@ def test_beyond_needs_at_least_one_part(context):
     context._images.clear()
     with pytest.raises(DataError, match="is missing"):
         table_file("beyond").build(context)
+
+
+def section_of(name, *grids):
+    """Return a section with grids of the given rows."""
+    made = tuple(
+        Grid("", ("",), tuple((row, tuple(Cell(v) for v in values)) for row, values in rows.items()))
+        for rows in grids
+    )
+    return Section(name, name, made)
+
+
+def test_advice_names_the_size_with_the_fewest_experts_that_is_good_everywhere():
+    mnist = section_of(
+        "mnist", {f"test, {DEFAULT}": (99.1, 99.0, 99.0, 98.9, 98.7), f"test, {PAPER}": [99] * 5}
+    )
+    cifar = section_of(
+        "cifar10", {f"test, {DEFAULT}": (77.9, 77.7, 77.3, 76.5, 75.9), f"test, {PAPER}": [77] * 5}
+    )
+    said = advice([mnist, cifar])
+    assert "**Choose R = 4**" in said[0]
+    assert "9 experts" in said[0]
+    assert "larger experts are not" in said[0]
+    assert "**Choose R = 8**" in advice([mnist])[0]
+    assert not any("Decode with" in sentence for sentence in said)  # nothing is known about missing experts
+
+
+def test_advice_recommends_the_default_only_where_it_is_not_behind():
+    mnist = section_of("mnist", {f"test, {DEFAULT}": [99.0] * 5, f"test, {PAPER}": [99.02] * 5})
+    for loses, named in ((0.0, True), (2.0, False)):
+        after = {f"test, {m}": [74.0] * 4 for m in (PAPER, PLAIN)} | {
+            f"test, {DEFAULT}": [76.0, 76.5, 76.0, 74.0 - loses]
+        }
+        said = [s for s in advice([mnist, section_of("missing", after, after)]) if "**Decode with" in s]
+        assert bool(said) == named
+        assert not named or "0.02 points behind" in said[0]
+        assert not named or "2.5 points ahead" in said[0]
+
+
+def test_advice_without_tables_says_so():
+    assert advice([]) == ("None of the tables that this rests on was run.",)

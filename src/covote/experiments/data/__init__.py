@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .files import DataFile, Source, default_folder
-from .images import IMAGE_SETS, ImageSet, load_images
+from .images import IMAGE_SETS, TITLES, ImageSet, load_images
 from .predictions import Predictions, load_predictions
 from .text import TEXT_SETS, TextSet, load_text
 
 __all__ = [
     "IMAGE_SETS",
     "TEXT_SETS",
+    "TITLES",
     "DataFile",
     "ImageSet",
     "Predictions",

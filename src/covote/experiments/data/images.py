@@ -197,3 +197,5 @@ IMAGE_SETS: dict[str, Callable[[Source], ImageSet]] = {
     "cifar10": _cifar10,
 }
 """How each image set is read."""
+TITLES = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+"""What people call each image set."""

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from covote.errors import DataError
 from covote.experiments import better_covers, greedy_covers, imagenet, silos
-from covote.experiments.accuracy import METHODS
-from covote.experiments.context import SIZES, Context
+from covote.experiments.context import Context
 from covote.experiments.decoder_table import decoder_grid
-from covote.experiments.result import Cell, Grid, Section
-from covote.experiments.store import SPLITS
+from covote.experiments.result import Grid, Section
 
 from . import TABLES, Needs
 
@@ -59,27 +57,22 @@ def build(context: Context) -> Section:
 def _cifar10(context: Context, wanted: Needs) -> tuple[Grid, ...]:
     experts = context.experts("cifar10", wanted["cifar10"])
     return (
-        decoder_grid(context, experts, "Every decoder on CIFAR-10"),
+        decoder_grid(context, experts),
         better_covers.covers_grid(context, experts),
     )
 
 
 def _decoders(context: Context, wanted: Needs, images: str) -> tuple[Grid, ...]:
     experts = context.experts(images, wanted[images])
-    return (decoder_grid(context, experts, f"Every decoder on {images}"),)
+    return (decoder_grid(context, experts),)
 
 
 def _fashion(context: Context, wanted: Needs) -> tuple[Grid, ...]:
     experts = context.experts("fashion", wanted["fashion"])
-    rows = []
-    for method in METHODS:
-        for split in SPLITS:
-            found = greedy_covers.measured(experts, split, method)
-            rows.append((f"{split}, {method}", tuple(Cell(found[size]) for size in (*SIZES, 10))))
-    columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
+    found = greedy_covers.measured_lines(experts, greedy_covers.EVERY_LINE)
     note = f"Experts: {experts.trainer.name}; the settings are those of MNIST, nothing was tuned here."
-    table = Grid("Fashion-MNIST, greedy covers: accuracy in percent", columns, tuple(rows), note)
-    return table, decoder_grid(context, experts, "Every decoder on Fashion-MNIST")
+    table = greedy_covers.cover_grid("Fashion-MNIST, greedy covers: accuracy in percent", found, {}, note)
+    return table, decoder_grid(context, experts)
 
 
 def _texts(context: Context) -> tuple[Grid, ...]:

@@ -17,6 +17,4 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the table."""
     nets = "ResNet20 v1, 200 epochs"
-    return greedy_covers.accuracy_section(
-        context, "cifar10", "cifar10", TABLES["cifar10"], paper_values.CIFAR10, nets
-    )
+    return greedy_covers.accuracy_section(context, "cifar10", TABLES["cifar10"], paper_values.CIFAR10, nets)

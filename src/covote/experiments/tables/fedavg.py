@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from covote.errors import DataError, InputError
 from covote.experiments import paper_values, pictures
 from covote.experiments.context import SIZES, Context
+from covote.experiments.data import TITLES
 from covote.experiments.learning_curves import ONE_SHOT, SCHEMES, Curve, Plan, Task, curves
 from covote.experiments.result import Cell, Grid, Picture, Section
 from covote.experiments.trainers.recipes import Local
@@ -16,7 +17,7 @@ from . import TABLES, Needs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+SETS = ("mnist", "cifar10")
 PLANS: dict[str, dict[str, Plan]] = {
     # Small batches, so that a client of two classes takes about as many steps in a round as in the paper.
     "quick": {
@@ -96,7 +97,7 @@ def _at_equal_compute(name: str, found: Curves) -> Grid:
         )
         rows.append((scheme if scheme == ONE_SHOT else f"FedAvg, {scheme}", cells))
     return Grid(
-        f"{SETS[name]}: test accuracy (%) at equal compute",
+        f"{TITLES[name]}: test accuracy (%) at equal compute",
         tuple(f"R = {size}" for size in SIZES),
         tuple(rows),
         note="Equal compute: the first round after which all clients together have trained on as many "
@@ -107,13 +108,13 @@ def _at_equal_compute(name: str, found: Curves) -> Grid:
 def _printed(found: dict[str, Curves]) -> Grid:
     rows = []
     for name, size, scheme, split, number, value in paper_values.FEDAVG:
-        where = f"{SETS[name]}, R = {size}, {scheme}, {split}, round {number}"
+        where = f"{TITLES[name]}, R = {size}, {scheme}, {split}, round {number}"
         curve = found[name].get((size, scheme))
         ours = None if curve is None else curve.at_round(number, split)
         rows.append((where, (Cell(ours, value),)))
     for name, scheme, value in paper_values.FEDAVG_BEST:
         best = max((found[name][size, scheme].test[-1] for size in _sizes(found[name])), default=None)
-        rows.append((f"{SETS[name]}, best R, {scheme}, test, last round", (Cell(best, value),)))
+        rows.append((f"{TITLES[name]}, best R, {scheme}, test, last round", (Cell(best, value),)))
     return Grid(
         "What the paper prints of its curves (accuracy, %)",
         ("accuracy",),
@@ -133,7 +134,7 @@ def _findings(name: str, found: Curves) -> list[str]:
             ours, theirs = found[size, ONE_SHOT].after(seen), found[size, scheme].after(seen)
             text = f"R = {size} ({ours:.1f} against {theirs:.1f}%)"
             (ahead if ours > theirs else behind).append(text)
-        said = f"{SETS[name]}, {scheme}: at equal compute one-shot votes are "
+        said = f"{TITLES[name]}, {scheme}: at equal compute one-shot votes are "
         if ahead:
             said += f"ahead of FedAvg for {', '.join(ahead)}"
         if behind:
@@ -148,7 +149,7 @@ def _differences(profile: str, plans: dict[str, Plan]) -> tuple[str, ...]:
     said = []
     for name, plan in plans.items():
         said.append(
-            f"{SETS[name]}: the {plan.local.network} network, batches of {plan.local.batch}, rate "
+            f"{TITLES[name]}: the {plan.local.network} network, batches of {plan.local.batch}, rate "
             f"{plan.local.rate}, {plan.per_class} training images per class, one local epoch per round as in "
             f"the paper, one-shot experts of {plan.epochs} epoch{'s' * (plan.epochs > 1)}, FedAvg up to "
             f"{plan.beyond:g} times their compute; accuracies on the first {plan.items[1]:,} test images and "
@@ -164,7 +165,7 @@ def _differences(profile: str, plans: dict[str, Plan]) -> tuple[str, ...]:
 
 def _picture(name: str, found: Curves) -> Picture:
     caption = (
-        f"FedAvg on {SETS[name]} (lines) and one-shot votes of the same network (stars: all of their "
+        f"FedAvg on {TITLES[name]} (lines) and one-shot votes of the same network (stars: all of their "
         "training; dotted: the level they reach). Left of a star, FedAvg has worked less; right of it, more."
     )
     return Picture(f"fedavg-{name}", draw(found), caption)
@@ -176,6 +177,7 @@ def draw(found: Curves) -> Figure:
 
     figure = Figure(figsize=(8.4, 6.0), layout="constrained")
     panels = figure.subplots(2, len(SCHEMES), sharex=True, sharey=True)
+    top = 1.08 * max(max(*curve.train, *curve.test) for curve in found.values())
     for row, split in zip(panels, ("train", "test"), strict=True):
         for axes, scheme in zip(row, SCHEMES, strict=True):
             for size, colour in zip(SIZES, pictures.COLOURS[1:], strict=True):
@@ -189,7 +191,7 @@ def draw(found: Curves) -> Figure:
                 axes.plot(shot.seen[-1], level, "*", color=colour, markersize=11, markeredgecolor="black")
                 axes.axhline(level, color=colour, linestyle=":", linewidth=1)
             axes.set_xscale("log")
-            axes.set_ylim(0, 101)
+            axes.set_ylim(0, top)
             axes.set_title(f"{scheme}, {split}", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.25)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from covote.experiments import greedy_covers, paper_values
-from covote.experiments.accuracy import DEFAULT, METHODS, PAPER
+from covote.experiments.accuracy import METHODS, PAPER
 from covote.experiments.context import SIZES, Context
-from covote.experiments.pictures import bars
-from covote.experiments.result import Cell, Grid, Picture, Section
+from covote.experiments.result import Picture, Section
 
 from . import TABLES, Needs
 
@@ -28,23 +27,10 @@ def build(context: Context) -> Section:
     """Return the table."""
     experts = context.experts("cifar10", greedy_covers.wanted(), per_class=PER_CLASS, effort=EFFORT)
     lines = [("train", PAPER), *(("test", method) for method in METHODS)]
-    found = {line: greedy_covers.measured(experts, *line) for line in lines}
-    rows = []
-    for split, method in lines:
-        paper = paper_values.LESS_DATA[split] if method == PAPER else {}
-        cells = tuple(Cell(found[split, method][size], paper.get(size)) for size in (*SIZES, 10))
-        rows.append((f"{split}, {method}", cells))
-    columns = (*(f"R = {size}" for size in SIZES), "R = 10, centralised")
-    sizes = list(SIZES)
-    chart = bars(
-        [f"R = {size}" for size in sizes],
-        {
-            "paper": [paper_values.LESS_DATA["test"][size] for size in sizes],
-            "ours, the paper's vote": [found["test", PAPER][size] for size in sizes],
-            "ours, covote's default": [found["test", DEFAULT][size] for size in sizes],
-        },
-        "test accuracy (%)",
-    )
+    found = greedy_covers.measured_lines(experts, lines)
+    title = f"Accuracy in percent, {PER_CLASS} training images per class"
+    caption = f"Test accuracy with {PER_CLASS} training images per class; the axis does not begin at 0."
+    chart = greedy_covers.cover_chart(found, paper_values.LESS_DATA["test"])
     ours = found["test", PAPER]
     best = max(SIZES, key=lambda size: ours[size])
     epochs = (
@@ -55,8 +41,8 @@ def build(context: Context) -> Section:
     return Section(
         "lessdata",
         TABLES["lessdata"],
-        (Grid(f"Accuracy in percent, {PER_CLASS} training images per class", columns, tuple(rows)),),
-        (Picture("lessdata", chart, f"Test accuracy with {PER_CLASS} training images per class."),),
+        (greedy_covers.cover_grid(title, found, paper_values.LESS_DATA),),
+        (Picture("lessdata", chart, caption),),
         (
             f"With {PER_CLASS} images per class the best cover (R = {best}) reaches {ours[best]:.2f}%, the "
             f"centralised model {ours[10]:.2f}%.",

@@ -17,6 +17,4 @@ def needs(context: Context) -> Needs:
 def build(context: Context) -> Section:
     """Return the table."""
     nets = "the mnist_cnn network of the Keras examples, 12 epochs"
-    return greedy_covers.accuracy_section(
-        context, "mnist", "mnist", TABLES["mnist"], paper_values.MNIST, nets
-    )
+    return greedy_covers.accuracy_section(context, "mnist", TABLES["mnist"], paper_values.MNIST, nets)
