@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import Panel
+from covote.cli.compiler import load_compiler
 from covote.simulate import simulate
 
 PANEL = Panel.from_blocks(
@@ -399,3 +400,16 @@ import scipy.linalg  # what was hidden from the compiler is there for others
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout.splitlines()[-1:] == ["[]"], ran.stderr
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_first_run_says_why_it_takes_longer(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("covote.__file__", str(tmp_path / "__init__.py"))
+    kept = tmp_path / "io" / "__pycache__"
+    kept.mkdir(parents=True)
+    load_compiler()
+    assert "only the first run" in capsys.readouterr().err
+    (kept / "kernels.fill.nbi").touch()
+    load_compiler()
+    assert capsys.readouterr().err == ""
