@@ -80,6 +80,7 @@ class Server:
 
     def __call__(self, batch: Batch) -> Any:
         """Ask the server, in several requests at a time if the batch is large."""
+        self._connections.resume()
         if self._inputs is None:
             found = self._connections.json("GET", self._path)
             self._inputs = [
@@ -90,6 +91,9 @@ class Server:
         waiting = [self._pool.submit(self._asked, piece) for piece in chunks(batch, self._batch)]
         try:
             pieces = [future.result() for future in waiting]
+        except KeyboardInterrupt:
+            self._connections.give_up()  # or the process could not end before they are answered
+            raise
         finally:
             for future in waiting:
                 future.cancel()

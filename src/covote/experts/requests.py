@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
-import time
 import weakref
 import zlib
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +16,15 @@ from covote.errors import ExpertError
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
+
+
+_EVERYWHERE: weakref.WeakSet[Connections] = weakref.WeakSet()
+
+
+def give_up() -> None:
+    """Give up all requests of this process that are on their way."""
+    for connections in list(_EVERYWHERE):
+        connections.give_up()
 
 
 class Connections:
@@ -30,7 +40,10 @@ class Connections:
         self._server = f"{parts.scheme}://{parts.netloc}"
         self._timeout, self._retries = timeout, retries
         self._idle: list[http.client.HTTPConnection] = []
+        self._busy: set[http.client.HTTPConnection] = set()
+        self._given_up = threading.Event()
         weakref.finalize(self, _close, self._idle)
+        _EVERYWHERE.add(self)
 
     def json(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request, and again if the failure may pass; return what the JSON of the answer says."""
@@ -38,7 +51,9 @@ class Connections:
         failure, wanted = "", None
         for number in range(self._retries + 1):
             if number:
-                time.sleep(_pause(number, wanted))
+                self._given_up.wait(_pause(number, wanted))
+            if self._given_up.is_set():
+                raise ExpertError(f"on {self._server} was not waited for any longer")
             status, said, failure, wanted = self._sent(method, path, data)
             if status == 200:
                 try:
@@ -50,6 +65,18 @@ class Connections:
         tries = "" if number == 0 else f" ({number + 1} tries)"
         raise ExpertError(f"on {self._server} {failure}{tries}")
 
+    def give_up(self) -> None:
+        """Let requests fail at once, those on their way and later ones, until :meth:`resume`."""
+        self._given_up.set()
+        for connection in list(self._busy):
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def resume(self) -> None:
+        """Let requests be made as ever."""
+        self._given_up.clear()
+
     def _sent(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes, str, str | None]:
         """Return (status, content, what went wrong, when to come again); status 0 if there was no answer."""
         try:
@@ -59,16 +86,19 @@ class Connections:
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
+        self._busy.add(connection)
         try:
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
             said = answer.read()
         except (OSError, http.client.HTTPException) as error:
+            self._busy.discard(connection)
             connection.close()
-            if used and isinstance(error, ConnectionError):
+            if used and isinstance(error, ConnectionError) and not self._given_up.is_set():
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(method, path, data)
             return 0, b"", self._reason(error), None
+        self._busy.discard(connection)
         self._idle.append(connection)
         failure = f"answered {method} {path} with status {answer.status}{_detail(said)}"
         return answer.status, said, failure, answer.headers.get("Retry-After")

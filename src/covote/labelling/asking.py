@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError
 from covote.experts import Expert, open_expert
 from covote.experts.batches import taken
+from covote.experts.models import named
 from covote.io.data import DataPlace, open_data
 from covote.panel import Name
 
@@ -33,6 +34,11 @@ class Candidate:
     model: Any
     fingerprint: str
     content: str | None = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether its model is on a server."""
+        return isinstance(self.model, str | Mapping) and named(self.model).kind in ("http", "https")
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,8 @@ def ask(job: Job, question: Question) -> Reply:
     """Ask, and keep what was said. Asked again, it says the same once more, which changes nothing."""
     candidate = job.experts[question.expert]
     expert = opened(candidate, job.models)
-    batch = open_data(job.data).read(question.start, question.stop)
+    with _READING:
+        batch = open_data(job.data).read(question.start, question.stop)
     rows = question.rows
     try:
         answers = expert.answer(batch if rows is None else taken(batch, rows))
@@ -88,6 +95,7 @@ def ask(job: Job, question: Question) -> Reply:
 _WRITERS = Writers()
 _LOADED: OrderedDict[str, Expert] = OrderedDict()
 _LOADING = Lock()
+_READING = Lock()
 
 
 def opened(candidate: Candidate, folder: Path) -> Expert:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,11 @@ from covote.io.data import DataPlace
 from covote.io.labels import label_format
 from covote.panel import Name, Panel
 
-from .asking import Job, Question, ask
+from .asking import Job, Question, Reply, ask
 from .kept import Kept
 from .preparing import Prepared, prepare
 from .rounds import by_cost, doubtful, missing
+from .side_by_side import side_by_side
 from .votes import KeptVotes
 
 PATIENCE = 3
@@ -203,19 +206,28 @@ class _Run:
     def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
         todo = {i: [Question(i, *place) for place in self._missing(i, wanted[i])] for i in experts}
         done = dict.fromkeys(experts, 0)
+        with closing(self._replies(todo)) as replies:
+            for reply in replies:
+                i = reply.question.expert
+                self._note(i, reply.question.items, reply.failure, reply.note)
+                done[i] += 1
+                if self._progress is not None:
+                    self._progress(self._panel.names[i], done[i], len(todo[i]))
 
-        def questions() -> Iterator[Question]:
-            for i in experts:
-                for question in todo[i]:
-                    if self._in_a_row[i] < PATIENCE:
-                        yield question
+    def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[Reply, None, None]:
+        """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
 
-        for reply in self._engine.map(partial(ask, self._job), questions()):
-            i = reply.question.expert
-            self._note(i, reply.question.items, reply.failure, reply.note)
-            done[i] += 1
-            if self._progress is not None:
-                self._progress(self._panel.names[i], done[i], len(todo[i]))
+        def questions(i: int) -> Iterator[Question]:
+            return (question for question in todo[i] if self._in_a_row[i] < PATIENCE)
+
+        asking = partial(ask, self._job)
+        here = isinstance(self._engine, Local)
+        remote = [i for i in todo if here and self._job.experts[i].remote]
+        if remote:
+            yield from side_by_side(asking, [questions(i) for i in remote])
+        yield from self._engine.map(
+            asking, chain.from_iterable(questions(i) for i in todo if i not in remote)
+        )
 
     def _missing(self, expert: int, wanted: NDArray[np.bool_] | None) -> Iterator[Any]:
         return missing(self._kept, self._panel, expert, self._items, self._batch, wanted)

@@ -18,3 +18,9 @@ def named(digits):
     """The same digits by name."""
     X, y, X_new, y_new = digits
     return X, NAMES[y], X_new, NAMES[y_new]
+
+
+@pytest.fixture
+def animals():
+    X = np.repeat([[0.0, 0], [5, 0], [0, 5], [5, 5]], 6, axis=0) + np.arange(24)[:, None] / 30
+    return X, np.repeat(["dog", "cat", "fox", "owl"], 6)

@@ -1,0 +1,149 @@
+"""Experts on servers are asked side by side; a run that is stopped does not wait for them."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from covote import Panel
+from covote.errors import ExpertError
+from covote.labelling import label_file
+from covote.labelling.side_by_side import side_by_side
+
+
+class Models(ThreadingHTTPServer):
+    """Models a, b and c, which speak the Open Inference Protocol and take their time."""
+
+    daemon_threads = True
+
+    def __init__(self, seconds):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seconds, self.lock = seconds, threading.Lock()
+        self.busy, self.most, self.together = Counter(), Counter(), 0
+        self.asked, self.over = threading.Event(), threading.Event()
+
+    def panel(self):
+        url = f"http://127.0.0.1:{self.server_port}/v2/models"
+        models = [{"use": f"{url}/{name}", "batch": 50, "in_flight": 1} for name in "abc"]
+        return Panel.from_blocks(["x", "y", "z"], [["x", "y"], ["x", "z"], ["y", "z"]], models=models)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, said):
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        with suppress(BrokenPipeError, ConnectionResetError):  # nobody waits any longer
+            self.end_headers()
+            self.wfile.write(body)
+
+    def do_GET(self):
+        self.answer({"inputs": [{"name": "rows", "datatype": "FP64", "shape": [-1, 1]}]})
+
+    def do_POST(self):
+        name = self.path.split("/")[3]
+        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["inputs"][0]["data"]
+        models = self.server
+        with models.lock:
+            models.busy[name] += 1
+            models.most[name] = max(models.most[name], models.busy[name])
+            models.together = max(models.together, len(+models.busy))
+        models.asked.set()
+        models.over.wait(models.seconds)
+        with models.lock:
+            models.busy[name] -= 1
+        known = {"a": "xy", "b": "xz", "c": "yz"}[name]
+        data = [known[int(row) % 2] for row in rows]
+        output = {"name": "label", "datatype": "BYTES", "shape": [len(data)], "data": data}
+        self.answer({"outputs": [output]})
+
+
+@pytest.fixture
+def models(request):
+    with Models(request.param) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.over.set()
+        server.shutdown()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    np.save(tmp_path / "rows.npy", np.arange(300.0).reshape(-1, 1))
+    return tmp_path / "rows.npy"
+
+
+@pytest.mark.parametrize("models", [0.03], indirect=True)
+def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(models, rows, tmp_path):
+    told = []
+    found = label_file(
+        rows, tmp_path / "labels.parquet", models.panel(), batch=50, progress=lambda *said: told.append(said)
+    )
+    assert [(run.asked, run.calls, run.failed) for run in found.experts] == [(300, 6, 0)] * 3
+    assert models.together == 3
+    assert models.most == {"a": 1, "b": 1, "c": 1}
+    for name in found.outcome.panel.names:
+        assert [done for who, done, _ in told if who == name] == [1, 2, 3, 4, 5, 6]
+    again = label_file(rows, tmp_path / "labels.parquet", models.panel(), batch=50)
+    assert [run.asked for run in again.experts] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("models", [20], indirect=True)
+def test_an_interrupted_run_does_not_wait_for_answers(models, rows, tmp_path):
+    models.panel().save(tmp_path / "panel.toml")
+    command = [sys.executable, "-m", "covote", "label", rows, "--panel", tmp_path / "panel.toml",
+               "-o", tmp_path / "labels.parquet"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert models.asked.wait(30)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, told = process.communicate(timeout=15)
+    assert time.monotonic() - started < 10  # half of what an answer takes; on an idle machine 0.2
+    assert process.returncode == 130
+    assert "the same command goes on from there" in told
+
+
+@pytest.mark.parametrize("models", [20], indirect=True)
+def test_the_first_failure_stops_a_strict_run_without_waiting_for_other_servers(models, rows, tmp_path):
+    panel = models.panel()
+    broken = {"use": "http://127.0.0.1:9/v2/models/a", "retries": 0}
+    mixed = Panel(panel.classes, panel.knows, panel.names, models=[broken, *panel.models[1:]])
+    started = time.monotonic()
+    with pytest.raises(ExpertError, match="connection refused"):
+        label_file(rows, tmp_path / "labels.parquet", mixed, strict=True)
+    assert time.monotonic() - started < 10
+
+
+def test_streams_wait_for_their_turn_and_stay_in_order():
+    lock, busy, seen = threading.Lock(), Counter(), []
+
+    def ask(question):
+        with lock:
+            busy[question[0]] += 1
+            seen.append(len(+busy))
+            assert busy[question[0]] == 1
+        time.sleep(0.002)
+        with lock:
+            busy[question[0]] -= 1
+        return question
+
+    streams = [
+        iter([(name, n) for n in range(size)]) for name, size in (("a", 4), ("b", 0), ("c", 7), ("d", 2))
+    ]
+    said = list(side_by_side(ask, streams, most=2))
+    assert max(seen) == 2
+    for name, size in (("a", 4), ("b", 0), ("c", 7), ("d", 2)):
+        assert [n for who, n in said if who == name] == list(range(size))

@@ -1,0 +1,153 @@
+"""PanelClassifier: how the experts decide together, and life among scikit-learn's other things."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from covote import decode
+from covote.errors import InputError
+from covote.learn import PanelClassifier, fusing, hearing
+from tests.unit.learn.experts import LOGISTIC, Remembers
+
+# Decoders and probabilities
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        "authority",
+        "soft",
+        "coupling",
+        "mean",
+        "pairwise",
+        "likelihood",
+        "lookup",
+        "anchored",
+        "em",
+        "supervised",
+    ],
+)
+def test_every_decoder_labels_item_by_item(decoder, named):
+    X, y, X_new, y_new = named
+    model = PanelClassifier(LOGISTIC, size=5, decoder=decoder).fit(X, y)
+    predicted = model.predict(X_new)
+    assert np.mean(predicted == y_new) > 0.85
+    assert np.array_equal(model.predict(X_new[100:130]), predicted[100:130])
+    assert np.array_equal(model.classes_[model.decision_function(X_new).argmax(axis=1)], predicted)
+    assert np.array_equal(model.classes_[model.predict_proba(X_new).argmax(axis=1)], predicted)
+
+
+@pytest.mark.parametrize("size", [2, 4, 7])
+def test_probabilities_are_not_far_behind_those_of_the_estimator(size, digits):
+    X, y, X_new, y_new = digits
+
+    def loss(model):
+        return -np.log(model.fit(X, y).predict_proba(X_new)[np.arange(len(y_new)), y_new]).mean()
+
+    assert loss(PanelClassifier(LOGISTIC, size=size)) < 2 * loss(LOGISTIC)
+
+
+def test_votes_can_be_decoded_with_their_evidence(named):
+    X, y, X_new, _ = named
+    model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
+    labels = decode(model.votes(X_new), ties="report")
+    decided = labels.index >= 0
+    assert np.array_equal(labels.value[decided], model.predict(X_new)[decided])
+    assert 0 < decided.sum() < len(decided)
+    assert model.votes(X_new, probabilities=True).soft
+
+
+def test_many_votes_are_counted_by_the_decoder_and_in_parts(monkeypatch, named):
+    X, y, X_new, _ = named
+    model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
+    expected = model.predict(X_new), model.predict_proba(X_new), model.decision_function(X_new)
+    monkeypatch.setattr(fusing, "FEW_VOTES", 0)
+    assert np.array_equal(model.predict(X_new), expected[0])
+    monkeypatch.setattr(hearing, "MOST_VOTES", 700)
+    assert np.array_equal(model.predict(X_new), expected[0])
+    assert np.allclose(model.predict_proba(X_new), expected[1])
+    assert np.allclose(model.decision_function(X_new), expected[2])
+
+
+# Among other scikit-learn things
+
+
+def test_a_weight_of_zero_is_a_missing_row(named):
+    X, y, X_new, _ = named
+    weight = np.arange(len(y)) % 3 > 0
+    weighted = PanelClassifier(GaussianNB(), size=4).fit(X, y, sample_weight=weight)
+    removed = PanelClassifier(GaussianNB(), size=4).fit(X[weight], y[weight])
+    assert np.array_equal(weighted.predict(X_new), removed.predict(X_new))
+    with pytest.raises(InputError, match="KNeighborsClassifier takes no sample_weight"):
+        PanelClassifier(KNeighborsClassifier(), size=4).fit(X, y, sample_weight=weight)
+
+
+def test_metadata_goes_to_the_experts_that_ask_for_it(named):
+    X, y, X_new, _ = named
+    weight = np.arange(len(y)) % 3 > 0
+    with config_context(enable_metadata_routing=True):
+        asks = GaussianNB().set_fit_request(sample_weight=True)
+        weighted = PanelClassifier(asks, size=4).fit(X, y, sample_weight=weight)
+        ignores = PanelClassifier(GaussianNB().set_fit_request(sample_weight=False), size=4)
+        with pytest.raises(TypeError, match="not routed to any object"):
+            ignores.fit(X, y, sample_weight=weight)
+        with pytest.raises(UnsetMetadataPassedError):
+            PanelClassifier(GaussianNB(), size=4).fit(X, y, sample_weight=weight)
+        mixed = [Remembers().set_fit_request(colour=True), Remembers().set_fit_request(colour=False)]
+        mixed = PanelClassifier(mixed, size=4).fit(X, y, colour=np.arange(len(y)))
+        scored = PanelClassifier(asks).set_score_request(sample_weight=True)
+        search = GridSearchCV(scored, {"size": [2, 4]}, cv=2).fit(X, y, sample_weight=weight)
+    plain = PanelClassifier(GaussianNB(), size=4)
+    assert np.array_equal(
+        weighted.predict(X_new), clone(plain).fit(X, y, sample_weight=weight).predict(X_new)
+    )
+    assert mixed.experts_[1].colour_ is None
+    assert len(mixed.experts_[0].colour_) == mixed.experts_[0].rows_
+    assert search.best_params_["size"] in (2, 4)
+
+
+def test_without_routing_unknown_metadata_is_refused(named):
+    X, y, _, _ = named
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        PanelClassifier(Remembers(), size=4).fit(X, y, colour=np.arange(len(y)))
+
+
+def test_a_step_of_a_pipeline_with_a_search_over_it(named):
+    X, y, X_new, y_new = named
+    pipeline = make_pipeline(StandardScaler(), PanelClassifier(LOGISTIC))
+    grid = {"panelclassifier__size": [2, 5], "panelclassifier__decoder": ["authority", "coupling"]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X[:300], y[:300])
+    assert search.score(X_new, y_new) > 0.85
+    nested = clone(search.best_estimator_).set_params(panelclassifier__estimator__C=0.1)
+    assert cross_val_score(nested, X[:300], y[:300], cv=2).mean() > 0.8
+
+
+def test_it_survives_pickle(named):
+    X, y, X_new, _ = named
+    model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(X_new), model.predict_proba(X_new))
+
+
+def test_processes_train_the_same_experts(named):
+    X, y, X_new, _ = named
+    one, two = (PanelClassifier(LOGISTIC, size=4, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert np.array_equal(one.decision_function(X_new), two.decision_function(X_new))
+
+
+def test_progress_is_shown_on_request(capsys, animals):
+    PanelClassifier(GaussianNB(), size=2).fit(*animals)
+    assert capsys.readouterr().err == ""
+    PanelClassifier(GaussianNB(), size=2, verbose=1).fit(*animals)
+    assert "6 of 6 experts trained" in capsys.readouterr().err
+    PanelClassifier(GaussianNB(), size=2, verbose=2).fit(*animals)
+    assert capsys.readouterr().err.count("experts trained") == 6
