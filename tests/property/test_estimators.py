@@ -149,13 +149,15 @@ def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power)
         height = {k: tie_score.INSIDE * tie_scores[n][k][0] + tie_scores[n][k][1] for k in tied}
         if len(best_of(height)) != 1 and len(tied) > 1:
             continue  # which of the equals leads decides who is compared with whom
+        sure = sorted(mean[k] for k in tied)
+        weight = 0.3 if len(sure) > 1 and sure[-1] - sure[-2] < 1e-6 else 0.1
         factor = dict.fromkeys(tied, 1.0)
         for k in tied:
             lead = max(height.values()) - height[k]
             leader = max(height, key=height.get)
             needed, large = plain.doubt(panel, answers, shares, leader, k)
             if k != leader and not (large and lead <= needed + 1e-6):
-                factor[k] = math.exp(-0.3 * lead)
+                factor[k] = math.exp(-weight * lead)
         mass, after = sum(default[k] for k in tied), sum(default[k] * factor[k] for k in tied)
         for k in tied:
             default[k] *= factor[k] * (mass / after if after else 1)

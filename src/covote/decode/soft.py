@@ -27,8 +27,8 @@ POWER = 0.3
 WEIGHT = 0.3
 """Weight of q beside the authority vote N_k / d_k: it decides ties, and near ties if it is very sure."""
 
-TIES = 0.3
-"""Weight of the tie score of plain votes beside log q (benchmarks/accuracy.py)."""
+TIES, SILENT = 0.1, 0.3
+"""Weight of the tie score of plain votes beside log q, and where the probabilities themselves tie."""
 
 ROUNDS = 60
 PART = 1 << 15
@@ -43,9 +43,10 @@ class Soft:
     q_k = sum p_i(k) / sum 1 / q(Y_i), both over the experts i that know k. Pairwise coupling is the case
     where every expert knows two classes.
 
-    Where classes tie in N_k / d_k, what they have of q is shared out anew among them, by q_k exp(0.3 H_k), H
+    Where classes tie in N_k / d_k, what they have of q is shared out anew among them, by q_k exp(0.1 H_k), H
     being the tie score of plain votes (:mod:`tie_score`), unless that is in doubt and matters much. Experts
-    that are always certain say nothing by their probabilities: q is then an accident of who knows what.
+    that are always certain say nothing by their probabilities: q is then an accident of who knows what. So H
+    counts 0.3 times where the best two also have the same mean probability among their authorities.
 
     `tied` of the labels says where the authority vote alone would tie. The confidence is the mean probability
     that the authorities gave to the label.
@@ -96,7 +97,7 @@ class Soft:
         start, known = known_lists(piece.panel)
         soft_kernels.soft_best(
             *piece.ragged, *_probabilities(piece), start, known, len(piece.panel.classes),
-            self.by, self.power, WEIGHT, ROUNDS, *_ties(piece, weights), table, *out,
+            self.by, self.power, WEIGHT, ROUNDS, TIES, SILENT, *_ties(piece, weights), table, *out,
         )  # fmt: skip
         return out
 
@@ -141,13 +142,13 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
 
 
 def _ties(piece: Votes, weights: tie_score.Weights | None) -> tuple[Array, Array, Array]:
-    """Return the classes with the best N_k / d_k (item n: from ``first[n]`` on), and exp(0.3 H) of each."""
+    """Return the classes with the best N_k / d_k (item n: from ``first[n]`` on), and how far H is behind."""
     if weights is None:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     patterns = each_item(piece.ragged, piece.panel)
     first, best = tie_score.best_classes(patterns, piece.panel)
     ahead, _, large = tie_score.compared(patterns, first, best, weights)
-    return first, best, np.where(large, 1.0, np.exp(-TIES / UNIT * ahead))
+    return first, best, np.where(large, 0.0, ahead / UNIT)
 
 
 def _probabilities(piece: Votes) -> tuple[Array, Array, Array]:

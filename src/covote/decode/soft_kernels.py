@@ -13,6 +13,9 @@ Array = NDArray[Any]
 ONE = 1 << 30
 """A probability of 1 in scores: scores are whole numbers, so their order never depends on rounding."""
 
+ALIKE = ONE >> 20
+"""Mean probabilities that differ by a millionth at most are the same: single precision says no more."""
+
 MEAN, COUPLED, BOTH = 0, 1, 2
 """What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + 0.3 q_k."""
 
@@ -105,14 +108,15 @@ def _couple(
 def soft_best(
     indptr: Array, expert: Array, label: Array, vote: Array, per_class: Array, class_start: Array,
     start: Array, known: Array, classes: int, by: int, power: float, weight: float, rounds: int,
-    tie_first: Array, tie_class: Array, tie_factor: Array, table: Array,
+    ties: float, silent: float, tie_first: Array, tie_class: Array, tie_lag: Array, table: Array,
     best: Array, shared: Array, confidence: Array, margin: Array, runner_up: Array, tied: Array,
 ) -> None:  # fmt: skip
     """Score the heard classes of every item.
 
     `table` (items x classes, or empty) gets the scores. `tied` says whether the bare authority vote ties.
     ``tie_class[tie_first[n]:tie_first[n + 1]]`` are the classes with the best authority score of item n (or
-    all three are empty), `tie_factor` is how their parts of q are to be changed.
+    all three are empty), `tie_lag` is how far the tie score of each is behind the best of them. It counts
+    `ties` times, or `silent` times where their authorities are on average equally sure of the best two.
     """
     place = np.full(classes, -1, np.int64)
     touched = np.empty(classes, np.int64)
@@ -155,7 +159,8 @@ def soft_best(
         if by != MEAN:
             _couple(begin, end, bounds, member, given, count, rounds, total, q, need, before)
         if by == BOTH and len(tie_first):
-            _reshared(tie_class, tie_factor, tie_first[n], tie_first[n + 1], place, q)
+            among, lag = tie_class[tie_first[n] : tie_first[n + 1]], tie_lag[tie_first[n] : tie_first[n + 1]]
+            _reshared(among, lag, silent if _alike(among, place, mean, asked) else ties, place, q)
         for c in range(count):
             if by == MEAN:
                 score[c] = np.int64(np.rint(mean[c] / asked[c]))
@@ -179,17 +184,28 @@ def soft_best(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _reshared(tie_class: Array, tie_factor: Array, begin: int, end: int, place: Array, q: Array) -> None:
+def _alike(among: Array, place: Array, mean: Array, asked: Array) -> bool:
+    """Whether the authorities of the best two of some classes gave them the same probability on average."""
+    first, second = -1.0, -1.0
+    for b in range(len(among)):
+        c = place[among[b]]
+        given = mean[c] / asked[c]
+        first, second = max(first, given), max(second, min(first, given))
+    return first - second <= ALIKE
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _reshared(among: Array, lag: Array, strength: float, place: Array, q: Array) -> None:
     """Share out anew what some classes have of q together."""
     before, after = 0.0, 0.0
-    for b in range(begin, end):
-        c = place[tie_class[b]]
+    for b in range(len(among)):
+        c = place[among[b]]
         before += q[c]
-        q[c] *= tie_factor[b]
+        q[c] *= np.exp(-strength * lag[b])
         after += q[c]
     if after > 0:
-        for b in range(begin, end):
-            q[place[tie_class[b]]] *= before / after
+        for b in range(len(among)):
+            q[place[among[b]]] *= before / after
 
 
 @njit(cache=True, nogil=True, inline="always")

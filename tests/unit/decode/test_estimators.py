@@ -86,6 +86,18 @@ def test_experts_that_are_always_certain_leave_ties_to_the_tie_score():
     assert soft.index[:30].tolist() == [1] * 30
 
 
+@pytest.mark.parametrize(("sure", "label"), [(0.9, 1), (0.6, 0)])
+def test_the_tie_score_counts_most_where_probabilities_tie_too(sure, label):
+    # Ten items tie between 0 and 1; what was learned from the others speaks for 1.
+    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
+    rows = [[0, 0, 1, 1, 1, 2]] * 10 + [[0, 0, 2, 3, 2, 2]] * 60 + [[2, 3, 1, 1, 1, 2]] * 60
+    chance = np.full((len(rows), len(panel)), 0.9, dtype=np.float32)
+    chance[:10, 2:5] = sure  # the authorities of 1; those of 0 are 90% sure
+    votes = Votes.from_dense(rows, panel, probabilities=chance)
+    assert decode(Votes.from_dense(rows, panel)).index[:10].tolist() == [1] * 10
+    assert decode(votes).index[:10].tolist() == [label] * 10
+
+
 def test_few_items_are_decided_by_the_number_of_authorities():
     panel = Panel.from_blocks(3, [[0, 1], [0, 1], [2, 1], [0, 2]])
     votes = Votes.from_dense([[0, 0, 2, 0]], panel)

@@ -3,6 +3,7 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.decode import DECODERS, learned
+from covote.decode.supervised import fitted_trust, trusted
 from covote.errors import InputError
 from tests.unit.decode.test_estimators import FANO, similar
 
@@ -35,6 +36,16 @@ def test_a_few_labelled_items_make_the_confidence_honest():
     assert error(default, truth, rest) > 0.2
     assert error(labels, truth, rest) < 0.1
     assert ((labels.confidence >= 0) & (labels.confidence <= 1)).all()
+
+
+@pytest.mark.parametrize(("items", "usual"), [(0, 0.3), (0, 0.0), (5000, 0.3), (5000, 0.0)])
+def test_trust_is_as_usual_until_labelled_items_say_otherwise(items, usual):
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.05, 0.95, items)
+    right = rng.random(items) < trusted(share, (-1.0, 0.6))
+    shift, slope = fitted_trust(share, right, usual)
+    wanted = (-1.0, 0.6) if items else (usual, 1.0)
+    assert (shift, slope) == pytest.approx(wanted, abs=0.12 if items else 1e-3)
 
 
 def test_more_labelled_items_make_the_labels_better(votes_and_truth):
