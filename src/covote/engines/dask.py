@@ -69,6 +69,7 @@ class Dask:
         self.scheduler = scheduler
         self.workers = workers
         self.rehearsal = rehearsal
+        self._own = 0  # processes of our own
         self._client: Any = None
         self._resources = ExitStack()
 
@@ -82,10 +83,10 @@ class Dask:
         # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
-        threads = _Threads(client)
+        threads = _Threads(client, least=self._own or 1)
         try:
             while True:
-                room = AHEAD * max(1, threads.count()) - len(waiting)
+                room = AHEAD * threads.count() - len(waiting)
                 # Earlier parts first: their results are waited for.
                 for _, part in zip(range(room), parts, strict=False):
                     waiting.append(client.submit(_applied, carried, part, pure=False))
@@ -125,8 +126,8 @@ class Dask:
                         "scheduler`, or leave it out to use worker processes on this machine"
                     ) from error
             else:
-                count = self.workers or len(os.sched_getaffinity(0))
-                nursery = resources.enter_context(Nursery(count, _SETTINGS, self.rehearsal))
+                self._own = self.workers or len(os.sched_getaffinity(0))
+                nursery = resources.enter_context(Nursery(self._own, _SETTINGS, self.rehearsal))
                 try:
                     cluster = distributed.LocalCluster(
                         n_workers=0,
@@ -163,21 +164,24 @@ def _wait_for_workers(client: Any, nursery: Nursery) -> None:
     while not client.nthreads():
         if not nursery.alive:
             raise EngineError("no worker process could be started on this machine; see above")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class _Threads:
-    """How many threads the workers of a cluster have; asked for once a second, as workers come and go."""
+    """How many threads the workers of a cluster have; asked for once a second, as workers come and go.
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    At least as many as there will be soon: of workers of our own, all but the first may still be starting.
+    """
+
+    def __init__(self, client: Any, least: int) -> None:
+        self._client, self._least = client, least
         self._count, self._until = 0, 0.0
 
     def count(self) -> int:
         now = time.monotonic()
         if not self._count or now > self._until:
             self._count, self._until = sum(self._client.nthreads().values()), now + 1
-        return self._count
+        return max(self._count, self._least)
 
 
 def _same(value: Any) -> Any:
