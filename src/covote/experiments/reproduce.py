@@ -77,7 +77,8 @@ class _Run:
         if not self.context.train:
             return
         wanted: dict[str, list[Subset]] = {}
-        for name in self.names:
+        for number, name in enumerate(self.names):
+            self.context.progress(number, len(self.names), f"panels of {name}")
             for images, subsets in table_file(name).needs(self.context).items():
                 wanted.setdefault(images, []).extend(subsets)
         for images, subsets in wanted.items():
