@@ -21,7 +21,7 @@ from covote.votes import Votes
 from .accuracy import METHODS, PAPER, decoded
 from .context import paper_panel, subsets_of
 from .data import ImageSet
-from .parallel import cores
+from .parallel import in_processes
 from .trainers import Progress
 from .trainers.neural import require_torch
 from .trainers.recipes import Local
@@ -151,21 +151,18 @@ def _made(jobs: Sequence[tuple[ImageSet, Task]]) -> Iterator[tuple[Task, Curve]]
     if not jobs:
         return
     require_torch("federated averaging")
-    from joblib import Parallel, delayed
-
-    workers = min(cores(), len(jobs))
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
     # The longest first: the last ones are short, so that no core waits long for another.
     ordered = sorted(jobs, key=lambda job: -job[1].work())
-    yield from parallel(delayed(make)(data, task) for data, task in ordered)
+    yield from in_processes(make, ordered)
 
 
-def make(data: ImageSet, task: Task) -> tuple[Task, Curve]:
+def make(job: tuple[ImageSet, Task]) -> tuple[Task, Curve]:
     """Train one curve's clients, and measure them on the way."""
     from . import federated
     from .trainers.fitting import seeded
 
     started = time.process_time()
+    data, task = job
     panel, plan = paper_panel(task.size), task.plan
     with seeded(task.seed):
         clients = federated.Clients(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -49,3 +50,25 @@ def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Ite
         finally:
             for task in waiting:
                 task.cancel()
+
+
+def in_processes(
+    function: Callable[[Item], Result], items: Sequence[Item], workers: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, as each is ready, computed by one process per core.
+
+    Processes stay for the next call, because loading torch takes them seconds; see :func:`end_processes`.
+    """
+    from joblib import Parallel, delayed
+
+    number = max(1, min(workers or cores(), len(items)))
+    parallel = Parallel(n_jobs=number, return_as="generator_unordered", pre_dispatch=number)
+    yield from parallel(delayed(function)(item) for item in items)
+
+
+def end_processes() -> None:
+    """End the processes that are left: the CPU time of a process counts only once it has ended."""
+    if "joblib" in sys.modules:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)

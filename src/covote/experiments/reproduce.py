@@ -16,6 +16,7 @@ from covote.errors import DataError, InputError, MissingDependencyError
 from .context import Context
 from .kept import keep, kept
 from .page import write_pages
+from .parallel import end_processes
 from .result import Section
 from .tables import TABLES, table_file
 from .trainers import TRAINERS, Subset
@@ -150,4 +151,5 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     run = _Run(context, [name for name in TABLES if not names or name in names])
     run.train()
     run.build()
+    end_processes()
     return run.write()

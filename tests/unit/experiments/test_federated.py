@@ -89,8 +89,8 @@ PLAN = Plan(LOCAL, per_class=10, epochs=1, items=(50, 50))
 def test_equal_compute_is_measured():
     data = bars().reduced(10)
     for scheme in ("2 clients per round", "all clients"):
-        _, curve = make(data, Task(8, scheme, PLAN, 0))
-        _, shot = make(data, Task(8, ONE_SHOT, PLAN, 0))
+        _, curve = make((data, Task(8, scheme, PLAN, 0)))
+        _, shot = make((data, Task(8, ONE_SHOT, PLAN, 0)))
         assert min(seen for seen in curve.seen if seen >= shot.seen[-1]) - shot.seen[-1] < 160
 
 
@@ -104,8 +104,8 @@ def test_the_papers_federation_starts_with_tiny_settings(name):
         train, test = (np.stack([x[:, :32, :32]] * 3, axis=3) for x in scaled)
     data = replace(data, train_x=train, test_x=test)
     plan = replace(PLANS["full"][name], rounds=1, epochs=1, items=(10, 10))
-    _, first = make(data, Task(8, "all clients", plan, 0))
-    _, again = make(data, Task(8, "all clients", plan, 0))
+    _, first = make((data, Task(8, "all clients", plan, 0)))
+    _, again = make((data, Task(8, "all clients", plan, 0)))
     assert replace(first, seconds=0) == replace(again, seconds=0)
     assert first.rounds == (1,)
     assert first.seen == (3 * 16,)

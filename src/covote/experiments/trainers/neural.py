@@ -6,12 +6,13 @@ import importlib.util
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from covote.errors import MissingDependencyError
 from covote.experiments.data import ImageSet
-from covote.experiments.parallel import cores
+from covote.experiments.parallel import in_processes
 
 from . import Progress, Subset, Trained
 from .recipes import FULL_CIFAR10, FULL_MNIST, MEDIUM_CIFAR10, MEDIUM_MNIST, QUICK_SOFTMAX, Recipe
@@ -57,13 +58,9 @@ class NeuralTrainer:
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there."""
         require_torch(self.name)
-        from joblib import Parallel, delayed
-
         what = f"{data.name}: {self.name}"
         progress(0, len(subsets), what)
-        workers = max(1, min(self.workers or cores(), len(subsets)))
-        parallel = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
-        trained = parallel(delayed(train_one)(self, data, subset) for subset in subsets)
+        trained = in_processes(partial(train_one, self, data), subsets, self.workers)
         for done, expert in enumerate(trained, start=1):
             yield expert
             progress(done, len(subsets), what)
