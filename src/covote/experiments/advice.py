@@ -74,11 +74,15 @@ def _size_of(section: Section) -> str:
     found, good = _by_size(section), _good(section)
     if not good:
         return f"**Size, {TITLES[section.name]}**: too few experts are trained yet."
-    return (
-        f"**Size, {TITLES[section.name]}**: within {NEAR} points of the best cover are "
-        f"R = {', '.join(map(str, good))}; the largest of them, R = {good[-1]}, needs the fewest experts "
-        f"({found[good[-1]]:.1f}%; one model of all classes: {found[10]:.1f}%)."
-    )
+    accuracy = f"({found[good[-1]]:.1f}%; one model of all classes: {found[10]:.1f}%)"
+    if len(good) == 1:
+        said = f"R = {good[0]} is the best cover {accuracy}, and no other comes within {NEAR} points of it."
+    else:
+        said = (
+            f"within {NEAR} points of the best cover are R = {', '.join(map(str, good))}; the largest of "
+            f"them, R = {good[-1]}, needs the fewest experts {accuracy}."
+        )
+    return f"**Size, {TITLES[section.name]}**: {said}"
 
 
 def _little_data(section: Section) -> str:
@@ -105,9 +109,11 @@ def _decoder(by_name: Mapping[str, Section]) -> tuple[str, ...]:
     missing = [gap for section in removed for grid in (0, 1) for gap in _gaps(section, grid, DEFAULT)]
     if not whole or not missing or min(whole + missing) < -NEAR:
         return ()
+    behind = -min(whole)
+    beside = f"at worst {behind:.2f} points" if behind > 0 else "never"
     return (
         "**Decode with covote's default** (`authority`), and give it the experts' probabilities if they have "
-        f"any: on whole covers it is at worst {max(0.0, -min(whole)):.2f} points behind the paper's vote, "
+        f"any: on whole covers it is {beside} behind the paper's vote, "
         f"with experts missing up to {max(missing):.1f} points ahead of it.",
     )
 
@@ -119,7 +125,7 @@ def _decoder_of(section: Section) -> str:
         return f"**Decoder, {TITLES[section.name]}**: too few experts are trained yet."
     return (
         f"**Decoder, {TITLES[section.name]}, nobody missing**: covote's default with probabilities "
-        f"is {min(gaps):+.2f} to {max(gaps):+.2f} points beside the paper's vote."
+        f"is {min(gaps):+z.2f} to {max(gaps):+z.2f} points beside the paper's vote."
     )
 
 
@@ -129,7 +135,7 @@ def _missing(section: Section) -> str:
     for method in (DEFAULT, PLAIN):
         rows = zip(_row(section, 1, f"test, {method}"), _row(section, 1, f"test, {PAPER}"), strict=True)
         gains = {size: one - other for size, (one, other) in zip(SIZES, rows, strict=True)}
-        found.append(", ".join(f"R = {size}: {g:+.1f}" for size, g in gains.items() if not isnan(g)))
+        found.append(", ".join(f"R = {size}: {g:+z.1f}" for size, g in gains.items() if not isnan(g)))
     return (
         f"**Decoder, two experts missing**: points that covote's default gains over the paper's vote, with "
         f"probabilities: {found[0]}; on votes alone: {found[1]}."
@@ -144,5 +150,5 @@ def _random(section: Section) -> str:
         gaps.append(last - cover)
     return (
         "**If nobody can choose who knows what**: three random experts more than the greedy cover has are "
-        f"{min(gaps):+.1f} to {max(gaps):+.1f} points beside it, with probabilities."
+        f"{min(gaps):+z.1f} to {max(gaps):+z.1f} points beside it, with probabilities."
     )

@@ -93,7 +93,8 @@ def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
     if gap <= 0:
         first = "Every cover is at least as good as the centralised model"
     else:
-        first = f"The worst cover is {gap:.2f} points below the centralised model"
+        by = f"{gap:.2f}" if gap >= 0.01 else "less than 0.01"
+        first = f"The worst cover is {by} points below the centralised model"
     if len(sizes) < len(SIZES):
         stored = ", ".join(f"R = {size}" for size in sizes)
         return (f"Covers trained so far: {stored}. {first}.",)

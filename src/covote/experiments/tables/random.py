@@ -154,11 +154,11 @@ def _findings(found: Found, covers: dict[str, dict[int, float]]) -> tuple[str, .
         parts = []
         for size in SIZES:
             mean = float(np.mean(found["test", method, size, _numbers(size)[-1]]))
-            parts.append(f"R = {size}: {mean - covers[method][size]:+.2f}")
+            parts.append(f"R = {size}: {mean - covers[method][size]:+z.2f}")
         return ", ".join(parts)
 
     theirs = ", ".join(
-        f"R = {size}: {paper_values.RANDOM[size]['test'][_numbers(size)[-1]] - cover:+.2f}"
+        f"R = {size}: {paper_values.RANDOM[size]['test'][_numbers(size)[-1]] - cover:+z.2f}"
         for size, cover in ((size, paper_values.CIFAR10["test"][size]) for size in SIZES)
     )
     return (
