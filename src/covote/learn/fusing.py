@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def leading(columns: Array, panel: Panel) -> Array:
         return run(Authority(ties="report"), Votes.trusted(panel, columns=columns, complete=True)).index
     share = counted(columns, panel)
     known = authorities(panel)
-    common = int(np.lcm.reduce(known))
+    common = lcm(*known.tolist())  # of Python's integers: with many different numbers it is huge
     if common < 1 << 16:
         if (known != known[0]).any():
             share = share * (common // known).astype(np.uint16)[:, None]

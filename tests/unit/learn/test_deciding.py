@@ -1,6 +1,7 @@
 """PanelClassifier: how the experts decide together, and life among scikit-learn's other things."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covote import decode
+from covote import Panel, decode
 from covote.errors import InputError
 from covote.learn import PanelClassifier, fusing, hearing
 from tests.unit.learn.experts import LOGISTIC, Remembers
@@ -76,6 +77,27 @@ def test_many_votes_are_counted_by_the_decoder_and_in_parts(monkeypatch, named):
     assert np.array_equal(model.predict(X_new), expected[0])
     assert np.allclose(model.predict_proba(X_new), expected[1])
     assert np.allclose(model.decision_function(X_new), expected[2])
+
+
+def test_classes_with_very_different_numbers_of_authorities(monkeypatch):
+    """60 classes known by 1 to 60 experts: the least common multiple is larger than 64 bits hold."""
+    from covote.decode import kernels
+
+    panel = Panel(60, np.tri(60, dtype=bool).T)
+    rng = np.random.default_rng(0)
+    columns = np.stack([rng.integers(i, 60, 2000) for i in range(60)]).astype(np.uint8)
+    compiled = fusing.leading(columns, panel)
+    monkeypatch.delitem(sys.modules, kernels.__name__)  # as in a process without compiled loops
+    assert np.array_equal(fusing.leading(columns, panel), compiled)
+    assert len(set(compiled.tolist())) > 10
+
+
+def test_scores_of_many_authorities_do_not_overflow():
+    panel = Panel(2, np.ones((200, 2), dtype=bool))
+    columns = np.zeros((200, 3), dtype=np.uint8)
+    columns[:150, 1] = 1
+    score = fusing.decision(columns, np.zeros((3, 2)), panel)
+    assert np.array_equal(score, [[200, 0], [50, 150], [200, 0]])
 
 
 # Among other scikit-learn things
