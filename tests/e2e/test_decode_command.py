@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import Panel
-from covote.cli.compiler import load_compiler
 from covote.simulate import simulate
 
 PANEL = Panel.from_blocks(
@@ -347,69 +342,3 @@ def test_a_failed_run_keeps_the_old_labels(covote, files):
     write_csv("bad.csv", [*ROWS, ("x4", "dr-who", "skin")])
     assert covote("decode", "bad.csv", "--panel", "panel.toml", "-o", "labels.parquet").status == 2
     assert Path("labels.parquet").read_text() == "yesterday's"
-
-
-def test_a_killed_run_leaves_nothing(tmp_path):
-    votes = simulate(PANEL, np.arange(400_000) % 4)
-    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
-    PANEL.save(tmp_path / "panel.toml")
-    before = {path.name for path in tmp_path.iterdir()}
-    command = [
-        sys.executable,
-        "-m",
-        "covote",
-        "decode",
-        "votes.parquet",
-        "--panel",
-        "panel.toml",
-        "-o",
-        "labels.csv",
-    ]
-    process = subprocess.Popen(command, cwd=tmp_path)
-    descriptors = Path(f"/proc/{process.pid}/fd")
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        # Killed as soon as it has begun to write.
-        try:
-            if any(
-                str(tmp_path) in os.readlink(fd) and "deleted" in os.readlink(fd)
-                for fd in descriptors.iterdir()
-            ):
-                break
-        except OSError:
-            continue
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    after = {path.name for path in tmp_path.iterdir()}
-    assert after - before <= {"labels.csv"}
-    if "labels.csv" in after:  # it was done before the signal came
-        assert (tmp_path / "labels.csv").read_text().count("\n") == 400_001
-
-
-def test_decoding_starts_without_libraries_that_it_does_not_use(files, monkeypatch):
-    monkeypatch.chdir(files)
-    pq.write_table(simulate(PANEL, ["skin", "eye", "ear"] * 7).to_arrow("long"), "whole.parquet")
-    unused = ("scipy.linalg", "pyarrow.compute", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
-    code = f"""
-import sys
-from covote.cli import app
-app(["decode", "whole.parquet", "--panel", "panel.toml", "-o", "labels.parquet"], standalone_mode=False)
-print([name for name in {unused} if name in sys.modules])
-import scipy.linalg  # what was hidden from the compiler is there for others
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.stdout.splitlines()[-1:] == ["[]"], ran.stderr
-    assert ran.returncode == 0, ran.stderr
-
-
-def test_the_first_run_says_why_it_takes_longer(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr("covote.__file__", str(tmp_path / "__init__.py"))
-    kept = tmp_path / "io" / "__pycache__"
-    kept.mkdir(parents=True)
-    load_compiler()
-    assert "only the first run" in capsys.readouterr().err
-    (kept / "kernels.fill.nbi").touch()
-    load_compiler()
-    assert capsys.readouterr().err == ""
