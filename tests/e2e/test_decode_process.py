@@ -14,7 +14,11 @@ from covote import Panel
 from covote.cli.compiler import load_compiler
 from covote.simulate import simulate
 
-PANEL = Panel.from_blocks(4, [[0, 1, 2], [0, 3], [1, 3], [2, 3]])
+PANEL = Panel.from_blocks(
+    ["skin", "eye", "ear", "lung"],
+    [["skin", "eye", "ear"], ["skin", "lung"], ["eye", "lung"], ["ear", "lung"]],
+    ["dr-lee", "dr-ng", "ann", "bob"],
+)
 
 
 def test_a_killed_run_leaves_nothing(tmp_path):
@@ -57,7 +61,7 @@ def test_a_killed_run_leaves_nothing(tmp_path):
 def test_decoding_starts_without_libraries_that_it_does_not_use(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PANEL.save("panel.toml")
-    pq.write_table(simulate(PANEL, np.arange(21) % 4).to_arrow("long"), "whole.parquet")
+    pq.write_table(simulate(PANEL, ["skin", "eye", "ear"] * 7).to_arrow("long"), "whole.parquet")
     unused = ("scipy.linalg", "pyarrow.compute", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
     code = f"""
 import sys
