@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from covote.errors import ExpertError, InputError
 
 from .batches import chunks, matrix, selected
 from .protocol import Batch
-from .requests import Connections
+from .requests import PATIENCE, Connections, Patience
 
 _TYPES = {
     **{f"FP{bits}": f"float{bits}" for bits in (16, 32, 64)},
@@ -80,28 +80,30 @@ class Server:
 
     def __call__(self, batch: Batch) -> Any:
         """Ask the server, in several requests at a time if the batch is large."""
-        self._connections.resume()
+        patience = PATIENCE.get(None) or Patience()
         if self._inputs is None:
-            found = self._connections.json("GET", self._path)
+            found = self._connections.json(patience, "GET", self._path)
             self._inputs = [
                 node for node in found.get("inputs") or [] if self._input in (None, node.get("name"))
             ]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="covote-http")
-        waiting = [self._pool.submit(self._asked, piece) for piece in chunks(batch, self._batch)]
+        waiting: list[Future[NDArray[Any]]] = []
         try:
+            for piece in chunks(batch, self._batch):
+                waiting.append(self._pool.submit(self._asked, patience, piece))
             pieces = [future.result() for future in waiting]
         except KeyboardInterrupt:
-            self._connections.give_up()  # or the process could not end before they are answered
+            patience.give_up()  # or the process could not end before they are answered
             raise
         finally:
             for future in waiting:
                 future.cancel()
         return np.concatenate(pieces)
 
-    def _asked(self, batch: Batch) -> NDArray[Any]:
+    def _asked(self, patience: Patience, batch: Batch) -> NDArray[Any]:
         body = {"inputs": self._tensors(batch)}
-        said = self._connections.json("POST", f"{self._path}/infer", body)
+        said = self._connections.json(patience, "POST", f"{self._path}/infer", body)
         outputs = said.get("outputs") if isinstance(said, dict) else None
         if not isinstance(outputs, list) or not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")

@@ -8,7 +8,9 @@ import socket
 import threading
 import weakref
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,13 +20,48 @@ _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
 
 
-_EVERYWHERE: weakref.WeakSet[Connections] = weakref.WeakSet()
+class Patience:
+    """How long a group of requests is waited for: until they are given up, all together and for good."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: set[http.client.HTTPConnection] = set()
+
+    def give_up(self) -> None:
+        """Let requests fail at once: those on their way and later ones."""
+        with self._lock:
+            self._over.set()
+            for connection in self._waiting:
+                if connection.sock is not None:
+                    with suppress(OSError):
+                        connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, unless requests are given up."""
+        self._over.wait(seconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether requests are given up."""
+        return self._over.is_set()
+
+    @contextmanager
+    def waiting(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        """Wait for a connection that is made; one that comes too late is not used at all."""
+        with self._lock:
+            if self.over:
+                raise ConnectionAbortedError("given up")
+            self._waiting.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting.discard(connection)
 
 
-def give_up() -> None:
-    """Give up all requests of this process that are on their way."""
-    for connections in list(_EVERYWHERE):
-        connections.give_up()
+PATIENCE: ContextVar[Patience] = ContextVar("covote-patience")
+"""With which patience the threads of a run ask; where there is none, each batch has its own."""
 
 
 class Connections:
@@ -40,21 +77,18 @@ class Connections:
         self._server = f"{parts.scheme}://{parts.netloc}"
         self._timeout, self._retries = timeout, retries
         self._idle: list[http.client.HTTPConnection] = []
-        self._busy: set[http.client.HTTPConnection] = set()
-        self._given_up = threading.Event()
         weakref.finalize(self, _close, self._idle)
-        _EVERYWHERE.add(self)
 
-    def json(self, method: str, path: str, body: Any = None) -> Any:
+    def json(self, patience: Patience, method: str, path: str, body: Any = None) -> Any:
         """Send a request, and again if the failure may pass; return what the JSON of the answer says."""
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         failure, wanted = "", None
         for number in range(self._retries + 1):
             if number:
-                self._given_up.wait(_pause(number, wanted))
-            if self._given_up.is_set():
+                patience.pause(_pause(number, wanted))
+            if patience.over:
                 raise ExpertError(f"on {self._server} was not waited for any longer")
-            status, said, failure, wanted = self._sent(method, path, data)
+            status, said, failure, wanted = self._sent(patience, method, path, data)
             if status == 200:
                 try:
                     return json.loads(said)
@@ -65,19 +99,9 @@ class Connections:
         tries = "" if number == 0 else f" ({number + 1} tries)"
         raise ExpertError(f"on {self._server} {failure}{tries}")
 
-    def give_up(self) -> None:
-        """Let requests fail at once, those on their way and later ones, until :meth:`resume`."""
-        self._given_up.set()
-        for connection in list(self._busy):
-            if connection.sock is not None:
-                with suppress(OSError):
-                    connection.sock.shutdown(socket.SHUT_RDWR)
-
-    def resume(self) -> None:
-        """Let requests be made as ever."""
-        self._given_up.clear()
-
-    def _sent(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes, str, str | None]:
+    def _sent(
+        self, patience: Patience, method: str, path: str, data: bytes | None
+    ) -> tuple[int, bytes, str, str | None]:
         """Return (status, content, what went wrong, when to come again); status 0 if there was no answer."""
         try:
             connection, used = self._idle.pop(), True
@@ -86,19 +110,19 @@ class Connections:
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        self._busy.add(connection)
         try:
-            connection.request(method, path, data, headers)
-            answer = connection.getresponse()
-            said = answer.read()
+            if connection.sock is None:
+                connection.connect()
+            with patience.waiting(connection):
+                connection.request(method, path, data, headers)
+                answer = connection.getresponse()
+                said = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            self._busy.discard(connection)
             connection.close()
-            if used and isinstance(error, ConnectionError) and not self._given_up.is_set():
+            if used and isinstance(error, ConnectionError) and not patience.over:
                 # The server has closed it since the last answer: that says nothing about this request.
-                return self._sent(method, path, data)
+                return self._sent(patience, method, path, data)
             return 0, b"", self._reason(error), None
-        self._busy.discard(connection)
         self._idle.append(connection)
         failure = f"answered {method} {path} with status {answer.status}{_detail(said)}"
         return answer.status, said, failure, answer.headers.get("Retry-After")

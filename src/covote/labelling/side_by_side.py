@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from covote.experts.requests import give_up
+from covote.experts.requests import PATIENCE, Patience
 
 Asked = TypeVar("Asked")
 Said = TypeVar("Said")
 
 MOST = 8
 """Servers that are asked at the same time."""
+WAKE = 0.25
+"""Seconds after which a wait looks up: a Ctrl-C that comes just before a wait without end is not seen."""
 
 
 def side_by_side(
@@ -29,7 +31,10 @@ def side_by_side(
     """
     waiting = deque(streams)
     running: dict[Future[Said], Iterator[Asked]] = {}
-    pool = ThreadPoolExecutor(max(1, min(most, len(streams))), thread_name_prefix="covote-ask")
+    patience, all_answered = Patience(), False
+    pool = ThreadPoolExecutor(
+        max(1, min(most, len(streams))), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
+    )
     try:
         while waiting or running:
             while waiting and len(running) < most:
@@ -37,10 +42,12 @@ def side_by_side(
                 for question in stream:
                     running[pool.submit(ask, question)] = stream
                     break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, WAKE, FIRST_COMPLETED).done:
                 waiting.appendleft(running.pop(future))
                 yield future.result()
+        all_answered = True
     finally:
-        pool.shutdown(wait=not running, cancel_futures=True)
-        if running:
-            give_up()
+        # Whether a request is on its way is not asked of `running`: Ctrl-C may come before it is noted there.
+        if not all_answered:
+            patience.give_up()
+        pool.shutdown(wait=all_answered, cancel_futures=True)

@@ -2,12 +2,15 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -15,6 +18,8 @@ import pytest
 
 from covote import Panel
 from covote.errors import ExpertError
+from covote.experts.inference import Server
+from covote.experts.requests import PATIENCE, Patience
 from covote.labelling import label_file
 from covote.labelling.side_by_side import side_by_side
 
@@ -104,7 +109,10 @@ def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(
 @pytest.mark.parametrize("models", [20], indirect=True)
 def test_an_interrupted_run_does_not_wait_for_answers(models, rows, tmp_path):
     models.panel().save(tmp_path / "panel.toml")
-    command = [sys.executable, "-m", "covote", "label", rows, "--panel", tmp_path / "panel.toml",
+    # Where the tests run in the background, Ctrl-C is switched off for all that they start.
+    listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    covote = f"{listening}; from covote.cli import main; main()"
+    command = [sys.executable, "-c", covote, "label", rows, "--panel", tmp_path / "panel.toml",
                "-o", tmp_path / "labels.parquet"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert models.asked.wait(30)
@@ -125,6 +133,66 @@ def test_the_first_failure_stops_a_strict_run_without_waiting_for_other_servers(
     with pytest.raises(ExpertError, match="connection refused"):
         label_file(rows, tmp_path / "labels.parquet", mixed, strict=True)
     assert time.monotonic() - started < 10
+
+
+class Interrupted(ThreadPoolExecutor):
+    """Ctrl-C comes when the second question has just been handed over."""
+
+    def submit(self, *question):
+        super().submit(*question)
+        if question[-1] == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("models", [20], indirect=True)
+def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch):
+    monkeypatch.setattr("covote.labelling.side_by_side.ThreadPoolExecutor", Interrupted)
+    server = Server(models.panel().models[0]["use"])
+    ended = threading.Event()
+
+    def ask(question):
+        with suppress(ExpertError):
+            server(np.arange(float(question)).reshape(-1, 1))
+        ended.set()
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(side_by_side(ask, [iter([2])]))
+    assert ended.wait(10)
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("models", [20], indirect=True)
+def test_nobody_is_asked_after_the_others_were_given_up(models):
+    patience = Patience()
+    patience.give_up()
+    server = Server(models.panel().models[0]["use"])
+    token = PATIENCE.set(patience)
+    try:
+        with pytest.raises(ExpertError, match="not waited for"):
+            server(np.zeros((3, 1)))
+    finally:
+        PATIENCE.reset(token)
+    assert not models.asked.is_set()
+    models.over.set()
+    assert server(np.zeros((3, 1))).tolist() == ["x", "x", "x"]  # the next run asks as ever
+
+
+def test_a_connection_made_too_late_is_not_used(models_that_listen):
+    patience = Patience()
+    with closing(HTTPConnection("127.0.0.1", models_that_listen)) as connection:
+        connection.request("GET", "/")
+        threading.Timer(0.1, patience.give_up).start()
+        with pytest.raises(ConnectionError), patience.waiting(connection):
+            connection.getresponse()
+        with pytest.raises(ConnectionAbortedError, match="given up"), patience.waiting(connection):
+            pass
+
+
+@pytest.fixture
+def models_that_listen():
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # and never answer
+        yield listening.getsockname()[1]
 
 
 def test_streams_wait_for_their_turn_and_stay_in_order():
