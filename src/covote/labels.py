@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import vote_checks, vote_names
+from . import vote_checks, vote_ids, vote_names
 from .errors import InputError
 from .panel import Name, Panel
 
@@ -149,7 +149,7 @@ class Labels:
         )
         return pa.table(
             {
-                "item": vote_names.id_array(self._ids, self._start, self._start + len(self)),
+                "item": vote_ids.id_array(self._ids, self._start, self._start + len(self)),
                 "label": vote_names.coded(self.index, names),
                 "confidence": evidence.confidence,
                 "margin": evidence.margin,
@@ -180,7 +180,7 @@ class Labels:
         import pandas as pd
 
         values = self._names(index)
-        if all(isinstance(name, int) for name in self.panel.classes):
+        if vote_names.all_whole(self.panel.classes):
             return pd.array(values.tolist(), dtype="Int64")
         return values
 

@@ -15,6 +15,7 @@ Name = str | int
 """A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
 
 _SHOWN = 6  # names in a message
+_LONGEST = 60  # characters of a name in a message
 
 
 def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
@@ -144,11 +145,21 @@ def some_of(names: Sequence[Name]) -> str:
     return ", ".join(map(str, names[:_SHOWN])) + more
 
 
+def shown(name: object) -> str:
+    """Return a name as a message has it: a stray quote can make one of a whole file.
+
+    >>> shown("skin"), len(shown("skin" * 1000))
+    ("'skin'", 63)
+    """
+    text = repr(name[:_LONGEST] if isinstance(name, str) else name)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
 def did_you_mean(name: object, known: Sequence[Name]) -> str:
     """Suggest the name that was meant: another type of the same text, or a near miss."""
     texts = {str(other): other for other in known}
     if str(name) in texts:
         other = texts[str(name)]
         return f" (there is {other!r}, of type {type(other).__name__})"
-    near = difflib.get_close_matches(str(name), list(texts), n=1)
+    near = difflib.get_close_matches(str(name)[:_LONGEST], list(texts), n=1)
     return f" (did you mean {texts[near[0]]!r}?)" if near else ""

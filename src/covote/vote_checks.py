@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 from .panel import Panel
-from .panel_checks import some_of
+from .panel_checks import shown, some_of
 
 NOT_ASKED = -1
 NONE_OF_MINE = -2
@@ -84,7 +84,7 @@ def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
         )
     if votes.dtype.kind == "f":
         whole = np.where(np.isnan(votes), NOT_ASKED, votes)
-        wrong = np.argwhere(whole != np.floor(whole))
+        wrong = np.argwhere((whole != np.floor(whole)) | np.isinf(whole))
         if len(wrong):
             n, i = wrong[0]
             raise InputError(f"item {n}, expert {panel.names[i]!r}: {votes[n, i]} is not a class index")
@@ -112,7 +112,7 @@ def unknown_class(panel: Panel, expert: int, name: object) -> str:
     """Say that an expert answered a class that it does not know."""
     known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[expert])])
     return (
-        f"expert {panel.names[expert]!r} answered {name!r}, which it does not know (it knows: {known}); "
+        f"expert {panel.names[expert]!r} answered {shown(name)}, which it does not know (it knows: {known}); "
         "fix the panel or pass unknown='drop'"
     )
 

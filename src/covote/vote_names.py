@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,24 +49,36 @@ def name_codes(
     Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
     by its text if that is unambiguous: CSV files have no types.
     """
-    flat = encoded(values)
-    entries = flat.dictionary.to_pylist()
+    found = encoded(values)
+    entries = found.dictionary.to_pylist()
     exact: dict[Any, int] = {name: k for k, name in enumerate(names)}
-    texts: dict[str, int] = {}
-    for k, name in enumerate(names):
-        texts[str(name)] = -1 if str(name) in texts else k
+    texts = by_text(names)
     codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
     for e, entry in enumerate(entries):
         codes[e] = _code(entry, exact, texts)
-    return codes, entries, entry_rows(flat)
+    return codes, entries, entry_rows(found)
+
+
+def by_text(names: tuple[Name, ...]) -> dict[str, int]:
+    """Return the place of every name by its text; -1 where two names have the same.
+
+    >>> by_text((7, "a", "7"))
+    {'7': -1, 'a': 1}
+    """
+    found: dict[str, int] = {}
+    for k, name in enumerate(names):
+        found[str(name)] = -1 if str(name) in found else k
+    return found
 
 
 def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
     """Return names as a dictionary of different entries."""
     import pyarrow as pa
 
-    flat = _flat(values)
-    return flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
+    found = flat(values)
+    if pa.types.is_nested(found.type):
+        raise InputError(f"names are text or integers, not of type {found.type}")
+    return found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
 
 
 def entry_rows(values: pa.DictionaryArray) -> NDArray[Any]:
@@ -87,7 +100,7 @@ def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
     return k if k >= 0 else STRANGE
 
 
-def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column as one array; polars' views of text become plain text."""
     import pyarrow as pa
 
@@ -108,52 +121,43 @@ def _without_views(array: pa.Array) -> pa.Array:
     return array.cast(plain[array.type]) if array.type in plain else array
 
 
-def item_codes(column: pa.ChunkedArray, first_row: int) -> tuple[pa.Array, NDArray[Any]]:
-    """Return (distinct ids in order of appearance, the position of each row's id among them)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = _flat(column)
-    _refuse_null(flat, first_row)
-    if pa.types.is_dictionary(flat.type):
-        flat = flat.cast(flat.type.value_type)
-    encoded = pc.dictionary_encode(flat)
-    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def unique_ids(column: pa.ChunkedArray, first_row: int) -> pa.Array:
-    """Return the ids of a wide table; every id may appear once."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = _flat(column)
-    _refuse_null(flat, first_row)
-    if pa.types.is_dictionary(flat.type):
-        flat = flat.cast(flat.type.value_type)
-    if len(flat) and pc.count_distinct(flat).as_py() != len(flat):
-        seen: set[Any] = set()
-        for row, value in enumerate(flat.to_pylist()):
-            if value in seen:
-                raise InputError(
-                    f"row {first_row + row}: item {value!r} appears again; a wide table has one row per item"
-                )
-            seen.add(value)
-    return flat
-
-
-def _refuse_null(ids: pa.Array, first_row: int) -> None:
-    if ids.null_count:
-        row = first_row + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(f"row {row} has no item; give every row an item")
+def all_whole(names: tuple[Name, ...]) -> bool:
+    """Whether all names are integers that tables have (64 bits)."""
+    return all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names)
 
 
 def name_array(names: tuple[Name, ...]) -> pa.Array:
     """Return names as an Arrow array: integers if all are, else text."""
+    if all_whole(names):
+        return arrow(np.array(names, dtype=np.int64))
+    seen: dict[str, Name] = {}
+    for name in names:
+        other = seen.setdefault(str(name), name)
+        if other != name:
+            raise InputError(f"{other!r} and {name!r} are the same text in a table; rename one of them")
+    return texts(seen)
+
+
+def arrow(values: NDArray[Any]) -> pa.Array:
+    """Return numbers as an Arrow array over the same memory.
+
+    ``pa.array`` and ``to_numpy`` would do, but import pandas wherever it is installed, which takes longer
+    than a million votes.
+    """
     import pyarrow as pa
 
-    if all(isinstance(name, int) for name in names):
-        return pa.array(list(names), pa.int64())
-    return pa.array([str(name) for name in names], pa.string())
+    flat = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
+
+
+def texts(names: Iterable[str]) -> pa.Array:
+    """Return text as an Arrow array, without ``pa.array`` for the same reason."""
+    import pyarrow as pa
+
+    builder = pa.lib.StringBuilder()
+    for name in names:
+        builder.append(name)
+    return builder.finish()
 
 
 def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.Array:
@@ -175,15 +179,3 @@ def coded(index: NDArray[Any], names: pa.Array) -> pa.Array:
     if pa.types.is_integer(names.type):
         return named(index, names)
     return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == NOT_ASKED), names)
-
-
-def id_array(ids: Any, start: int, stop: int) -> pa.Array:
-    """Return the item ids as an Arrow array of their own type."""
-    import pyarrow as pa
-
-    if ids is None:
-        return pa.array(np.arange(start, stop))
-    part = ids[start:stop]
-    if isinstance(part, np.ndarray) and part.dtype == object and len({type(v) for v in part}) > 1:
-        part = [str(value) for value in part]  # Arrow columns have one type
-    return part if isinstance(part, pa.Array) else pa.array(part)

@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 
 from .errors import InputError, UnknownNameError
 from .panel import Panel
-from .panel_checks import some_of
+from .panel_checks import did_you_mean, some_of
 from .vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int, unknown_class
+from .vote_ids import id_array, item_codes, unique_ids
 from .vote_names import (
     NULL,
     STRANGE,
     arrow_table,
-    id_array,
-    item_codes,
+    by_text,
     name_array,
     name_codes,
     named,
-    unique_ids,
 )
 
 if TYPE_CHECKING:
@@ -77,21 +76,9 @@ class Reader:
 
     def _read_wide(self, table: pa.Table, item: str | None) -> Read:
         panel = self.panel
-        by_text = {str(name): i for i, name in enumerate(panel.names)}
         kind = smallest_int(len(panel.classes))
         columns = np.full((len(panel), table.num_rows), NOT_ASKED, dtype=kind)
-        for name in table.column_names:
-            if name == item:
-                continue
-            if name not in by_text:
-                if self.drop:
-                    continue
-                raise UnknownNameError(
-                    f"column {name!r} is neither the item nor an expert of the panel "
-                    f"({some_of(panel.names)}); a long table has the columns item, expert, label. Rename it "
-                    "or pass unknown='drop'"
-                )
-            i = by_text[name]
+        for name, i in expert_columns(table.column_names, item, panel, self.drop).items():
             columns[i] = self._known_codes(table.column(name), i)
         ids = None if item is None else unique_ids(table.column(item), self.first_row)
         return Read(ids, columns=frozen(columns))
@@ -222,6 +209,35 @@ class Reader:
         return values
 
 
+def expert_columns(names: list[str], item: str | None, panel: Panel, drop: bool) -> dict[str, int]:
+    """Return which column of a wide table is which expert's; the others are refused, or left out."""
+    experts = by_text(panel.names)
+    found, strange = {}, []
+    for name in names:
+        if experts.get(name, -1) >= 0 and name != item:
+            found[name] = experts[name]
+        elif name in experts and name != item:
+            raise InputError(
+                f"column {name!r} could be two experts of the panel, the text {name!r} and the number "
+                f"{name}; rename one of them, or give a long table (item, expert, label)"
+            )
+        elif name != item:
+            strange.append(name)
+    if drop or not strange:
+        return found
+    if not found:
+        raise UnknownNameError(
+            f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "
+            f"{some_of(panel.names)}); a wide table has a column for each expert, a long table has the "
+            "columns item, expert, label"
+        )
+    raise UnknownNameError(
+        f"column {strange[0]!r} is neither the item nor an expert of the panel"
+        f"{did_you_mean(strange[0], panel.names)} (it has: {some_of(panel.names)}); add it to the panel, or "
+        "leave such columns out with unknown='drop' (--unknown drop)"
+    )
+
+
 def _numbers(values: NDArray[Any], what: str) -> NDArray[np.float32]:
     try:
         return np.asarray(values, dtype=np.float32)
@@ -257,7 +273,7 @@ def write(votes: Votes, shape: Literal["long", "wide"], none: str = "none of min
         dense = votes.dense
         return pa.table(
             [ids, *(named(dense[:, i], classes, none) for i in range(len(votes.panel)))],
-            names=["item", *map(str, votes.panel.names)],
+            names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
         )
     runs = votes.ragged
     item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))

@@ -252,7 +252,7 @@ def test_files_that_are_no_votes(covote, files):
     Path("latin.csv").write_bytes(b"item,expert,label\nx1,ann,\xe9\xff\n")
     refused(covote, files, "latin.csv", "--panel", "panel.toml", names=["latin.csv", "save it as UTF-8"])
     write_csv("other.csv", [("x1", "ann", "eye")], "item,annotator,class")
-    words = ["annotator, class", "a long file has the columns item, expert, label"]
+    words = ["annotator, class", "a long table has the columns item, expert, label"]
     refused(covote, files, "other.csv", "--panel", "panel.toml", names=words)
     refused(covote, files, ".", "--panel", "panel.toml", names=["is a folder"])
     near = [("x1", "dr lee", "skin")]

@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from covote import CovoteError, Panel, Votes
+from covote import CovoteError, Panel, Votes, decode
+from covote.errors import InputError
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 LONG = {
@@ -204,3 +205,45 @@ class TestProbabilities:
 def test_an_empty_table():
     for table in ({"item": [], "expert": [], "label": []}, {"item": [], "ann": []}):
         assert len(Votes.from_table(table, PANEL)) == 0
+
+
+def test_names_of_the_same_text_are_not_mixed_up_in_a_table():
+    panel = Panel(["x", "y"], [[1, 1], [1, 1]], [1, "1"])
+    with pytest.raises(InputError, match="column '1' could be two experts"):
+        Votes.from_table({"item": [5], "1": ["x"]}, panel)
+    with pytest.raises(InputError, match="1 and '1' are the same text"):
+        Votes.from_dense([[0, 1]], panel).to_arrow("wide")
+    with pytest.raises(InputError, match="1 and '1' are the same text"):
+        decode(Votes.from_dense([[0]], Panel([1, "1"], [[1, 1]]))).to_arrow()
+
+
+def test_integers_beyond_64_bits_are_text_in_a_table():
+    panel = Panel([10**30, 3], [[1, 1]], ["ann"])
+    votes = Votes.from_dense([[0], [1]], panel)
+    assert votes.to_arrow()["label"].to_pylist() == [str(10**30), "3"]
+    assert Votes.from_table(votes.to_arrow(), panel).dense.tolist() == [[0], [1]]
+    labels = decode(votes)
+    assert labels.to_arrow()["label"].to_pylist() == [str(10**30), "3"]
+    assert labels.to_pandas()["label"].tolist() == [10**30, 3]
+
+
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_an_item_that_is_no_number_is_missing_and_minus_zero_is_zero(shape):
+    panel = Panel(["x", "y"], [[1, 1], [1, 1]], ["ann", "bob"])
+    columns = {"expert": ["ann", "bob"], "label": ["x", "y"]} if shape == "long" else {"ann": ["x", "y"]}
+    with pytest.raises(InputError, match="row 2 has no item"):
+        Votes.from_table(pa.table({"item": [1.0, float("nan")], **columns}), panel)
+    zeros = pa.table({"item": [0.0, -0.0], **columns})
+    if shape == "long":
+        assert Votes.from_table(zeros, panel).dense.tolist() == [[0, 1]]
+    else:
+        with pytest.raises(InputError, match=r"row 2: item 0.0 appears again"):
+            Votes.from_table(zeros, panel)
+
+
+@pytest.mark.parametrize("column", ["item", "ann"])
+def test_lists_are_no_names(column):
+    panel = Panel(["x", "y"], [[1, 1]], ["ann"])
+    table = {"item": [1], "ann": ["x"], column: [["x"]]}
+    with pytest.raises(InputError, match="list"):
+        Votes.from_table(table, panel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -51,8 +51,6 @@ class Source:
     ----------
     path, kind
         The file and its format.
-    names
-        Its columns.
     total
         Its rows (Parquet) or bytes (text), for progress.
     """
@@ -70,7 +68,7 @@ class Source:
                 import pyarrow.parquet as pq
 
                 with pq.ParquetFile(self._place) as file:
-                    self.names = list(file.schema_arrow.names)
+                    self.schema = file.schema_arrow
                     self.total = file.metadata.num_rows
                     self._texts = [
                         field.name
@@ -81,11 +79,38 @@ class Source:
                 self.total = self._place.stat().st_size
                 if self.total == 0:
                     raise InputError(f"{self.path} is empty: it has no votes")
+                self._refuse_other_encodings()
                 with self._text_reader(None) as reader:
-                    self.names = list(reader.schema.names)
+                    self.schema = reader.schema
+                self._refuse_other_separators()
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
+
+    @property
+    def names(self) -> list[str]:
+        """Its columns."""
+        return list(self.schema.names)
+
+    def refuse_nested(self, columns: Iterable[str]) -> None:
+        """Refuse lists and the like where names are needed."""
+        for name in columns:
+            kind = self.schema.field(name).type
+            if pa.types.is_nested(kind):
+                raise InputError(
+                    f"{self.path}: column {name!r} holds {kind}; items, experts and labels are text or "
+                    "numbers"
+                )
+
+    def _refuse_other_encodings(self) -> None:
+        with self._place.open("rb") as file:
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                raise FileError(f"{self.path} is text in UTF-16; save it as UTF-8")
+
+    def _refuse_other_separators(self) -> None:
+        for mark, other in ((";", "save it with commas"), ("\t", "save it with commas, or name it .tsv")):
+            if self.kind == "csv" and len(self.names) == 1 and mark in self.names[0]:
+                raise InputError(f"{self.path}: {mark!r} separates its columns, not a comma; {other}")
 
     @property
     def partial(self) -> bool:
@@ -125,16 +150,19 @@ class Source:
         if self.kind != "parquet":
             return None
         data = self._metadata
-        at = data.schema.to_arrow_schema().get_field_index(column)
+        if not pa.types.is_integer(data.schema.to_arrow_schema().field(column).type):
+            return None
+        at = [data.schema.column(leaf).path for leaf in range(data.num_columns)].index(column)
         found = [data.row_group(g).column(at) for g in self.groups if data.row_group(g).num_rows]
         limits = [
             (chunk.statistics.min, chunk.statistics.max)
             for chunk in found
             if chunk.is_stats_set and chunk.statistics.has_min_max
         ]
-        if len(limits) < len(found) or not all(type(least) is int for least, _ in limits) or not limits:
+        if len(limits) < len(found) or not limits:
             return None
-        return min(least for least, _ in limits), max(greatest for _, greatest in limits)
+        least, greatest = min(least for least, _ in limits), max(greatest for _, greatest in limits)
+        return (least, greatest) if greatest < 2**63 else None
 
     def batches(self, columns: list[str], plain: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`."""
@@ -220,6 +248,8 @@ class Source:
             remedy = "check that it was written and copied to the end"
             if "UTF8" in reason:
                 remedy = "save it as UTF-8"
+            elif self.kind == "json" and "changed from" in reason:
+                remedy = "every line is one object, and what it says of a name has the same type in all lines"
             raise FileError(
                 f"{self.path} cannot be read as {what.get(self.kind, 'a proper JSON-lines')} file: {reason}; "
                 f"{remedy}"

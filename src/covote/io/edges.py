@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from covote.vote_names import arrow
+
 from .batches import Source
-from .items import arrow
 
 
 def begun(source: Source, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:

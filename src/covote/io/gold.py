@@ -9,6 +9,7 @@ import numpy as np
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.panel_checks import shown
 from covote.vote_names import name_codes
 from covote.vote_tables import ITEM_COLUMNS
 
@@ -43,10 +44,8 @@ def _read(source: Source, item: str, panel: Panel, integers: bool) -> dict[Any, 
         if len(wrong):
             row = int(wrong[0])
             label = entries[rows[row]] if rows[row] < len(entries) else None
-            raise InputError(
-                f"{source.path}, row {first + row}: {label!r} is not a class of the panel; correct it or "
-                "remove the row"
-            )
+            what = "no label" if label is None else f"{shown(label)} is not a class of the panel"
+            raise InputError(f"{source.path}, row {first + row}: {what}; correct it or remove the row")
         for n, (name, k) in enumerate(zip(ids, classes.tolist(), strict=True)):
             if gold.setdefault(name, panel.classes[k]) != panel.classes[k]:
                 raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from covote.panel import Name, Panel
 
 from .batches import Source
 from .votes import columns_of
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
 
 
 def inferred_panel(path: str | os.PathLike[str], *, none: str = "none of mine") -> Panel:
@@ -28,6 +31,7 @@ def inferred_panel(path: str | os.PathLike[str], *, none: str = "none of mine") 
     given: dict[Any, set[Any]] = {}
     if expert is None or label is None:
         columns = [name for name in source.names if name != item]
+        source.refuse_nested(columns)
         for batch in source.batches(columns):
             for name, column in zip(columns, batch.columns, strict=True):
                 found = column.dictionary if pa.types.is_dictionary(column.type) else column
@@ -76,8 +80,7 @@ def _names(found: set[Any], what: str) -> dict[Any, Name]:
     for name in found:
         if isinstance(name, bool) or not isinstance(name, str | int):
             raise InputError(f"{what} {name!r} is a {type(name).__name__}; names are text or integers")
-    texts = {str(name) for name in found}
-    if all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in texts):
+    if all(isinstance(name, int) or _WHOLE.fullmatch(name) for name in found):
         return {name: int(name) for name in found}
     return {name: str(name) for name in found}
 
@@ -87,5 +90,5 @@ def _natural(name: Name) -> tuple[Any, ...]:
     if isinstance(name, int):
         return (0, name)
     stem = name.rstrip("0123456789")
-    number = name[len(stem) :]
-    return (1, stem, int(number) if number else -1, name)
+    number = name[len(stem) :].lstrip("0")
+    return (1, stem, stem != name, len(number), number, name)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.errors import InputError
+from covote.vote_ids import comparable, first_missing
 
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
@@ -27,31 +27,15 @@ class Retry(Exception):
         self.pack = pack
 
 
-def arrow(values: NDArray[Any]) -> pa.Array:
-    """Return numbers as an Arrow array over the same memory.
-
-    ``pa.array`` and ``to_numpy`` would do, but import pandas wherever it is installed, which takes longer
-    than a million votes.
-    """
-    flat = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
-
-
-def texts(names: Iterable[str]) -> pa.Array:
-    """Return text as an Arrow array, without ``pa.array`` for the same reason."""
-    builder = pa.lib.StringBuilder()
-    for name in names:
-        builder.append(name)
-    return builder.finish()
-
-
 def plain_items(ids: pa.Array, path: Any, first_row: int, integers: bool) -> pa.Array:
     """Return ids without dictionary; text as integers, if asked (text files have no types)."""
-    if ids.null_count:
-        row = first_row + ids.is_null().index(True).as_py()
-        raise InputError(f"{path}, row {row}: no item; give every row an item")
-    if pa.types.is_dictionary(ids.type):
-        ids = ids.cast(ids.type.value_type)
+    try:
+        ids = comparable(ids)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    missing = first_missing(ids)
+    if missing >= 0:
+        raise InputError(f"{path}, row {first_row + missing}: no item; give every row an item")
     if integers:
         import pyarrow.compute as pc
 

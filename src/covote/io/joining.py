@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from covote.panel import Panel
-from covote.vote_names import id_array
+from covote.vote_ids import id_array
 from covote.votes import Ragged, Votes
 
 

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import InputError
 from covote.labels import STATUSES, Labels
-from covote.panel import Name
-from covote.vote_names import id_array
-
-from .items import arrow, texts
+from covote.vote_ids import id_array
+from covote.vote_names import arrow, name_array, texts
 
 ROWS = 1 << 19
 """Labels in a row group."""
@@ -66,10 +64,17 @@ class LabelWriter:
         """Write what waits, as one row group."""
         one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
         self._waiting, self._rows = [], 0
-        batch = _dense(one) if self._kind == "csv" else one
+        # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
+        times = pa.types.is_temporal(one.schema.field("item").type)
+        batch = _dense(one) if self._kind == "csv" or times else one
         if self._writer is None:
             self._writer = self._open(batch.schema)
-        self._writer.write_batch(batch)
+        try:
+            self._writer.write_batch(batch)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"these labels cannot be written as CSV ({error}); write them to a .parquet file"
+            ) from error
 
     def _open(self, schema: pa.Schema) -> Any:
         if self._kind == "csv":
@@ -88,7 +93,7 @@ class LabelWriter:
             use_dictionary=_DICTIONARIES,
             column_encoding={"item": "DELTA_BINARY_PACKED"} if whole else None,
             write_statistics=["item"],
-            store_schema=False,  # or readers would make categories of the labels
+            store_schema=not any(map(pa.types.is_dictionary, schema.types)),
         )
 
     def close(self) -> None:
@@ -113,7 +118,7 @@ def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
 
 def label_batch(labels: Labels) -> pa.RecordBatch:
     """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries."""
-    evidence, names = labels.evidence, _class_names(labels.panel.classes)
+    evidence, names = labels.evidence, name_array(labels.panel.classes)
     columns = {
         "item": id_array(labels._ids, labels._start, labels._start + len(labels)),
         "label": _named(labels.index, names),
@@ -129,12 +134,6 @@ def label_batch(labels: Labels) -> pa.RecordBatch:
 def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _class_names(classes: tuple[Name, ...]) -> pa.Array:
-    if all(isinstance(name, int) and abs(name) < 2**63 for name in classes):
-        return arrow(np.array(classes, dtype=np.int64))
-    return texts(map(str, classes))
 
 
 def _named(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:

@@ -13,14 +13,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.panel_checks import did_you_mean, some_of
+from covote.panel_checks import did_you_mean, shown, some_of
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int
-from covote.vote_names import STRANGE, name_codes
+from covote.vote_names import STRANGE, arrow, by_text, name_codes
 from covote.votes import Ragged, Votes
 
 from . import kernels, order
 from .batches import ROWS
-from .items import Retry, arrow, ascending, plain_items, starts_of
+from .items import Retry, ascending, plain_items, starts_of
 
 if TYPE_CHECKING:
     from .votes import VoteFile
@@ -116,18 +116,21 @@ def no_vote(file: VoteFile, row: int, expert: Any, label: Any) -> CovoteError:
     """Say why a row is no vote of the panel."""
     where, panel = f"{file.source.path}, row {row}", file.panel
     drop = "or drop such answers with unknown='drop' (--unknown drop)"
-    index = {str(name): i for i, name in enumerate(panel.names)}.get(str(expert))
-    if index is None:
+    index = by_text(panel.names).get(str(expert))
+    if index is None or index < 0:
         return UnknownNameError(
-            f"{where}: {expert!r} is not an expert of the panel{did_you_mean(expert, panel.names)} (it has: "
-            f"{some_of(panel.names)}); add it to the panel, {drop}"
+            f"{where}: {shown(expert)} is not an expert of the panel{did_you_mean(expert, panel.names)} (it "
+            f"has: {some_of(panel.names)}); add it to the panel, {drop}"
         )
     known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[index])])
     same = [name for name in panel.classes if str(name) == str(label)]  # CSV files have no types
-    which = "which it does not know" if same else "which is not a class of the panel"
+    which = f"which it does not know (it knows: {known})"
+    if not same:
+        near = did_you_mean(label, panel.classes) or f" (expert {panel.names[index]!r} knows: {known})"
+        which = f"which is not a class of the panel{near}"
     return InputError(
-        f"{where}: expert {panel.names[index]!r} answered {(same or [label])[0]!r}, {which} (it knows: "
-        f"{known}); add it to {panel.names[index]!r} in the panel, {drop}"
+        f"{where}: expert {panel.names[index]!r} answered {shown((same or [label])[0])}, {which}; add it to "
+        f"{panel.names[index]!r} in the panel, {drop}"
     )
 
 
@@ -168,20 +171,28 @@ def _checked_chances(file: VoteFile, column: pa.Array, who: NDArray[Any], first:
 
 def ordered(batches: Iterator[tuple[pa.Array, Rows]]) -> Generator[tuple[pa.Array, Rows], None, None]:
     """Let DuckDB bring encoded rows in the order of their items."""
-    records = (_record(item, rows) for item, rows in batches)
-    first = next(records, None)
-    if first is None:
+    start = next(batches, None)
+    if start is None:
         return
+    kind = start[0].type
+    records = (_record(item, rows) for item, rows in itertools.chain([start], batches))
+    first = next(records)
     with closing(order.by_item(itertools.chain([first], records), first.schema, ROWS)) as ordered:
-        yield from map(_rows, ordered)
+        for batch in ordered:
+            yield _rows(batch, kind)
 
 
-def _rows(batch: pa.RecordBatch) -> tuple[pa.Array, Rows]:
+def _rows(batch: pa.RecordBatch, kind: pa.DataType) -> tuple[pa.Array, Rows]:
+    item = batch.column(0)
+    item = item.view(kind) if pa.types.is_temporal(kind) else item.cast(kind)
     who, what, row = (np.asarray(np.from_dlpack(batch.column(c))) for c in (1, 2, 3))
-    return batch.column(0), Rows(who, what, row, batch.column(4) if batch.num_columns > 4 else None)
+    return item, Rows(who, what, row, batch.column(4) if batch.num_columns > 4 else None)
 
 
 def _record(item: pa.Array, rows: Rows) -> pa.RecordBatch:
+    if pa.types.is_temporal(item.type):
+        # DuckDB would give them back in its own time zone, or as another type.
+        item = item.view(pa.int32() if item.type.bit_width == 32 else pa.int64())
     columns = {
         "item": item,
         "who": arrow(rows.who),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.decode.patterns import with_counts
 from covote.panel import Panel
 from covote.vote_checks import NOT_ASKED, frozen, smallest_int
-from covote.vote_names import id_array
+from covote.vote_ids import id_array
 from covote.votes import Votes
 
 MOST = 1 << 20

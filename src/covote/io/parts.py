@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.panel import Panel
 from covote.vote_checks import frozen
-from covote.vote_names import id_array
+from covote.vote_ids import id_array
 from covote.votes import Ragged, Votes
 
 from .packed import Packed

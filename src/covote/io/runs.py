@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED
-from covote.vote_names import NULL, STRANGE, encoded, entry_rows, name_codes
+from covote.vote_names import NULL, STRANGE, arrow, encoded, entry_rows, name_codes
 
 from . import long
-from .items import Retry, arrow, ascending, plain_items, starts_of
+from .items import Retry, ascending, plain_items, starts_of
 from .packed import Packed, base, powers
 
 if TYPE_CHECKING:

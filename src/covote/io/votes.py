@@ -207,7 +207,9 @@ def columns_of(source: Source) -> tuple[str, str | None, str | None]:
             f"{source.path} has no column 'item' (it has: {some_of(names)}); rename the column that says "
             "which item a row is about"
         )
+    source.refuse_nested([item])
     if expert is not None and label is not None:
+        source.refuse_nested([expert, label])
         return item, expert, label
     if label is not None and len(names) <= 3:
         raise InputError(

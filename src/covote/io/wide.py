@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Panel
-from covote.panel_checks import some_of
 from covote.vote_checks import NONE_OF_MINE, NOT_ASKED, frozen, smallest_int
-from covote.vote_names import NULL, STRANGE, name_codes
+from covote.vote_names import NULL, STRANGE, arrow, name_codes
+from covote.vote_tables import expert_columns
 from covote.votes import Votes
 
 from . import order
-from .items import arrow, ascending, plain_items
+from .items import ascending, plain_items
 from .long import no_vote
 from .packed import Packed, powers
 
@@ -94,28 +94,12 @@ def refuse_repeated(file: VoteFile) -> None:
 
 def _experts(file: VoteFile) -> dict[str, int]:
     """Return which column is which expert's."""
-    index = {str(name): i for i, name in enumerate(file.panel.names)}
-    found, strange = {}, []
-    for name in file.source.names:
-        if name == file.item:
-            continue
-        if name in index:
-            found[name] = index[name]
-        else:
-            strange.append(name)
-    if file.unknown == "drop" or not strange:
-        return found
-    if not found:
-        raise UnknownNameError(
-            f"{file.source.path}: no column is an expert of the panel (its columns: "
-            f"{some_of(file.source.names)}; the experts: {some_of(file.panel.names)}); a wide file has a "
-            "column for each expert, a long file has the columns item, expert, label"
-        )
-    raise UnknownNameError(
-        f"{file.source.path}: column {strange[0]!r} is neither the item nor an expert of the panel (it "
-        f"has: {some_of(file.panel.names)}); add it to the panel, or leave such columns out with "
-        "unknown='drop' (--unknown drop)"
-    )
+    try:
+        found = expert_columns(file.source.names, file.item, file.panel, file.unknown == "drop")
+    except (InputError, UnknownNameError) as error:
+        raise type(error)(f"{file.source.path}: {error}") from error
+    file.source.refuse_nested(found)
+    return found
 
 
 def _codes(file: VoteFile, column: pa.Array, i: int) -> tuple[Any, Any, tuple[int, Any] | None]:

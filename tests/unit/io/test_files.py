@@ -256,7 +256,7 @@ def test_gold_is_checked(tmp_path):
     for text, words in (
         ("item,label\n1,fox\n", "row 1: 'fox' is not a class"),
         ("item,label\n1,ant\n1,bee\n", "row 2: item 1 is 'bee' here and 'ant' before"),
-        ("item,label\n1,\n", "row 1: None"),
+        ("item,label\n1,\n", "row 1: no label"),
         ("item,class\n1,ant\n", "no column 'label'"),
         ("item,label\n", "no rows"),
     ):
