@@ -10,14 +10,22 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 
 from .annealing import Pause, anneal
+from .covers import without_room
 from .cyclic import cyclic
 from .greedy import greedy
-from .pruning import prune
+from .meeting import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
+from .pruning import prune, without_least_needed
 
 Ints = NDArray[np.int32]
 
 FEWEST_MOVES = 400_000
 """With a smaller budget nothing is searched."""
+
+WARM = 0.4
+"""First temperature when sets of experts start from a cover."""
+
+FIRST_LENGTH = 1_000_000
+"""Moves of the first attempts to let sets of experts meet; two that fail double them."""
 
 TWINS = 2
 """How many numbers of classes per point are tried."""
@@ -153,6 +161,40 @@ def _symmetric(task: _Task, best: Folded) -> Folded:
     return best if found is None else Folded(found, "a cover with a symmetry")
 
 
+def _meeting(task: _Task, best: Folded) -> Folded:
+    """Anneal sets of experts of which any two have to share `times`, from the best cover and from nothing."""
+    from .chance_kernel import chance
+
+    size, state, random = best.blocks.shape[1], chance(task.seed), np.random.default_rng(task.seed)
+    made, length, warm = 0, FIRST_LENGTH, True
+    while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
+        experts = len(best.blocks) - 1
+        if warm:
+            masks = masks_of(without_least_needed(best.blocks, task.classes, task.times), task.classes)
+        else:
+            masks = random_start(task.classes, experts, size, random)
+        blocks = meet(
+            masks,
+            experts,
+            size,
+            moves=min(length, task.moves - made),
+            state=state,
+            times=task.times,
+            hot=WARM if warm else RANDOM_HOT,
+        )
+        made += length
+        if blocks is not None:
+            blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
+            best = Folded(
+                blocks, _annealed_words(best.how) if warm else "annealing of meeting sets of experts"
+            )
+        if task.pause is not None and task.pause(made, len(best.blocks)):
+            break
+        if blocks is None:
+            warm, length = not warm, length if warm else 2 * length
+    return best
+
+
 def _annealed(task: _Task, best: Folded) -> Folded:
     blocks = anneal(
         best.blocks,
@@ -163,8 +205,12 @@ def _annealed(task: _Task, best: Folded) -> Folded:
         lower=task.lower,
         pause=task.pause,
     )
-    return Folded(blocks, f"{best.how}, annealed")
+    return Folded(blocks, _annealed_words(best.how))
 
 
-STAGES = ((_sum, 0.15), (_twins, 0.25), (_symmetric, 0.35), (_annealed, 0.25))
+def _annealed_words(how: str) -> str:
+    return how if how.endswith(", annealed") else f"{how}, annealed"
+
+
+STAGES = ((_sum, 0.15), (_twins, 0.25), (_symmetric, 0.35), (_meeting, 1.0), (_annealed, 0.25))
 """What is tried, in turn, and its share of the moves."""

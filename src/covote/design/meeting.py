@@ -71,10 +71,13 @@ def meet(
     *,
     moves: int,
     state: NDArray[np.uint64],
+    times: int = 1,
     hot: float = HOT,
     pause: Callable[[int], bool] | None = None,
 ) -> Blocks | None:
     """Anneal the sets of experts, in place, until all meet and no expert has more than `size` classes.
+
+    Any two sets have to share `times` experts.
 
     Returns the blocks, or None if the budget of moves (or the patience of `pause`) ends before.
     """
@@ -82,13 +85,13 @@ def meet(
 
     load = kernel.loads_of(masks, experts)
     over = np.maximum(load - size, 0)
-    pairs = kernel.shortfall(masks)
+    pairs = kernel.shortfall(masks, times)
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
     made = 0
     while cost[0] and made < moves:
         step = min(STRETCH, moves - made)
         temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
-        kernel.walk(masks, load, size, PRICE, COPYING, step, *temperatures, cost, state)
+        kernel.walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, state)
         made += step
         if pause is not None and pause(step):
             break

@@ -21,10 +21,32 @@ for _bit in range(64):
 
 
 @njit(cache=True, inline="always")
-def _strangers(masks: Masks, low: Any, high: Any, wide: bool) -> int:
-    """Count the classes that share no expert with the given ones."""
+def _bits(word: Any) -> Any:
+    """Count the bits of a word, side by side in fields of 2, 4 and 8 bits."""
+    word -= (word >> uint64(1)) & uint64(0x5555555555555555)
+    word = (word & uint64(0x3333333333333333)) + ((word >> uint64(2)) & uint64(0x3333333333333333))
+    word = (word + (word >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * uint64(0x0101010101010101)) >> uint64(56)
+
+
+@njit(cache=True, inline="always")
+def _lack(one: Any, two: Any, times: int) -> int:
+    """Return how many of `times` experts are missing in a set of them, given as two words."""
+    return max(0, times - int(_bits(one) + _bits(two)))
+
+
+@njit(cache=True, inline="always")
+def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
+    """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
-    if wide:
+    if times > 1:
+        if wide:
+            for i in range(masks.shape[1]):
+                count += _lack(masks[0, i] & low, masks[1, i] & high, times)
+        else:
+            for i in range(masks.shape[1]):
+                count += max(0, times - int(_bits(masks[0, i] & low)))
+    elif wide:
         for i in range(masks.shape[1]):
             count += int(((masks[0, i] & low) | (masks[1, i] & high)) == uint64(0))
     else:
@@ -44,12 +66,12 @@ def loads_of(masks: Masks, experts: int) -> Loads:
 
 
 @njit(cache=True)
-def shortfall(masks: Masks) -> int:
-    """Count the pairs of classes that no expert knows."""
+def shortfall(masks: Masks, times: int) -> int:
+    """Count how many experts the pairs of classes lack, of the `times` that should know each."""
     count = 0
     for i in range(masks.shape[1]):
-        count += _strangers(masks, masks[0, i], masks[1, i], True)
-        count -= int((masks[0, i] | masks[1, i]) == uint64(0))
+        count += _strangers(masks, masks[0, i], masks[1, i], True, times)
+        count -= _lack(masks[0, i], masks[1, i], times)
     return count // 2
 
 
@@ -84,6 +106,7 @@ def walk(
     masks: Masks,
     load: Loads,
     size: int,
+    times: int,
     price: int,
     copying: float,
     moves: int,
@@ -95,8 +118,8 @@ def walk(
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
     A move gives a class the experts of another class (with one expert more or less, at times), or takes one
-    of its experts, or gives one, or both. cost[0] is the number of pairs that no expert knows plus `price`
-    times the overload; cost[1] is the number of pairs alone.
+    of its experts, or gives one, or both. cost[0] is the number of experts that pairs lack (of the `times`
+    that should know each) plus `price` times the overload; cost[1] is that number alone.
     """
     v, b = masks.shape[1], load.shape[0]
     wide = b > 64
@@ -145,12 +168,10 @@ def walk(
         room = -np.log((draw(state) + 1.0) / 4294967297.0) * temperature
         if change - cost[1] > room:
             continue
-        pairs = _strangers(masks, new, high_new, wide) - _strangers(masks, old, high_old, wide)
+        pairs = _strangers(masks, new, high_new, wide, times)
+        pairs -= _strangers(masks, old, high_old, wide, times)
         # Both counts include the class itself, as it was before.
-        if (new & old) | (high_new & high_old) == uint64(0):
-            pairs -= 1
-        if (old | high_old) == uint64(0):
-            pairs += 1
+        pairs -= _lack(new & old, high_new & high_old, times) - _lack(old, high_old, times)
         if change + pairs <= room:
             _load(new, old, load, 0)
             masks[0, x] = new

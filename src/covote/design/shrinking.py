@@ -26,7 +26,7 @@ from .meeting import (
     random_start,
 )
 from .planes import projective_plane
-from .pruning import pair_counts
+from .pruning import without_least_needed
 from .recursions import in_table
 from .searching import Search
 
@@ -131,7 +131,7 @@ def _warm(search: Search, cover: Cover, experts: int) -> Start:
     """Start from a cover without the experts that are needed least."""
     blocks = without_room(cover.blocks, search.classes)
     while len(blocks) > experts:
-        blocks = _without_least_needed(blocks, search.classes)
+        blocks = without_least_needed(blocks, search.classes)
     return Start(masks_of(blocks, search.classes), WARM, annealed(cover.construction))
 
 
@@ -166,13 +166,6 @@ def nearest_planes(classes: int, size: int) -> list[int]:
     ratio = classes / size
     orders = [q for q in range(2, 17) if prime_power(q) and 0.5 * ratio - 1 <= q <= 1.6 * ratio + 2]
     return sorted(orders, key=lambda q: abs(q * q / (q + 1) + 0.7 - ratio))[:3]
-
-
-def _without_least_needed(blocks: Blocks, classes: int) -> Blocks:
-    counts = pair_counts(blocks, classes)
-    left, right = np.triu_indices(blocks.shape[1], 1)
-    critical = (counts[blocks[:, left], blocks[:, right]] <= 1).sum(axis=1)
-    return np.delete(blocks, int(critical.argmin()), axis=0)
 
 
 def annealed(construction: str) -> str:

@@ -7,28 +7,30 @@ from covote.design.planes import projective_plane
 from tests.plain_covers import covers
 
 
-def plain_cost(masks, experts, size):
-    """Pairs of classes without a common expert, plus the price of overload."""
+def plain_cost(masks, experts, size, times=1):
+    """How many of `times` common experts the pairs of classes lack, plus the price of overload."""
     sets = [
         {j for j in range(experts) if int(masks[j // 64, x]) >> (j % 64) & 1} for x in range(masks.shape[1])
     ]
-    pairs = sum(not (sets[x] & sets[y]) for x in range(len(sets)) for y in range(x))
+    pairs = sum(max(0, times - len(sets[x] & sets[y])) for x in range(len(sets)) for y in range(x))
     over = [max(0, sum(j in known for known in sets) - size) for j in range(experts)]
     return pairs + meeting.PRICE * sum(o * (o + 1) // 2 for o in over), pairs
 
 
+@pytest.mark.parametrize("times", [1, 2, 5])
 @pytest.mark.parametrize(
     ("classes", "size", "experts"), [(20, 5, 12), (40, 8, 31), (50, 6, 70), (30, 3, 120)]
 )
-def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, experts):
+def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, experts, times):
     random = np.random.default_rng(0)
     masks = meeting.random_start(classes, experts, size, random)
+    masks[:, 0] = 0
     load = meeting_kernel.loads_of(masks, experts)
-    cost = np.array(plain_cost(masks, experts, size))
-    assert meeting_kernel.shortfall(masks) == cost[1]
+    cost = np.array(plain_cost(masks, experts, size, times))
+    assert meeting_kernel.shortfall(masks, times) == cost[1]
     for _ in range(5):
-        meeting_kernel.walk(masks, load, size, meeting.PRICE, 0.3, 2000, 1.0, 0.5, cost, chance(1))
-        assert tuple(cost) == plain_cost(masks, experts, size)
+        meeting_kernel.walk(masks, load, size, times, meeting.PRICE, 0.3, 2000, 1.0, 0.5, cost, chance(1))
+        assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, meeting_kernel.loads_of(masks, experts))
 
 
@@ -39,6 +41,18 @@ def test_optimal_covers_with_few_experts_are_found_from_nothing(classes, size, e
     assert blocks is not None
     assert blocks.shape == (experts, size)
     assert covers(blocks, classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "size", "experts", "times"), [(11, 5, 11, 2), (11, 6, 11, 3), (41, 19, 11, 2)]
+)
+def test_classes_that_meet_several_times_are_found_from_nothing(classes, size, experts, times):
+    start = meeting.random_start(classes, experts, size, np.random.default_rng(0))
+    blocks = meeting.meet(
+        start, experts, size, moves=6_000_000, state=chance(2), times=times, hot=meeting.RANDOM_HOT
+    )
+    assert blocks is not None
+    assert covers(blocks, classes, times)
 
 
 def test_a_plane_is_recognised_as_a_cover():
