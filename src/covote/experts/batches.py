@@ -19,7 +19,7 @@ def size(batch: Batch) -> int:
     >>> size({"age": np.array([50, 60])}), size(np.zeros((3, 8, 8)))
     (2, 3)
     """
-    return len(next(iter(batch.values()), ())) if isinstance(batch, Mapping) else len(batch)
+    return len(batch) if isinstance(batch, np.ndarray) else len(next(iter(batch.values()), ()))
 
 
 def taken(batch: Batch, rows: Any) -> Batch:
@@ -61,7 +61,7 @@ def matrix(batch: Batch) -> NDArray[Any]:
     array([[50. ,  0.5],
            [60. ,  1. ]])
     """
-    if not isinstance(batch, Mapping):
+    if isinstance(batch, np.ndarray):
         return batch
     block: NDArray[Any] | None = getattr(batch, "block", None)
     if block is not None:

@@ -52,6 +52,7 @@ class ModelExpert:
     batch: int | None = None
     channels: str = "last"
     scale: float = 1.0
+    _named: tuple[Any, ...] | None = field(init=False, repr=False)
     _words: Dictionary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,13 +64,17 @@ class ModelExpert:
             raise InputError(f'channels = {self.channels!r} must be "first" or "last"')
         if not isinstance(self.labels, Mapping):
             raise InputError(f'labels = {self.labels!r} must be a table: labels = {{ theirs = "ours" }}')
+        object.__setattr__(self, "_named", None if self.classes is None else tuple(self.classes))
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
     def answer(self, batch: Batch) -> Answers:
         """Ask the model about a batch, and put what it says into the words of the panel."""
         try:
             wanted = pictured(selected(batch, self.columns), self.channels, self.scale)
-            parts = [self._answered(piece) for piece in chunks(wanted, self.batch)]
+            items = size(wanted)
+            if self.batch is None or items <= self.batch:
+                return self._answered(wanted, items)
+            return _joined([self._answered(piece, size(piece)) for piece in chunks(wanted, self.batch)])
         except ExpertError as error:
             raise ExpertError(f"expert {self.name!r} {error}") from error
         except CovoteError:
@@ -77,12 +82,11 @@ class ModelExpert:
         except Exception as error:
             reason = " ".join(str(error).split()) or "no message"
             raise ExpertError(f"expert {self.name!r} failed: {type(error).__name__}: {reason}") from error
-        return parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _answered(self, batch: Batch) -> Answers:
+    def _answered(self, batch: Batch, items: int) -> Answers:
         said = self.model(batch)
-        classes = tuple(self.classes) if self.classes is not None else self.model.classes
-        return understood(said, size(batch), self._words, self.knows, classes, logits=self.logits)
+        classes = self.model.classes if self._named is None else self._named
+        return understood(said, items, self._words, classes, self.logits)
 
 
 def _joined(parts: list[Answers]) -> Answers:

@@ -13,6 +13,7 @@ from typing import Any
 from covote.errors import FileError, InputError
 from covote.panel import Name
 
+from .answers import NONE
 from .function import open_function, reachable
 from .inference import Server
 from .onnx import open_onnx
@@ -115,8 +116,12 @@ def open_model(model: Named, folder: Path, knows: tuple[Name, ...]) -> Model:
     path = folder / model.place
     if not path.is_file():
         raise FileError(f"no file {path}{_near(path)}")
-    if model.kind in ("onnx", "torch"):
-        return FILES[model.kind](path, classes, **own)
+    if model.kind == "onnx":
+        labels = model.options.get("labels")
+        theirs = labels if isinstance(labels, Mapping) else ()
+        return open_onnx(path, classes, (*map(str, knows), *theirs, NONE), **own)
+    if model.kind == "torch":
+        return open_torch(path, classes, **own)
     return FILES[model.kind](path, **own)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,13 @@ class Answers:
         return len(self.label)
 
 
+class Coded(NamedTuple):
+    """Labels in a model's own words: one position in `names` per item."""
+
+    position: NDArray[np.int64]
+    names: tuple[Any, ...]
+
+
 class Expert(Protocol):
     """Anything that can be asked about items."""
 
@@ -64,4 +71,4 @@ class Model(Protocol):
         """What the columns of its probabilities are, in its own words; None if it does not say."""
 
     def __call__(self, batch: Batch) -> Any:
-        """Return one label per item, or a matrix of probabilities (items x classes)."""
+        """Return one label per item (or :class:`Coded` labels), or probabilities (items x classes)."""

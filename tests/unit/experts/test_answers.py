@@ -149,6 +149,24 @@ def test_a_bound_on_the_rows_per_call_changes_nothing_but_the_calls():
     assert seen == [4, 4, 2, 10]
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+@pytest.mark.parametrize(
+    ("knows", "labels"),
+    [((3, 1, 2), {}), (("3", "1"), {"2": "3", "0": "none of mine"}), ((3, "3", 100), {}), ((90, 3), {})],
+)
+def test_numbers_are_understood_one_by_one_and_all_at_once(knows, labels, kind):
+    for said in ([3, 3, 3], [0, 1, 3], [1, 2, 120], [3, 100, 3], [90, 3, 90]):
+        together = saying(np.array(said, dtype=kind), knows, labels=labels)
+        one_by_one = saying(np.array(said, dtype=object), knows, labels=labels)
+        assert together.label.tolist() == one_by_one.label.tolist()
+        assert together.note == one_by_one.note
+
+
+def test_numbers_below_zero_are_no_positions():
+    assert saying(np.array([-1, 2, -1]), (2, -1)).label.tolist() == [1, 0, 1]
+    assert "answered -1" in saying(np.array([-1, 2, -1]), (2, 3)).note
+
+
 def test_one_item_one_class_and_ten_thousand_classes():
     one = open_expert("ann", ["only"], lambda batch: np.ones((len(batch), 1)))
     assert one.answer(np.zeros((1, 2))).label.tolist() == [0]
@@ -173,7 +191,7 @@ def test_the_compiled_loop_says_what_the_plain_check_says(kind, monkeypatch):
     import numba  # noqa: F401
 
     for seed in range(20):
-        chances = table(kind, np.random.default_rng(seed))
+        chances = table(kind, np.random.default_rng(seed))[: 40 - seed % 3]
         compiled = answers._one_column_each(chances, None)
         with monkeypatch.context() as without:
             without.delitem(sys.modules, "numba")
@@ -183,3 +201,15 @@ def test_the_compiled_loop_says_what_the_plain_check_says(kind, monkeypatch):
             np.testing.assert_array_equal(compiled.label, plain.label)
             np.testing.assert_array_equal(compiled.probability, plain.probability)
             assert compiled.probability.max() <= 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3])
+def test_the_compiled_loop_reads_every_row(rows):
+    import numba  # noqa: F401
+
+    right = np.eye(3, 4, 1, dtype=np.float32)[:rows]
+    assert answers._one_column_each(right, None).label.tolist() == list(range(1, rows + 1))
+    for row in range(rows):
+        wrong = right.copy()
+        wrong[row, 3] += 0.5
+        assert answers._one_column_each(wrong, None) is None

@@ -189,6 +189,66 @@ def test_onnx_files_with_several_inputs_get_columns_by_name(tmp_path):
         expert.answer(np.zeros((3, 2)))
 
 
+def naming(path, said, columns=None):
+    """Write an ONNX file that answers item k with said[k], as one column of a matrix if asked."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    shape = [None] if columns is None else [None, columns]
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["names", "x"], ["label"])],
+        "naming",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, shape)],
+        [helper.make_tensor_value_info("label", TensorProto.STRING, shape)],
+        [helper.make_tensor("names", TensorProto.STRING, [len(said)], [name.encode() for name in said])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+@pytest.mark.parametrize("columns", [None, 1])
+@pytest.mark.parametrize("said", [
+    ["ohr", "Haut", "7", "none of mine", "ohr", "über"],
+    ["ohr", "lung", "7", "lung"],  # the expert does not know one
+    ["7"],
+    [],
+])  # fmt: skip
+def test_labels_that_onnxruntime_looks_up_are_those_that_are_read_one_by_one(said, columns, tmp_path):
+    from covote.experts.modelled import ModelExpert
+    from covote.experts.onnx import open_onnx
+    from covote.experts.protocol import Coded
+
+    naming(tmp_path / "m.onnx", said or ["ohr"], columns)
+    knows, labels = ("ear", "über", 7), {"ohr": "ear", "Haut": "none of mine"}
+    expert = open_expert("ann", knows, {"use": "m.onnx", "labels": labels}, tmp_path)
+    plain = ModelExpert("ann", knows, open_onnx(tmp_path / "m.onnx", None), labels)
+    items = np.arange(len(said)).reshape((-1,) if columns is None else (-1, 1))
+    assert isinstance(expert.model(items), Coded) == (bool(said) and "lung" not in said and columns is None)
+    answers, read = expert.answer(items), plain.answer(items)
+    assert answers.label.tolist() == read.label.tolist()
+    assert answers.note == read.note
+    assert ("'lung'" in answers.note) == ("lung" in said)
+
+
+def test_the_model_that_looks_labels_up_is_an_onnx_file_of_all_words():
+    import onnx
+
+    from covote.experts.onnx_words import _label_encoder
+
+    words = ["über", "", "7", *(f"class-{k}" for k in range(200))]
+    model = onnx.load_from_string(_label_encoder(words))
+    keys, values, default = model.graph.node[0].attribute
+    assert [key.decode() for key in keys.strings] == words
+    assert list(values.ints) == list(range(203))
+    assert default.i == -1
+
+
+def test_ten_thousand_labels_are_looked_up(tmp_path):
+    known = [f"class-{k}" for k in range(10_000)]
+    naming(tmp_path / "m.onnx", known[::-1])
+    answers = open_expert("ann", known, "m.onnx", tmp_path).answer(np.arange(10_000))
+    assert answers.label.tolist() == list(range(10_000))[::-1]
+
+
 def exported(path, fitted, *, dynamic=True, extra=None):
     import torch
 
