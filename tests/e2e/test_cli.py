@@ -122,6 +122,21 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monke
     assert (ran.status, ran.out) == (2, "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("design", 10, 4, "--times", "two"), "'two' is not a whole number"),
+        (("bounds", "ten", 4), "'ten' is not a whole number"),
+        (("bounds", 10, 4, "--error", "1%"), "'1%' is not a number"),
+        (("simulate", 10, 4, "--seed", 1.5), "'1.5' is not a whole number"),
+    ],
+)
+def test_what_is_no_number_is_repeated(covote, arguments, words):
+    ran = covote(*arguments)
+    assert ran.status == 2
+    assert words in ran.err
+
+
 def test_a_negative_seed_is_refused(covote):
     for arguments in (("design", 40, 6), ("simulate", 6, 3)):
         ran = covote(*arguments, "--seed", -1)

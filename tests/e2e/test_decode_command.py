@@ -326,6 +326,21 @@ def test_arguments_that_make_no_sense(covote, files, arguments, words):
     assert len(ran.err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--method", "pairwise", "--stats", "stats.json"), "'pairwise' learns nothing"),
+        (("--ties", "report", "--stats", "stats.json"), "'authority' learns nothing"),
+        (("--stats", "stats.txt"), ".json or .npz"),
+    ],
+)
+def test_statistics_that_will_not_be_there_are_refused_before_any_work(covote, files, arguments, words):
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", *arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert not Path("labels.csv").exists()
+
+
 def test_a_full_device_is_reported_and_left_alone(covote, files):
     if not Path("/dev/full").is_char_device():
         pytest.skip("no /dev/full here")

@@ -348,3 +348,27 @@ def test_a_panel_without_models_and_empty_data_are_explained(covote, folder):
     np.save("empty.npy", np.zeros((0, 2)))
     ran = run_label(covote, data="empty.npy")
     assert (ran.status, "nothing to label" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--method", "magic"), "no method 'magic'"),
+        (("--method", "pairwise", "--ties", "report"), "no option 'ties'"),
+        (("--method", "supervised"), "gold"),
+        (("--gold", "none.csv"), "no file none.csv"),
+    ],
+)
+def test_a_method_that_cannot_work_costs_no_question(covote, folder, arguments, words):
+    ran = run_label(covote, *arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert not list(folder.glob("*.log"))
+
+
+def test_gold_items_are_used(covote, folder):
+    known = [f"i{n:04d},{name}\n" for n, name in enumerate(truth(folder)[:400])]
+    (folder / "gold.csv").write_text("item,label\n" + "".join(known))
+    ran = run_label(covote, "--method", "supervised", "--gold", "gold.csv")
+    assert ran.status == 0, ran.err
+    assert labels(folder / "labels.parquet") == truth(folder)

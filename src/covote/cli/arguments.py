@@ -62,13 +62,41 @@ def read_size(text: str) -> int | list[int]:
     return sizes
 
 
+def whole(text: str | int) -> int:
+    """Read a whole number; unlike the library's own reader, say what was written."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number") from None
+
+
+def seed(text: str | int) -> int:
+    """Read a seed."""
+    value = whole(text)
+    if value < 0:
+        raise typer.BadParameter(f"{value} is no seed; seeds are whole numbers from 0 on")
+    return value
+
+
+def number(text: str | float) -> float:
+    """Read a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number; write it as 0.05") from None
+
+
 PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json or .csv.", show_default=False)]
 Size = Annotated[
     str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.", show_default=False)
 ]
-Times = Annotated[int, typer.Option(help="Every pair known by at least this many experts.")]
+Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).", show_default=False)]
+OneSize = Annotated[
+    int, typer.Argument(parser=whole, help="Classes that one expert knows (R).", show_default=False)
+]
+Times = Annotated[int, typer.Option(parser=whole, help="Every pair known by at least this many experts.")]
 Effort = Annotated[str, typer.Option(help="How long to search: fast, normal or max.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same panel.")]
+Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -87,6 +115,7 @@ Scheduler = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
+        parser=whole,
         help="With --engine dask: how many processes to start here; one per core unless given.",
         show_default=False,
     ),
@@ -100,6 +129,10 @@ Ties = Annotated[
     typer.Option(
         help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
     ),
+]
+Gold = Annotated[
+    Path | None,
+    typer.Option(help="A table of items whose class is known (item, label).", show_default=False),
 ]
 Report = Annotated[
     Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)

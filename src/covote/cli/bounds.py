@@ -11,13 +11,17 @@ import typer
 
 from covote.bounds import BoundRow, bound_table
 
+from .arguments import Classes, Json, OneSize, number
+
 
 def bounds_command(
-    classes: Annotated[int, typer.Argument(help="Number of classes (K).", show_default=False)],
-    size: Annotated[int, typer.Argument(help="Classes that one expert knows (R).", show_default=False)],
-    error: Annotated[float, typer.Option(help="Error probability to reach.")] = 0.01,
-    delta: Annotated[float, typer.Option(help="Probability that a random panel may fail to cover.")] = 0.05,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    classes: Classes,
+    size: OneSize,
+    error: Annotated[float, typer.Option(parser=number, help="Error probability to reach.")] = 0.01,
+    delta: Annotated[
+        float, typer.Option(parser=number, help="Probability that a random panel may fail to cover.")
+    ] = 0.05,
+    as_json: Json = False,
 ) -> None:
     """Show every lower and upper bound for CLASSES classes and experts of SIZE."""
     rows = bound_table(classes, size, error, delta)

@@ -37,6 +37,7 @@ def complete(
         for name, block in zip(panel.names[len(before) :], panel.blocks()[len(before) :], strict=True):
             output.say(f"  {name}: {', '.join(map(str, block))}")
         output.say_covered(panel)
-        output.say_proof(panel, " for new experts", "new experts too many")
+        if added:
+            output.say_proof(panel, " for new experts", "new experts too many")
         output.show_matrix(panel)
     output.keep(panel, output_file, picture, quiet=as_json)

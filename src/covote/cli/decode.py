@@ -14,7 +14,7 @@ from covote.panel import Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import EngineName, Json, Method, Report, Scheduler, Ties, Workers
+from .arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers
 from .compiler import load_compiler
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def decode(
     ] = None,
     method: Method = "authority",
     ties: Ties = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Items whose class is known (item, label).", show_default=False)
-    ] = None,
+    gold: Gold = None,
     report: Report = None,
     stats: Annotated[
         Path | None,
@@ -89,13 +87,15 @@ def decode(
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
     if past is not None:
         options["past"] = _statistics(past)
+    known = {} if gold is None else {"gold": read_gold(gold, panel)}
+    if stats is not None:
+        _check_stats(stats, method, options | known)
     with chosen, output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
             votes,
             output_file,
             panel,
             method=method,
-            gold=read_gold(gold, panel) if gold is not None else None,
             unknown=cast(Any, unknown),  # checked there
             duplicates=cast(Any, duplicates),
             none=none,
@@ -103,6 +103,7 @@ def decode(
             progress=progress,
             engine=None if isinstance(chosen, Local) else chosen,
             **options,
+            **known,
         )
     inferred = panel_file is None
     if stats is not None:
@@ -126,9 +127,24 @@ def _statistics(path: Path) -> Any:
     return Statistics.load(path)
 
 
+def _check_stats(path: Path, method: str, options: dict[str, Any]) -> None:
+    """Refuse statistics that will not be there, before any work is done."""
+    from covote.decode import make
+    from covote.decode.statistics import statistics_format
+
+    statistics_format(path)
+    if make(method, options).rounds == 0:
+        raise _no_statistics(method)
+
+
 def _save(path: Path, outcome: Outcome, method: str) -> None:
     if outcome.statistics is None:
-        raise InputError(
-            f"method {method!r} learns nothing from the votes, so there are no statistics to save"
-        )
+        raise _no_statistics(method)
     outcome.statistics.save(path)
+
+
+def _no_statistics(method: str) -> InputError:
+    return InputError(
+        f"method {method!r} learns nothing from the votes with these options, so there are no statistics to "
+        "save; leave out --stats, or choose another --method"
+    )

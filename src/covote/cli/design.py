@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from . import output
-from .arguments import Effort, Json, Output, Picture, Seed, Size, Times, read_classes, read_size
+from .arguments import Effort, Json, Output, Picture, Seed, Size, Times, read_classes, read_size, whole
 
 
 def design(
@@ -24,7 +24,8 @@ def design(
         ),
     ] = "auto",
     experts: Annotated[
-        int | None, typer.Option(help="How many experts, for random and parallel.", show_default=False)
+        int | None,
+        typer.Option(parser=whole, help="How many experts, for random and parallel.", show_default=False),
     ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,

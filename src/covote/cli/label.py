@@ -17,7 +17,7 @@ from covote.panel import Name, Panel
 
 from . import outcome as outcomes
 from . import output
-from .arguments import EngineName, Json, Method, Report, Scheduler, Ties, Workers
+from .arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -61,7 +61,7 @@ def label(
     size: Annotated[
         str | None, typer.Option(help="Bring images to this size: 224x224.", show_default=False)
     ] = None,
-    batch: Annotated[int, typer.Option(help="Items per batch.")] = 1024,
+    batch: Annotated[int, typer.Option(parser=whole, help="Items per batch.")] = 1024,
     only_doubtful: Annotated[
         bool,
         typer.Option(
@@ -77,6 +77,7 @@ def label(
     ] = False,
     method: Method = "authority",
     ties: Ties = None,
+    gold: Gold = None,
     report: Report = None,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
@@ -88,6 +89,7 @@ def label(
     Killed and started again, it goes on where it was.
     """
     from covote.engines import make_engine
+    from covote.io import read_gold
     from covote.io.report import write_report
     from covote.labelling import label_file
 
@@ -95,6 +97,8 @@ def label(
     outcomes.check_report(report)
     panel = Panel.load(panel_file)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    if gold is not None:
+        options["gold"] = read_gold(gold, panel)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     with chosen, _bars() as progress, output.warnings_as_lines():
         found = _going_on(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import output
-from .arguments import Json
+from .arguments import Json, Seed
 
 if TYPE_CHECKING:
     from covote.experiments.reproduce import Report
@@ -42,7 +42,7 @@ def reproduce(
     stored: Annotated[
         bool, typer.Option("--stored", help="Train nothing: pages from what earlier runs stored.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same experts.")] = 0,
+    seed: Seed = 0,
     listing: Annotated[bool, typer.Option("--list", help="List the tables and figures, and stop.")] = False,
     as_json: Json = False,
 ) -> None:

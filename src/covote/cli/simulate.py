@@ -10,7 +10,7 @@ import typer
 from covote.errors import InputError
 
 from . import output
-from .arguments import Json, Method
+from .arguments import Classes, Json, Method, OneSize, Seed, number, whole
 from .compiler import load_compiler
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    classes: Annotated[int, typer.Argument(help="Number of classes (K).", show_default=False)],
-    size: Annotated[int, typer.Argument(help="Classes that one expert knows (R).", show_default=False)],
+    classes: Classes,
+    size: OneSize,
     experts: Annotated[
         str | None,
         typer.Option(
@@ -29,12 +29,16 @@ def simulate(
     noise: Annotated[
         str, typer.Option(help="Answers about unknown classes: uniform, similar or adversarial.")
     ] = "uniform",
-    accuracy: Annotated[float, typer.Option(help="How often experts are right about what they know.")] = 1.0,
-    missing: Annotated[float, typer.Option(help="How often an answer is missing.")] = 0.0,
+    accuracy: Annotated[
+        float, typer.Option(parser=number, help="How often experts are right about what they know.")
+    ] = 1.0,
+    missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
     method: Method = "likelihood",
-    panels: Annotated[int, typer.Option(help="Random panels for each number of experts.")] = 100,
-    items: Annotated[int, typer.Option(help="Items for each panel.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same numbers.")] = 0,
+    panels: Annotated[
+        int, typer.Option(parser=whole, help="Random panels for each number of experts.")
+    ] = 100,
+    items: Annotated[int, typer.Option(parser=whole, help="Items for each panel.")] = 500,
+    seed: Seed = 0,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.", show_default=False)
     ] = None,

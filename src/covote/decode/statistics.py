@@ -158,7 +158,7 @@ class Statistics:
             "share": self.share.tolist(),
             "coins": None if self.coins is None else self.coins.tolist(),
         }
-        if _kind(path) == "json":
+        if statistics_format(path) == "json":
             body = {**head, "keys": keys.tolist(), "values": values.tolist()}
             atomic.write_text(path, json.dumps(body))
             return
@@ -170,7 +170,7 @@ class Statistics:
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
         """Read what :meth:`save` wrote."""
         try:
-            if _kind(path) == "json":
+            if statistics_format(path) == "json":
                 head = json.loads(Path(path).read_text(encoding="utf-8"))
                 keys, values = head["keys"], head["values"]
             else:
@@ -228,7 +228,8 @@ def _summed(keys: Array, values: Array) -> tuple[Array, Array]:
     return keys[first], np.add.reduceat(values, first)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def statistics_format(path: str | os.PathLike[str]) -> str:
+    """Return "json" or "npz" by the ending of the file's name."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".json", ".npz"):
         raise InputError(f"statistics are kept in .json or .npz files, not in {Path(path).name!r}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
 from covote.panel import Name
+from covote.panel_checks import some_of
 from covote.votes import NONE_OF_MINE
 
 from .protocol import NO_ANSWER, Answers, Coded
@@ -66,7 +67,7 @@ class Dictionary(dict[Any, int]):
             if self._ours(ours) == _STRANGE:
                 raise InputError(
                     f"labels maps {theirs!r} to {ours!r}, which the expert does not know (it knows: "
-                    f'{some(knows)}); map it to one of these or to "{NONE}"'
+                    f'{some_of(knows)}); map it to one of these or to "{NONE}"'
                 )
 
         self._columns: dict[tuple[Any, ...], Columns] = {}
@@ -266,11 +267,11 @@ def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | Non
     if classes is None:
         raise ExpertError(
             f"gave {count} columns of probabilities without saying which classes they are; write classes = "
-            f"[...] beside the model, in the order of its columns (the expert knows: {some(knows)})"
+            f"[...] beside the model, in the order of its columns (the expert knows: {some_of(knows)})"
         )
     if len(classes) != count:
         raise ExpertError(
-            f"gave {count} columns of probabilities for {len(classes)} classes ({some(classes)}); correct "
+            f"gave {count} columns of probabilities for {len(classes)} classes ({some_of(classes)}); correct "
             "classes = [...] beside the model"
         )
     return classes
@@ -289,12 +290,7 @@ def _check_probabilities(chances: NDArray[Any]) -> None:
 
 def _not_known(label: Any, row: int, knows: tuple[Name, ...]) -> str:
     return (
-        f"answered {label!r} (row {row} of a batch), which it does not know (it knows: {some(knows)}); if "
+        f"answered {label!r} (row {row} of a batch), which it does not know (it knows: {some_of(knows)}); if "
         f'that is another name for one of these, write labels = {{ "{label}" = "..." }} beside the model, or '
         f'"{NONE}" for a class outside'
     )
-
-
-def some(names: Sequence[Any]) -> str:
-    """Return the first few names."""
-    return ", ".join(map(str, names[:6])) + (f", ... {len(names)} in all" if len(names) > 6 else "")

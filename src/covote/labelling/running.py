@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.decode import make
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
 from covote.io import Outcome, decode_votes
@@ -117,6 +118,7 @@ def label_file(
     only_doubtful: bool = False,
     refresh: bool = False,
     method: str = "authority",
+    gold: Mapping[Any, Name] | None = None,
     looks: int = 0,
     engine: Engine | None = None,
     progress: Progress | None = None,
@@ -150,7 +152,7 @@ def label_file(
         Ask the experts in the order of their cost, each only about what the cheaper ones leave in doubt.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
-    method, looks, options
+    method, gold, looks, options
         As for :func:`covote.io.decode_file`.
     engine
         Where the experts are asked; this process unless given.
@@ -158,6 +160,7 @@ def label_file(
         Called as (expert, batches done, batches in all).
     """
     label_format(output)
+    make(method, options if gold is None else {**options, "gold": gold})  # a mistake here costs no question
     if isinstance(batch, bool) or batch < 1:
         raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
@@ -168,7 +171,7 @@ def label_file(
     wanted = run.in_rounds() if only_doubtful else run.all()
     votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
     run.check_heard(votes)
-    outcome = decode_votes(votes, output, method=method, looks=looks, **options)
+    outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
     return run.result(outcome, votes, wanted)
 
 
