@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from .panel import Panel
 
+_LEGEND = 12  # lines that say which column is which class
 _MOST_CHECKED = 4_000_000  # cells of `knows`; beyond it, a repr does not pay for a check of all pairs
 
 
@@ -38,29 +41,61 @@ def summary(panel: Panel) -> str:
 def text_matrix(panel: Panel, *, width: int = 100, height: int = 40) -> str:
     """Return the matrix of who knows what, as characters; cut to `width` columns and `height` rows.
 
+    Classes with names that are too long for that have numbers, and a legend.
+
     >>> from covote import Panel
     >>> print(text_matrix(Panel(["a", "b", "c"], [[1, 1, 0], [0, 1, 1]])))
               a b c
     expert-1  ■ ■ ·
     expert-2  · ■ ■
+    >>> print(text_matrix(Panel(["Pica pica", "Corvus corax"], [[1, 1], [0, 1]]), width=30))
+              0 1
+    expert-1  ■ ■
+    expert-2  · ■
+    <BLANKLINE>
+    0 Pica pica, 1 Corvus corax
     """
     names = [str(name) for name in panel.names[:height]]
-    margin = max(map(len, names), default=0)
+    margin = max(map(_columns, names), default=0)
     labels = [str(name) for name in panel.classes]
-    cell = max(map(len, labels))
+    cell = max(map(_columns, labels))
+    legend: list[str] = []
     if (cell + 1) * len(labels) > width - margin:
         # Long class names: number the columns instead, by their place in panel.classes.
+        if any(str(k) != label for k, label in enumerate(labels)):
+            legend = ["", *_legend(labels, width)]
         labels = [str(k) for k in range(len(labels))]
         cell = len(labels[-1])
     shown = max(1, min(len(labels), (width - margin - 2) // (cell + 1)))
     dots = " …" if shown < len(labels) else ""
-    lines = [" " * margin + " " + "".join(f" {label:>{cell}}" for label in labels[:shown]) + dots]
+    head = "".join(" " * (cell + 1 - _columns(label)) + label for label in labels[:shown])
+    lines = [" " * margin + " " + head + dots]
     for name, row in zip(names, panel.knows, strict=False):
         marks = "".join(f" {'■' if known else '·':>{cell}}" for known in row[:shown])
-        lines.append(f"{name:<{margin}} {marks}{dots}")
+        lines.append(f"{name}{' ' * (margin - _columns(name))} {marks}{dots}")
     if len(panel.names) > height:
         lines.append(f"… and {len(panel.names) - height} more experts")
-    return "\n".join(lines)
+    return "\n".join(lines + legend)
+
+
+def _legend(labels: list[str], width: int) -> list[str]:
+    """Return lines that say which number is which class."""
+    hard = "\N{NO-BREAK SPACE}"  # lines break between classes only
+    text = ", ".join(f"{k} {label}".replace(" ", hard) for k, label in enumerate(labels))
+    lines = wrap(text, width, break_on_hyphens=False, max_lines=_LEGEND, placeholder=" …")
+    return [line.replace(hard, " ") for line in lines]
+
+
+def _columns(text: str) -> int:
+    """Return how wide a terminal shows a text: Chinese takes two columns, a combining accent none.
+
+    >>> _columns("skin"), _columns("皮膚"), _columns("e\u0301")
+    (4, 4, 1)
+    """
+    return sum(
+        0 if unicodedata.combining(mark) else 1 + (unicodedata.east_asian_width(mark) in "WF")
+        for mark in text
+    )
 
 
 def html(panel: Panel, *, width: int = 40, height: int = 40) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +113,17 @@ def test_a_mistake_is_one_line_and_status_two(covote, tmp_path, arguments, words
     assert len(ran.err.strip().splitlines()) == 1
     assert "Traceback" not in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_long_class_names_have_numbers_and_a_legend(covote, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    birds = ["Certhia familiaris", "Erithacus rubecula", "Sitta europaea", "Corvus corax"]
+    Path("birds.txt").write_text("\n".join(birds))
+    lines = covote("design", "birds.txt", 3, "-o", "panel.toml").out.splitlines()
+    assert "            0 1 2 3" in lines
+    assert "  0 Certhia familiaris, 1 Erithacus rubecula, 2 Sitta europaea, 3 Corvus corax" in lines
+    again = covote("design", "panel.toml", 3).out.splitlines()  # the classes of a panel
+    assert again[:8] == lines[:8]
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monkeypatch):

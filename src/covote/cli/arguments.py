@@ -10,13 +10,13 @@ import typer
 
 from covote.decode import DECODERS
 from covote.errors import FileError, InputError
-from covote.panel import Name
+from covote.panel import Name, Panel
 
 _REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
 
 
 def read_classes(text: str) -> int | list[Name]:
-    """Read a number of classes, or a text file with one class per line.
+    """Read a number of classes, a text file with one class per line, or the classes of a panel file.
 
     The lines are strings, unless every one of them is an integer.
 
@@ -25,11 +25,13 @@ def read_classes(text: str) -> int | list[Name]:
     """
     if re.fullmatch(r"-?\d+", text):
         return int(text)
+    if Path(text).suffix.lower() in (".toml", ".json"):
+        return list(Panel.load(text).classes)
     try:
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError as error:
         raise FileError(
-            f"{text!r} is neither a number of classes nor a file with one class per line"
+            f"{text!r} is neither a number of classes nor a file with one class per line (or a panel file)"
         ) from error
     except OSError as error:
         raise FileError(f"cannot read {text}: {error.strerror}") from error

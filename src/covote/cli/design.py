@@ -13,7 +13,9 @@ from .arguments import Effort, Json, Output, Picture, Seed, Size, Times, read_cl
 def design(
     classes: Annotated[
         str,
-        typer.Argument(help="How many classes, or a text file with one class per line.", show_default=False),
+        typer.Argument(
+            help="How many classes, a text file with one class per line, or a panel file.", show_default=False
+        ),
     ],
     size: Size,
     times: Times = 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 import warnings
@@ -142,7 +143,8 @@ def show_matrix(panel: Panel) -> None:
     experts, classes = panel.knows.shape
     if experts and classes <= 60:
         say()
-        say("\n".join("  " + line for line in text_matrix(panel).splitlines()))
+        width = min(100, shutil.get_terminal_size((100, 40)).columns - 2)
+        say("\n".join(f"  {line}".rstrip() for line in text_matrix(panel, width=width).splitlines()))
         say()
 
 

@@ -207,6 +207,11 @@ def columns_of(source: Source) -> tuple[str, str | None, str | None]:
             f"{source.path} has no column 'item' (it has: {some_of(names)}); rename the column that says "
             "which item a row is about"
         )
+    if {"label", "confidence", "violations", "status"} <= set(names):
+        raise InputError(
+            f"{source.path} is a file of labels, as covote writes them; give the votes (item, expert, label) "
+            "that they came from"
+        )
     source.refuse_nested([item])
     if expert is not None and label is not None:
         source.refuse_nested([expert, label])
