@@ -95,9 +95,19 @@ class Voice:
         """Whether the model has scores of this kind for its classes."""
         return self.order is not None and hasattr(self.model, method)
 
+    @cached_property
+    def best(self) -> str | None:
+        """The best scores that the model has for its classes."""
+        return next((one for one in ("predict_proba", "decision_function") if self.has(one)), None)
+
+    @cached_property
+    def divides(self) -> bool:
+        """Whether it knows two classes and has a decision function."""
+        return len(self.members) == 2 and self.has("decision_function")
+
     def margin(self, X: Any) -> Array:
         """Return what the decision function of an expert with two classes says for the second label."""
-        score = np.ravel(self._asked("decision_function", X))
+        score = np.asarray(self._asked("decision_function", X)).reshape(-1)
         return score if self.in_order else -score
 
     def scores(self, X: Any, votes: Array) -> tuple[Array, bool]:
@@ -105,9 +115,9 @@ class Voice:
 
         Otherwise they are values of a decision function. A model that has neither gives all to its answer.
         """
-        if self.has("predict_proba"):
+        if self.best == "predict_proba":
             return self._sorted(self._asked("predict_proba", X)), True
-        if self.has("decision_function"):
+        if self.best == "decision_function":
             score = np.asarray(self._asked("decision_function", X))
             if score.ndim == 1:
                 score = np.stack([np.zeros_like(score), score], axis=1)
@@ -149,11 +159,12 @@ def voice(name: Name, model: Any, known: Array, classes: Array, trusted: bool) -
         )
     order = np.argsort(labels, kind="stable")
     members = np.array([place[value] for value in labels[order].tolist()], dtype=np.intp)
-    twin = answers_by_index(model, members[np.argsort(order)])
+    index = members[np.argsort(order)].astype(smallest_int(len(classes)))
+    twin = answers_by_index(model, index)
     return Voice(name, model, labels[order], members, order, trusted, twin=twin)
 
 
-def answers_by_index(model: Any, members: NDArray[np.intp]) -> Any:
+def answers_by_index(model: Any, members: Array) -> Any:
     """Return a copy of the model that answers with class indices, or None if there can be none.
 
     These families take what they answer from `classes_`, which is why a copy with other classes answers with
@@ -177,23 +188,24 @@ def ask_votes(voices: Sequence[Voice], X: Any, items: int, classes: int) -> Arra
 
 
 def ask_probabilities(voices: Sequence[Voice], X: Any, columns: Array) -> NDArray[np.float64]:
-    """Return (items x sum of sizes) what each expert gives to the classes it knows, as its members are.
+    """Return (sum of sizes x items) what each expert gives to the classes it knows, as its members are.
 
-    The values of a decision function go through a softmax, those of all experts at once.
+    The values of a decision function go through a softmax, those of all experts of a size at once.
     """
-    scores, plain = [], []
-    for votes, one in zip(columns, voices, strict=True):
+    sizes = np.array([len(one.members) for one in voices])
+    start = np.cumsum(sizes) - sizes
+    table = np.empty((sizes.sum(), columns.shape[1]))
+    plain = np.zeros(len(voices), dtype=bool)
+    for i, (votes, one) in enumerate(zip(columns, voices, strict=True)):
         values, are_probabilities = one.scores(X, votes)
-        scores.append(values)
-        plain.append(not are_probabilities)
-    table = np.concatenate(scores, axis=1)
-    if any(plain):
-        sizes = np.array([len(one.members) for one in voices])
-        start = np.cumsum(sizes) - sizes
-        chosen = np.repeat(plain, sizes)
-        highest = np.repeat(np.maximum.reduceat(table, start, axis=1), sizes, axis=1)
-        soft = np.exp(table - highest, where=chosen, out=table.copy())
-        table = soft / np.repeat(np.where(plain, np.add.reduceat(soft, start, axis=1), 1), sizes, axis=1)
+        table[start[i] : start[i] + sizes[i]] = values.T
+        plain[i] = not are_probabilities
+    for size in np.unique(sizes[plain]):
+        rows = start[plain & (sizes == size)][:, None] + np.arange(size)
+        score = table[rows]
+        score -= score.max(axis=1, keepdims=True)
+        soft = np.exp(score.astype(np.float32))  # numpy has no quick way for 64 bits
+        table[rows] = soft / soft.sum(axis=1, keepdims=True)
     return table
 
 
@@ -203,20 +215,22 @@ def ask_confidence(voices: Sequence[Voice], X: Any, columns: Array, classes: int
     Where all experts know two classes and have decision functions these are added, as one-versus-one does;
     otherwise probabilities, which can be compared between experts of all kinds and sizes.
     """
-    if all(len(one.members) == 2 and one.has("decision_function") for one in voices):
-        total = np.zeros((columns.shape[1], classes))
+    if all(one.divides for one in voices):
+        total = np.zeros((classes, columns.shape[1]))
         for one in voices:
             margin = one.margin(X)
-            total[:, one.members[0]] -= margin
-            total[:, one.members[1]] += margin
-        return total
+            first, second = one.members.tolist()
+            total[first] -= margin
+            total[second] += margin
+        return total.T
     table = ask_probabilities(voices, X, columns)
     members = np.concatenate([one.members for one in voices])
-    return np.asarray(table @ (members[:, None] == np.arange(classes)).astype(np.float64))
+    of_class = (np.arange(classes)[:, None] == members).astype(np.float64)
+    return np.asarray(of_class @ table).T
 
 
 def by_class(voices: Sequence[Voice], table: Array) -> NDArray[np.float32]:
     """Return (sum of sizes x items) what each expert gives to the classes it knows, in their order."""
     members = np.concatenate([one.members for one in voices])
     expert = np.repeat(np.arange(len(voices)), [len(one.members) for one in voices])
-    return table.T[np.lexsort((members, expert))].astype(np.float32)
+    return table[np.lexsort((members, expert))].astype(np.float32)

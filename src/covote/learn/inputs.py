@@ -33,11 +33,26 @@ def training_data(classifier: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def new_data(classifier: Any, X: Any) -> Any:
     """Check data to label: the same features as in training."""
-    if not hasattr(classifier, "n_features_in_"):
+    if not hasattr(classifier, "n_features_in_") or _as_in_training(classifier, X):
         return X
     if is_frame(X):
         return validate_data(classifier, X, reset=False, skip_check_array=True)
     return validate_data(classifier, X, reset=False, **_accepted(classifier))
+
+
+def _as_in_training(classifier: Any, X: Any) -> bool:
+    """Whether there is nothing that scikit-learn's check could refuse, warn of or convert.
+
+    That check takes longer than a linear expert needs for a few items.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and len(X) > 0
+        and X.shape[1] == classifier.n_features_in_
+        and not hasattr(classifier, "feature_names_in_")
+    )
 
 
 def _accepted(classifier: Any) -> dict[str, Any]:

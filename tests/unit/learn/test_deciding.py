@@ -5,18 +5,21 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import Perceptron
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from covote import Panel, decode
 from covote.errors import InputError
-from covote.learn import PanelClassifier, fusing, hearing
+from covote.learn import PanelClassifier, asking, fusing, hearing
 from tests.unit.learn.experts import LOGISTIC, Remembers
 
 # Decoders and probabilities
@@ -101,6 +104,28 @@ def test_scores_of_many_authorities_do_not_overflow():
 
 
 # Among other scikit-learn things
+
+
+def test_confidence_is_what_each_expert_gives_to_each_class(named):
+    X, y, new, _ = named
+    known = [range(4), range(3, 7), range(5, 10), range(2, 9)]
+    names = np.unique(y).tolist()
+    panel = Panel.from_blocks(names, [[names[k] for k in mine] for mine in known])
+    mixed = [LinearSVC(random_state=0), GaussianNB(), LinearSVC(C=0.1, random_state=0), Perceptron()]
+    with pytest.warns(UserWarning, match="no common expert"):
+        heard = PanelClassifier(mixed, panel=panel).fit(X, y)._hearing
+    votes = heard.votes(new).columns
+    expected = np.zeros((len(new), 10))
+    for voice in heard.voices:
+        if hasattr(voice.model, "predict_proba"):
+            expected[:, voice.members] += voice.model.predict_proba(new)
+        else:
+            expected[:, voice.members] += softmax(voice.model.decision_function(new), axis=1)
+    given = asking.ask_probabilities(heard.voices, new, votes)
+    np.testing.assert_allclose(given.sum(axis=0), 4, rtol=1e-6)
+    np.testing.assert_allclose(
+        asking.ask_confidence(heard.voices, new, votes, 10), expected, rtol=1e-5, atol=1e-7
+    )
 
 
 def test_a_weight_of_zero_is_a_missing_row(named):
