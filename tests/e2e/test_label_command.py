@@ -198,8 +198,7 @@ def test_an_expert_that_fails_is_named_and_its_pairs_with_it(covote, folder):
     assert "Warning: expert 'c' failed: RuntimeError: out of memory (all its answers are missing)" in ran.err
     assert "1 pair of classes is not told apart by anybody: bee and dog" in ran.err
     save_panel(folder, NAMES)
-    assert run_label(covote).status == 2  # the model of c is another one now
-    ran = run_label(covote, "--refresh")
+    ran = run_label(covote)  # c has another model now, but was never heard: no answer is lost
     assert (ran.status, ran.err) == (0, "")
     assert labels("labels.parquet") == truth(folder)
     assert len(calls(folder, "a")) == 10
@@ -269,7 +268,7 @@ def test_changed_data_panels_and_batches_are_noticed_and_named(covote, folder):
     assert ran.status == 2
     assert "batch was 100 and is now 50" in ran.err
     ran = run_label(covote, "--columns", "x,n")
-    assert "columns was None and is now ['x', 'n']" in ran.err
+    assert "columns was not given and is now ['x', 'n']" in ran.err
     os.utime("data.parquet")  # only touched: the content is what counts
     assert run_label(covote).status == 0
     table = pq.read_table("data.parquet")
@@ -323,7 +322,7 @@ def test_folders_of_images(covote, tmp_path):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["nothing.parquet"], "no file nothing.parquet"),
     (["data.txt"], "no file data.txt"),
-    (["data.parquet", "--id", "name"], "no column 'name' (it has: item, x, n)"),
+    (["data.parquet", "--id", "name"], "no column 'name'; it has: item, x, n"),
     (["data.parquet", "--columns", "x,y"], "no column 'y'"),
     (["data.parquet", "--id", "x"], "item 0 of column 'x' is in row|of column 'x' is in row"),
     (["data.parquet", "--size", "3x3"], "--size is for folders"),
@@ -372,3 +371,26 @@ def test_gold_items_are_used(covote, folder):
     ran = run_label(covote, "--method", "supervised", "--gold", "gold.csv")
     assert ran.status == 0, ran.err
     assert labels(folder / "labels.parquet") == truth(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--columns", "x,m"), "data.csv has no column 'm'"),
+        (("--id", "items"), "data.csv has no column 'items' (did you mean 'item'?)"),
+        (("--size", "3x3"), "--size is for folders"),
+    ],
+)
+def test_a_mistake_that_asked_nobody_leaves_nothing_to_refresh(covote, folder, arguments, words):
+    ran = run_label(covote, *arguments, data="data.csv")
+    assert ran.status == 2
+    assert words in ran.err
+    ran = run_label(covote, data="data.csv")
+    assert ran.status == 0, ran.err
+    assert labels(folder / "labels.parquet") == truth(folder)
+
+
+def test_a_folder_that_is_not_there_is_not_made(covote, folder):
+    ran = run_label(covote, output="nowhere/labels.parquet")
+    assert (ran.status, "there is no folder" in ran.err) == (2, True)
+    assert not (folder / "nowhere").exists()

@@ -128,7 +128,8 @@ def label(
         return
     for note in notes:
         typer.echo(f"Warning: {note}", err=True)
-    _tell(found, time.monotonic() - started, only_doubtful)
+    by_chance = found.soft and method == "authority" and ties != "report"
+    _tell(found, time.monotonic() - started, only_doubtful, by_chance)
     output.say_written(output_file, report)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
@@ -197,13 +198,13 @@ def _failure(run: ExpertRun) -> str:
     return f"{run.reason} ({some} are missing)"
 
 
-def _tell(found: Labelling, seconds: float, only_doubtful: bool) -> None:
+def _tell(found: Labelling, seconds: float, only_doubtful: bool, by_chance: bool) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
     before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
     output.say(
         f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
-        f"{'; their probabilities decide ties' if found.soft else ''}."
+        f"{'; their probabilities decide ties' if by_chance else ''}."
     )
     if only_doubtful:
         saved = found.questions - wanted

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from covote import atomic
 from covote.errors import FileError, InputError
+from covote.panel_checks import did_you_mean, some_of
 
 from .batches import Source, format_of
 from .data import DataPlace, Rows
@@ -62,10 +63,8 @@ class Table:
         if place.size:
             raise InputError(f"{place.path} is a table; --size is for folders of images")
         names = Source(place.path).names  # explains what cannot be read
+        refuse_missing(names, place)
         self._id = place.id
-        for name in (*(place.columns or ()), *([place.id] if place.id else [])):
-            if name not in names:
-                raise InputError(f"{place.path} has no column {name!r} (it has: {', '.join(names[:12])})")
         self._columns = list(place.columns or [name for name in names if name != place.id])
         if not self._columns:
             raise InputError(f"{place.path} has no column for the experts besides the items' names")
@@ -137,6 +136,15 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
 def id_column(names: list[str], wanted: str | None) -> str | None:
     """Return which column names the items: the one asked for, else one called item, task or id."""
     return wanted or next((name for name in ID_COLUMNS if name in names), None)
+
+
+def refuse_missing(names: list[str], place: DataPlace) -> None:
+    """Refuse columns that a table does not have."""
+    for name in (*(place.columns or ()), *([place.id] if place.id else [])):
+        if name not in names:
+            raise InputError(
+                f"{place.path} has no column {name!r}{did_you_mean(name, names)}; it has: {some_of(names)}"
+            )
 
 
 def staged(path: Path, target: Path, id: str | None) -> Path:

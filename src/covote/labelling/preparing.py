@@ -13,7 +13,7 @@ from covote.errors import CovoteError, InputError
 from covote.experts.models import named
 from covote.io.batches import Source
 from covote.io.data import Data, DataPlace, digest, files_of, glance, open_data
-from covote.io.tables import id_column, refuse_repeated, staged
+from covote.io.tables import id_column, refuse_missing, refuse_repeated, staged
 from covote.panel import Panel
 
 from .asking import Candidate, opened
@@ -44,7 +44,9 @@ def prepare(
     content = _content(kept, files)
     table = not data.path.is_dir() and data.path.suffix.lower() != ".npy"
     if table:
-        data = replace(data, id=id_column(Source(data.path).names, data.id))
+        names = Source(data.path).names
+        data = replace(data, id=id_column(names, data.id))
+        refuse_missing(names, data)
     facts = {
         "data": content,
         "columns": None if data.columns is None else list(data.columns),
@@ -105,7 +107,11 @@ def _settle(
         where = f"{kept.expert_folder(candidate.name).name}/{_EXPERT}"
         now = {**facts, **_facts(candidate)}
         before = kept.read_facts(where)
-        if before is not None and before != now:
+        if before is None or before == now:
+            continue
+        if not len(kept.parts(candidate.name)):
+            kept.forget(candidate.name)  # it was never heard, so nothing is lost
+        else:
             changed = next(key for key in now if before.get(key) != now[key])
             stale.append((candidate, _words(changed, candidate, before, now, data)))
     if stale and not refresh:
@@ -142,7 +148,10 @@ def _words(
         "model": "its model, or an option beside it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }
-    return what.get(changed, f"{changed} was {before.get(changed)!r} and is now {now[changed]!r}")
+    was, now_is = (
+        "not given" if value is None else repr(value) for value in (before.get(changed), now[changed])
+    )
+    return what.get(changed, f"{changed} was {was} and is now {now_is}")
 
 
 def _hash(facts: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote import atomic
 from covote.decode import make
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
@@ -160,6 +161,7 @@ def label_file(
         Called as (expert, batches done, batches in all).
     """
     label_format(output)
+    atomic.check_place(output)
     make(method, options if gold is None else {**options, "gold": gold})  # a mistake here costs no question
     if isinstance(batch, bool) or batch < 1:
         raise InputError(f"batch must be at least 1, not {batch}")
