@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,18 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import atomic, panel_formats, panel_views
 from .certificate import Certificate
-from .errors import FileError, InputError, UnknownNameError
+from .errors import InputError, UnknownNameError
 from .panel_checks import (
     Name,
     class_names,
     cost_vector,
-    did_you_mean,
     knows_matrix,
+    knows_of_blocks,
     lookup,
-    plain_name,
     unique_names,
     zeros,
 )
+from .panel_pairs import fewest_together, pair_count_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,20 +127,9 @@ class Panel:
         True
         """
         checked_classes = class_names(classes)
-        column = {name: k for k, name in enumerate(checked_classes)}
         rows = [list(block) for block in blocks]
         labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
-        knows = zeros(len(rows), len(checked_classes))
-        for i, row in enumerate(rows):
-            for name in row:
-                name = plain_name(name)
-                if name not in column:
-                    expert = repr(labels[i]) if i < len(labels) else f"number {i + 1}"
-                    raise UnknownNameError(
-                        f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
-                        f"{did_you_mean(name, checked_classes)}; add it to the classes or remove it there"
-                    )
-                knows[i, column[name]] = True
+        knows = knows_of_blocks(checked_classes, rows, labels)
         return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
 
     # Who knows what
@@ -180,29 +168,9 @@ class Panel:
     def pair_counts(self) -> NDArray[np.int32]:
         """Return how many experts know both classes of each pair (K x K; lambda_kj); the diagonal has d_k."""
         counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
-        for k, row in self._pair_count_rows():
+        for k, row in pair_count_rows(self.knows):
             counts[k] = row
         return counts
-
-    def _pair_count_rows(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Yield (k, how many experts know k and j, for every j), one class at a time.
-
-        A row at a time keeps 10,000 classes within O(K) memory, and touches only what the experts know.
-        """
-        experts, members = np.nonzero(self.knows)
-        start = np.searchsorted(experts, np.arange(len(self.names) + 1))
-        sizes = np.diff(start)
-        by_class = np.argsort(members, kind="stable")
-        first = np.searchsorted(members[by_class], np.arange(len(self.classes) + 1))
-        owners = experts[by_class]
-        for k in range(len(self.classes)):
-            asked = owners[first[k] : first[k + 1]]
-            lengths = sizes[asked]
-            # Positions of all members of the asked experts, without a loop over experts.
-            ends = np.cumsum(lengths)
-            total = int(ends[-1]) if len(ends) else 0
-            positions = np.arange(total) + np.repeat(start[asked] - (ends - lengths), lengths)
-            yield k, np.bincount(members[positions], minlength=len(self.classes))
 
     @cached_property
     def redundancy(self) -> int:
@@ -211,14 +179,7 @@ class Panel:
         0 means that some pair is uncovered. With a single class there are no pairs, and the number of experts
         is returned.
         """
-        fewest = len(self.names)
-        for k, row in self._pair_count_rows():
-            others = np.delete(row, k)
-            if len(others):
-                fewest = min(fewest, int(others.min()))
-            if fewest == 0:
-                break
-        return fewest
+        return fewest_together(self.knows)
 
     def covers(self, times: int = 1) -> bool:
         """Whether every pair of classes is known by at least `times` common experts.
@@ -235,7 +196,7 @@ class Panel:
             raise InputError(f"times must be at least 1, not {times}")
         return [
             (self.classes[k], self.classes[j])
-            for k, row in self._pair_count_rows()
+            for k, row in pair_count_rows(self.knows)
             for j in np.flatnonzero(row[k + 1 :] < times) + (k + 1)
         ]
 
@@ -315,14 +276,7 @@ class Panel:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:
         """Read a panel from a ``.toml``, ``.json`` or ``.csv`` file."""
-        kind = panel_formats.format_of(path)
-        try:
-            # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except OSError as error:
-            raise FileError(f"cannot read {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise FileError(f"{path} is not a text file in UTF-8 (byte {error.start})") from error
+        text, kind = panel_formats.text_of(path)
         try:
             return cls.from_dict(panel_formats.loads(text, kind))
         except (InputError, UnknownNameError) as error:

@@ -108,6 +108,24 @@ def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
     return frozen
 
 
+def knows_of_blocks(
+    classes: tuple[Name, ...], blocks: Sequence[Sequence[Name]], experts: Sequence[Name]
+) -> NDArray[np.bool_]:
+    """Return who knows what as a matrix, from what each expert knows."""
+    column = {name: k for k, name in enumerate(classes)}
+    knows = zeros(len(blocks), len(classes))
+    for i, block in enumerate(blocks):
+        for name in map(plain_name, block):
+            if name not in column:
+                expert = repr(experts[i]) if i < len(experts) else f"number {i + 1}"
+                raise UnknownNameError(
+                    f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
+                    f"{did_you_mean(name, classes)}; add it to the classes or remove it there"
+                )
+            knows[i, column[name]] = True
+    return knows
+
+
 def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.float64]:
     """Check the costs, 1 each unless given; return a read-only copy."""
     try:

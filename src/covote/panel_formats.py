@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import FileError, InputError
 
 MODEL_OPTIONS = (
     "batch", "channels", "classes", "columns", "in_flight", "input", "labels", "logits", "output",
@@ -32,6 +32,21 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if ending not in _WRITERS:
         raise InputError(f"{path}: a panel file ends in .toml, .json or .csv, not in {Path(path).suffix!r}")
     return ending
+
+
+def text_of(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the text of a panel file, and its format."""
+    kind = format_of(path)
+    try:
+        # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path} is not a text file in UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from error
+    return text, kind
 
 
 def dumps(data: Mapping[str, Any], kind: str) -> str:

@@ -173,7 +173,10 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
     classes = np.array([panel._class_index.get(name, -3) for name in old.classes] + [NONE_OF_MINE, NOT_ASKED])
     if not drop and (experts < 0).any():
         name = old.names[int(np.argmin(experts))]
-        raise InputError(f"expert {name!r} is not in the panel; add it or pass unknown='drop'")
+        raise InputError(
+            f"expert {name!r} is not in the panel; add it, or leave its votes out with "
+            "votes.for_panel(panel, unknown='drop')"
+        )
     if votes.soft and not (old.classes == panel.classes and _same_knowledge(old, panel, experts)):
         raise InputError("votes with probabilities need the same classes known by the same experts")
     ragged = votes.to_ragged()

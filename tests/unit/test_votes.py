@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covote import CovoteError, Panel, Votes
+from covote import CovoteError, Panel, Votes, decode
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
@@ -206,3 +206,12 @@ class TestOtherPanels:
         with pytest.raises(CovoteError, match="answered 'fox'"):
             votes.for_panel(other)
         assert votes.for_panel(other, unknown="drop").dense[3].tolist() == [1, -1, -1]
+
+
+def test_the_remedy_for_votes_of_an_expert_who_left_works():
+    votes = Votes.from_dense(ROWS[:2], PANEL)
+    left = PANEL.without(PANEL.names[0])
+    with pytest.raises(CovoteError, match=r"votes.for_panel\(panel, unknown='drop'\)"):
+        decode(votes, left)
+    rest = votes.for_panel(left, unknown="drop")
+    assert rest.dense.tolist() == votes.dense[:, 1:].tolist()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
+from covote.panel_pairs import pair_count_rows
 from covote.votes import Votes
 
 from .noise import Noise
@@ -39,7 +40,7 @@ def adversarial(panel: Panel, against: Decoder | None, seed: int) -> Noise:
 def _against_authority(panel: Panel) -> list[NDArray[np.intp]]:
     degrees = panel.knows.sum(axis=0).astype(np.float64)
     chosen = []
-    for k, together in panel._pair_count_rows():
+    for k, together in pair_count_rows(panel.knows):
         # Quotients of small integers: equal fractions are equal as float64, and unequal ones are not.
         held = np.where(degrees > 0, together / np.maximum(degrees, 1), np.inf)
         held[k] = np.inf
