@@ -19,6 +19,7 @@ STRANGE = -3
 """The code of a name that the panel does not have."""
 NULL = -4
 """The code of a missing name."""
+_SPAN = 1 << 12  # integers that lie so near to each other stand for themselves
 
 
 def arrow_table(table: Any) -> pa.Table:
@@ -72,13 +73,22 @@ def by_text(names: tuple[Name, ...]) -> dict[str, int]:
 
 
 def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
-    """Return names as a dictionary of different entries."""
+    """Return names as a dictionary of different entries; not all of them need occur."""
     import pyarrow as pa
 
     found = flat(values)
     if pa.types.is_nested(found.type):
         raise InputError(f"names are text or integers, not of type {found.type}")
-    return found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
+    if pa.types.is_dictionary(found.type):
+        return found
+    if pa.types.is_integer(found.type) and len(found) and not found.null_count:
+        values = np.from_dlpack(found)
+        least, greatest = int(values.min()), int(values.max())
+        if greatest - least < _SPAN and least >= -(2**31) and greatest < 2**31:
+            # Their own values are codes: nothing to look up, and no library of functions to load for it.
+            codes = values.astype(np.int32) - np.int32(least)
+            return pa.DictionaryArray.from_arrays(arrow(codes), arrow(np.arange(least, greatest + 1)))
+    return found.dictionary_encode()
 
 
 def entry_rows(values: pa.DictionaryArray) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 from covote import Panel
 from covote.cli.compiler import load_compiler
@@ -58,10 +59,12 @@ def test_a_killed_run_leaves_nothing(tmp_path):
         assert (tmp_path / "labels.csv").read_text().count("\n") == 400_001
 
 
-def test_decoding_starts_without_libraries_that_it_does_not_use(tmp_path, monkeypatch):
+@pytest.mark.parametrize("classes", [PANEL.classes, range(len(PANEL.classes))], ids=["text", "integers"])
+def test_decoding_starts_without_libraries_that_it_does_not_use(tmp_path, monkeypatch, classes):
     monkeypatch.chdir(tmp_path)
-    PANEL.save("panel.toml")
-    pq.write_table(simulate(PANEL, ["skin", "eye", "ear"] * 7).to_arrow("long"), "whole.parquet")
+    panel = Panel(classes, PANEL.knows, PANEL.names)
+    panel.save("panel.toml")
+    pq.write_table(simulate(panel, [*panel.classes] * 7).to_arrow("long"), "whole.parquet")
     unused = ("scipy.linalg", "pyarrow.compute", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
     code = f"""
 import sys
