@@ -14,7 +14,8 @@ from pyarrow import csv
 from covote import Panel, simulate
 from covote.engines import Dask, Local
 from covote.errors import InputError, UnknownNameError
-from covote.io import decode_file, parts
+from covote.io import cluster as cluster_module
+from covote.io import decode_file, packed, parts, work
 from covote.io.report import report_page
 from covote.labelling import label_file
 
@@ -94,6 +95,28 @@ def test_every_engine_gives_the_same_file(engine, tmp_path, panel, shape):
     votes = write(tmp_path / "votes.parquet", panel, shape, 3000 if panel is SMALL else 700)
     for method, options in METHODS:
         assert_same(both(engine, votes, panel, tmp_path, method=method, **options))
+
+
+def test_rows_of_answers_that_nearly_all_differ(engine, tmp_path):
+    panel = Panel(9, np.random.default_rng(0).random((12, 9)) < 0.6)  # its rows fit into 64 bits
+    votes = write(tmp_path / "votes.parquet", panel, "wide", 900, accuracy=0.5)
+    assert_same(both(engine, votes, panel, tmp_path, ties="report"))
+    assert_same(both(engine, votes, panel, tmp_path, method="likelihood"))
+    # A part with few rows of answers among others.
+    table = pq.read_table(votes)
+    first = table.take([0] * 500).set_column(0, "item", pa.array(range(-500, 0)))
+    pq.write_table(pa.concat_tables([first, table.cast(first.schema)]), votes, row_group_size=200)
+    assert_same(both(engine, votes, panel, tmp_path, ties="report"))
+
+
+def test_more_rows_of_answers_than_are_remembered(tmp_path, monkeypatch):
+    votes = write(tmp_path / "votes.parquet", SMALL)
+    monkeypatch.setattr(packed, "MOST", 170)  # a part has fewer, two parts together have more
+    seen = []
+    monkeypatch.setattr(work, "MOST_DIFFERENT", 1.0)
+    monkeypatch.setattr(cluster_module, "Rows", lambda panel: seen.append(panel) or packed.Rows(panel))
+    assert_same(both(Local(), votes, SMALL, tmp_path, ties="report"))
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize("shape", ["long", "wide"])

@@ -8,136 +8,28 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from covote import atomic
 from covote.errors import FileError, InputError
-from covote.labels import Labels
 
 from . import wide
-from .items import Retry, ascending
-from .labels import label_batch, writing_labels
-from .numbered import Numbered, merged, numbering
-from .packed import Packed, Rows
-from .parts import Part, Slice, Stored, slices, storing
+from .distinct import DistinctRows
+from .items import Retry
+from .labels import writing_labels
+from .numbered import Numbered, merged
+from .packed import Rows
+from .parts import Part, Stored, slices, storing
 from .passes import Labelling
 from .tally import Tally
 from .votes import Piece, Progress, VoteFile
+from .work import Done, LabelPart, NumberPart, OnPart, unwritten
 
 if TYPE_CHECKING:
     from covote.engines import Engine
-
-
-@dataclass(frozen=True)
-class Done:
-    """What came of a part, where its votes are now, and its first and last item."""
-
-    result: Any
-    part: Part
-    first: Any
-    last: Any
-    ascends: bool
-
-
-class _Watched:
-    """Pieces, and what their items were."""
-
-    def __init__(self, part: Part, folder: Path | None) -> None:
-        self.part = part
-        self.first: Any = None
-        self.last: Any = None
-        self.ascends = True
-        self._folder = folder
-
-    def __iter__(self) -> Iterator[Piece]:
-        pieces = self.part.pieces()
-        if self._folder is None or isinstance(self.part, Stored):
-            yield from self._seen(pieces)
-            return
-        number, panel = self.part.number, self.part.panel
-        store = Stored(number, self._folder / f"votes-{number:06}", panel)
-        yield from self._seen(storing(store.path, pieces))
-        self.part = store
-
-    def _seen(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        for piece in pieces:
-            ids = piece.ids if isinstance(piece, Packed) else piece._ids
-            first = ids[0].as_py()
-            if isinstance(self.part, Slice) and self.part.file.shape == "wide":
-                self.ascends = self.ascends and ascending(ids) and (self.last is None or self.last < first)
-            self.first = first if self.first is None else self.first
-            self.last = ids[-1].as_py()
-            yield piece
-
-    def done(self, result: Any) -> Done:
-        return Done(result, self.part, self.first, self.last, self.ascends)
-
-
-@dataclass(frozen=True)
-class OnPart:
-    """Apply a function to the pieces of a part; store them in the folder on the way, if there is one."""
-
-    function: Callable[[Iterator[Piece]], Any]
-    folder: Path | None
-
-    def __call__(self, part: Part) -> Done:
-        """Return what the function says, and where the part is now."""
-        watched = _Watched(part, self.folder)
-        pieces = iter(watched)
-        result = self.function(pieces)
-        for _ in pieces:  # what the function did not want to see must be stored too
-            pass
-        return watched.done(result)
-
-
-@dataclass(frozen=True)
-class NumberPart:
-    """Number the different rows of answers in a part; store the numbers in the folder."""
-
-    folder: Path
-
-    def __call__(self, part: Part) -> Done:
-        """Return the rows, None if there are too many; and where the numbers are, None if there are none."""
-        watched = _Watched(part, None)
-        store = Numbered(part.number, self.folder / f"rows-{part.number:06}", part.panel)
-        rows = numbering(store, iter(watched))
-        return watched.done((rows, store if rows else None))
-
-
-@dataclass(frozen=True)
-class LabelPart:
-    """Label a part; write the labels to the folder, if there is one."""
-
-    labelling: Labelling
-    folder: Path | None
-
-    def __call__(self, part: Part) -> Done:
-        """Return the tally, and where the labels are."""
-        watched = _Watched(part, None)
-        if self.folder is None:
-            return watched.done((self.labelling(iter(watched), _unwritten), None))
-        path = self.folder / f"labels-{part.number:06}"
-        with atomic.replacing(path) as beside, pa.OSFile(str(beside), "wb") as sink:
-            writers: list[Any] = []
-
-            def write(labels: Labels) -> None:
-                batch = label_batch(labels)
-                if not writers:
-                    writers.append(pa.ipc.new_stream(sink, batch.schema))
-                writers[0].write_batch(batch)
-
-            tally = self.labelling(iter(watched), write)
-            for writer in writers:
-                writer.close()
-        return watched.done((tally, path if writers else None))
-
-
-def _unwritten(_: Labels) -> None:
-    pass
 
 
 class OnEngine:
@@ -194,9 +86,9 @@ class OnEngine:
         work = LabelPart(labelling, None if output is None else self._folder)
         results = self._in_order(self._engine.map(work, parts), report, len(parts))
         if output is None:
-            return self._joined(results, None)
+            return _total(done.result[0] for done in results)
         with writing_labels(output) as writer:
-            return self._joined(results, writer)
+            return _total(self._joined(results, labelling, writer))
 
     def _looked_up(
         self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
@@ -214,21 +106,28 @@ class OnEngine:
                     report(number, len(stores), "")
 
         if output is None:
-            return labelling(pieces(), _unwritten)
+            return labelling(pieces(), unwritten)
         with writing_labels(output) as writer:
             return labelling(pieces(), writer.write)
 
-    def _joined(self, results: Iterator[Done], writer: Any) -> Tally:
-        whole = Tally(self.panel)
-        for number, done in enumerate(results):
-            tally, path = done.result
-            whole = whole + tally if number else tally
-            if path is not None:
-                with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as batches:
+    def _joined(self, results: Iterator[Done], labelling: Labelling, writer: Any) -> Iterator[Tally]:
+        """Yield the tallies of parts whose labels, or numbers of rows, come one after the other."""
+        rows, here = _by_row(labelling)
+        for done in results:
+            tally, place = done.result
+            if isinstance(place, Numbered):
+                if rows.full:  # of no more use to later parts
+                    yield here.whole(Tally(self.panel, here.looks))
+                    rows, here = _by_row(labelling)
+                tally = here(place.pieces(rows), writer.write)
+                place.path.unlink()
+            elif place is not None:
+                with pa.OSFile(str(place)) as source, pa.ipc.open_stream(source) as batches:
                     for batch in batches:
                         writer.write_batch(batch)
-                path.unlink()
-        return whole
+                place.unlink()
+            yield tally
+        yield here.whole(Tally(self.panel, here.looks))
 
     def _located(self) -> list[Part]:
         if self._parts is None:
@@ -270,6 +169,19 @@ class OnEngine:
         if not ascends:
             wide.refuse_repeated(self._file)
         self._checked = True
+
+
+def _by_row(labelling: Labelling) -> tuple[Rows, Labelling]:
+    """Return rows of answers, none yet, and how to label items whose rows are numbered there."""
+    rows = Rows(labelling.panel)
+    return rows, replace(labelling, known=DistinctRows(rows, labelling.score))
+
+
+def _total(tallies: Iterator[Tally]) -> Tally:
+    whole = next(tallies)
+    for tally in tallies:
+        whole = whole + tally
+    return whole
 
 
 @contextmanager

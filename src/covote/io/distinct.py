@@ -46,7 +46,8 @@ class DistinctRows:
 
     def labels(self, part: Packed) -> Labels | None:
         """Return the labels of a part, or None if it should be labelled item by item."""
-        if self.rows.full or 2 * len(self.rows) > self._items + 2 * MOST:
+        # Those of this part may be numbered already; they are labelled whatever they are.
+        if self._known > MOST or 2 * self._known > self._items + 2 * MOST:
             return None
         which = self.rows.numbers(part)
         self._items += len(part)

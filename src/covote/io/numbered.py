@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,21 +29,22 @@ class Numbered:
     panel: Panel
 
     def pieces(self, rows: Rows) -> Iterator[Packed]:
-        """Read the items and their answers; `rows`, which has all rows, learns their numbers."""
+        """Read the items and their answers; `rows` learns their numbers, and rows that are new to it."""
         with self.path.open("rb") as file:
             keys, ids, which = (np.load(file, allow_pickle=False) for _ in range(3))
         piece = Packed(self.panel, keys.take(which), ids_from_bytes(ids))
-        rows.remember(piece, rows.find(keys).take(which))
+        rows.remember(piece, rows.number(keys, np.zeros(len(keys), np.int64)).take(which))
         yield piece
 
 
-def numbering(store: Numbered, pieces: Iterator[Piece]) -> Rows | None:
+def numbering(store: Numbered, pieces: Iterable[Piece], share: float = 1.0) -> Rows | None:
     """Return the different rows of answers with their counts, and store the items with the numbers of theirs.
 
-    None where there are too many rows, or where votes say more; then nothing is stored. Nor is it where there
-    are no items.
+    None where there are too many rows (at most this share of the items), or where votes say more; then
+    nothing is stored. Nor is it where there are no items.
     """
     rows = Rows(store.panel)
+    items = 0
     ids: list[pa.Array] = []
     which: list[NDArray[np.int32]] = []
     for piece in pieces:
@@ -52,6 +53,9 @@ def numbering(store: Numbered, pieces: Iterator[Piece]) -> Rows | None:
             return None
         ids.append(small.ids)
         which.append(rows.number(small.keys))
+        items += len(small)
+        if len(rows) > share * items:
+            return None
     if not ids:
         return rows
     arrays: tuple[NDArray[Any], ...] = (

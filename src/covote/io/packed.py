@@ -136,7 +136,7 @@ class Rows:
         return which
 
     def number(self, keys: NDArray[np.int64], count: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
-        """Return the number of every row, new ones the next; each row counts once, or `count` times."""
+        """Return the number of every row, new ones the next; each counts once, or `count` times."""
         from . import packed_kernels
 
         which = np.empty(len(keys), np.int32)
@@ -146,14 +146,6 @@ class Rows:
         more = np.bincount(which, weights=count, minlength=found).astype(np.int64)
         more[: len(self.count)] += self.count
         self.count = more
-        return which
-
-    def find(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the number of every row, all of which are there."""
-        from . import packed_kernels
-
-        which = np.empty(len(keys), np.int32)
-        packed_kernels.number(keys, self._table, self.keys, len(self), which)
         return which
 
     def remember(self, piece: Packed, which: NDArray[np.int32]) -> None:
