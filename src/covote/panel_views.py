@@ -110,7 +110,9 @@ def html(panel: Panel, *, width: int = 40, height: int = 40) -> str:
         cells = "".join(
             f'<td style="{dot}{"#1f6f8b" if known else "#e8ecef"}"></td>' for known in row[:width]
         )
-        rows.append(f'<tr><th style="text-align:right">{escape(str(name))}</th>{cells}</tr>')
+        rows.append(
+            f'<tr><th style="text-align:right;white-space:nowrap">{escape(str(name))}</th>{cells}</tr>'
+        )
     cut = []
     if len(panel.classes) > width:
         cut.append(f"{len(panel.classes) - width} more classes")
@@ -118,7 +120,7 @@ def html(panel: Panel, *, width: int = 40, height: int = 40) -> str:
         cut.append(f"{len(panel.names) - height} more experts")
     note = f"<p>… and {' and '.join(cut)}</p>" if cut else ""
     return (
-        f"<div><p><b>Panel</b>: {escape(summary(panel))}</p>"
+        f'<div style="overflow-x:auto"><p><b>Panel</b>: {escape(summary(panel))}</p>'
         f'<table style="border-collapse:collapse"><tr><th></th>{head}</tr>{"".join(rows)}</table>{note}</div>'
     )
 
@@ -132,7 +134,8 @@ def plot(panel: Panel, ax: Axes | None = None) -> Axes:
         from matplotlib.figure import Figure
 
         experts, classes = panel.knows.shape
-        size = (min(16.0, 2 + 0.3 * classes), min(16.0, 1.2 + 0.3 * max(1, experts)))
+        wide = max(2 + 0.3 * classes, 0.11 * len(summary(panel)))  # the title, too, needs its room
+        size = (min(16.0, wide), min(16.0, 1.2 + 0.3 * max(1, experts)))
         ax = Figure(figsize=size, layout="constrained").add_subplot()
     ax.imshow(
         panel.knows,

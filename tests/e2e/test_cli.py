@@ -126,6 +126,18 @@ def test_long_class_names_have_numbers_and_a_legend(covote, monkeypatch):
     assert again[:8] == lines[:8]
 
 
+def test_letters_that_a_picture_lacks_are_told_in_a_line(covote):
+    Path("birds.txt").write_text("日本\n鳥\nx\n", encoding="utf-8")
+    ran = covote("design", "birds.txt", 2, "--picture", "panel.png")
+    assert ran.status == 0
+    assert (
+        ran.err == "Warning: panel.png has boxes where matplotlib's font lacks letters; an .svg has them.\n"
+    )
+    ran = covote("design", "birds.txt", 2, "--picture", "panel.svg")
+    assert (ran.status, ran.err) == (0, "")
+    assert "日本" in Path("panel.svg").read_text(encoding="utf-8")
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monkeypatch):
     monkeypatch.setattr(
         sys.modules["covote.design"], "design", lambda *_, **__: pytest.fail("worked for nothing")

@@ -1,5 +1,7 @@
 """What a panel knows of itself."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -147,6 +149,16 @@ def test_the_repr_says_what_is_covered():
 
 def test_the_notebook_picture_escapes_names():
     assert "<b>x" not in Panel(["<b>x", "y"], [[1, 1]])._repr_html_()
+
+
+@pytest.mark.parametrize("classes", [2, 5, 40])
+def test_the_title_of_a_picture_has_its_room(classes):
+    axes = Panel(classes, np.ones((3, classes))).plot()
+    figure = axes.get_figure()
+    figure.savefig(io.BytesIO())
+    title = axes.title.get_window_extent()
+    assert title.x0 >= 0
+    assert title.x1 <= figure.bbox.width
 
 
 def test_plot_draws_every_expert_and_class():

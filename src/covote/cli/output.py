@@ -132,10 +132,22 @@ class Drawable(Protocol):
 def draw(what: Drawable, path: Path) -> None:
     """Draw something to a picture file, completely or not at all."""
     check_picture(path)
+    kind = path.suffix.lower().removeprefix(".")
     figure = what.plot().get_figure()
-    if figure is not None:
+    if figure is None:
+        return
+    from matplotlib import rc_context
+
+    # In an SVG text stays text, so that whoever looks at it chooses the letters.
+    with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph .* missing", UserWarning)
         with atomic.replacing(path) as beside:
-            figure.savefig(beside, dpi=150, format=path.suffix.lower().removeprefix("."))  # type: ignore[union-attr]
+            figure.savefig(beside, dpi=150, format=kind)  # type: ignore[union-attr]
+    if any("Glyph" in str(warning.message) for warning in caught) and kind != "svg":
+        print(
+            f"Warning: {path} has boxes where matplotlib's font lacks letters; an .svg has them.",
+            file=sys.stderr,
+        )
 
 
 def show_matrix(panel: Panel) -> None:
