@@ -280,7 +280,7 @@ def test_duplicates_by_choice(covote, files):
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("", ["no votes"]),
+        ("", ["is empty: it has no rows"]),
         ("item,expert,label\n", ["no votes"]),
         ("thing,expert,label\n1,ann,eye\n", ["no column 'item'", "thing, expert, label"]),
         ("item,expert\n1,ann\n", ["no column 'label'"]),

@@ -78,7 +78,7 @@ class Source:
             else:
                 self.total = self._place.stat().st_size
                 if self.total == 0:
-                    raise InputError(f"{self.path} is empty: it has no votes")
+                    raise InputError(f"{self.path} is empty: it has no rows")
                 self._refuse_other_encodings()
                 with self._text_reader(None) as reader:
                     self.schema = reader.schema

@@ -68,7 +68,11 @@ class Array:
         except FileNotFoundError as error:
             raise FileError(f"no file {place.path}") from error
         except (OSError, ValueError, EOFError) as error:
-            raise FileError(f"{place.path} cannot be read as an array of numbers: {error}") from error
+            # Numpy's own words advise to load what may run code.
+            reason = "it holds Python objects, or is no .npy file" if "ickle" in str(error) else str(error)
+            raise FileError(
+                f"{place.path} cannot be read as an array of numbers: {reason}; write one with numpy.save"
+            ) from error
         if not isinstance(self._array, np.ndarray) or self._array.ndim == 0:
             raise InputError(f"{place.path} is no array with one entry per item")
 

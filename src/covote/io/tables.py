@@ -66,8 +66,6 @@ class Table:
         refuse_missing(names, place)
         self._id = place.id
         self._columns = list(place.columns or [name for name in names if name != place.id])
-        if not self._columns:
-            raise InputError(f"{place.path} has no column for the experts besides the items' names")
         self._file = pq.ParquetFile(place.path)
         meta = self._file.metadata
         self._starts = np.cumsum(
@@ -139,7 +137,9 @@ def id_column(names: list[str], wanted: str | None) -> str | None:
 
 
 def refuse_missing(names: list[str], place: DataPlace) -> None:
-    """Refuse columns that a table does not have."""
+    """Refuse columns that a table does not have, and a table that has none for the experts."""
+    if names == [place.id]:
+        raise InputError(f"{place.path} has no column for the experts besides the items' names")
     for name in (*(place.columns or ()), *([place.id] if place.id else [])):
         if name not in names:
             raise InputError(

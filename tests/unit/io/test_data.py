@@ -123,3 +123,12 @@ def test_a_fingerprint_is_of_the_content(tmp_path):
     assert digest([one, tmp_path / "three.npy"]) != before
     np.save(one, [1, 3])
     assert digest([one]) != digest([tmp_path / "three.npy"])
+
+
+def test_an_array_that_is_none_is_refused_without_advice_to_run_it(tmp_path):
+    path = tmp_path / "data.npy"
+    for content in (b"garbage", b""):
+        path.write_bytes(content)
+        with pytest.raises(FileError, match="cannot be read as an array of numbers") as caught:
+            open_data(DataPlace(path))
+        assert "pickle" not in str(caught.value)
