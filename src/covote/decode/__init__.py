@@ -9,6 +9,7 @@ from typing import Any, Literal
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
+from covote.panel_checks import did_you_mean
 from covote.votes import Votes
 
 from .anchored import Anchored
@@ -104,7 +105,8 @@ def decode(
 def make(method: str, options: Mapping[str, Any]) -> Decoder:
     """Return the decoder of that name; options are the parameters of its class."""
     if method not in DECODERS:
-        raise InputError(f"no method {method!r}; choose one of {', '.join(DECODERS)}")
+        near = did_you_mean(method, tuple(DECODERS))
+        raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}")
     known = [name for name in inspect.signature(DECODERS[method]).parameters if name != "rounds"]
     for name in options:
         if name not in known:

@@ -12,6 +12,7 @@ from typing import Any
 
 from covote import __version__, atomic
 from covote.errors import DataError, InputError, MissingDependencyError
+from covote.panel_checks import did_you_mean
 
 from .context import Context
 from .kept import keep, kept
@@ -102,7 +103,9 @@ class _Run:
     def write(self) -> Report:
         """Write the pages as far as they are: an interrupted run leaves what it has."""
         context = self.context
-        earlier = {name: kept(self.folder, name, self.made_by) for name in TABLES if name not in self.names}
+        # Of what could not run now, what an earlier run gave.
+        past = [name for name in TABLES if name not in self.names or name in self.left_out]
+        earlier = {name: kept(self.folder, name, self.made_by) for name in past}
         found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
         sections = tuple(section for section in found.values() if section is not None)
         # Federated networks are no experts of a panel: they are not in the store of votes.
@@ -144,7 +147,8 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     """
     for name in names:
         if name not in TABLES:
-            raise InputError(f"no table {name!r}; choose from {', '.join(TABLES)}")
+            near = did_you_mean(name, tuple(TABLES))
+            raise InputError(f"no table {name!r}{near}; choose from {', '.join(TABLES)}")
     if context.profile not in TRAINERS:
         raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(TRAINERS)}")
     atomic.make_folder(context.out, "--out")

@@ -107,7 +107,7 @@ def test_the_score_is_the_papers_equation_4():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "majority"}, "no method 'majority'; choose one of authority"),
+        ({"method": "majority"}, "no method 'majority'.*; choose one of authority"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"ties": "coin"}, "ties='coin'"),
         ({"method": "likelihood", "accuracy": 1.5}, "accuracy 1.5 of expert 'expert-1'"),
