@@ -179,5 +179,7 @@ def did_you_mean(name: object, known: Sequence[Name]) -> str:
     if str(name) in texts:
         other = texts[str(name)]
         return f" (there is {other!r}, of type {type(other).__name__})"
-    near = difflib.get_close_matches(str(name)[:_LONGEST], list(texts), n=1)
+    text = str(name)[:_LONGEST]
+    near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
+    near = near or difflib.get_close_matches(text, list(texts), n=1)
     return f" (did you mean {texts[near[0]]!r}?)" if near else ""

@@ -181,9 +181,13 @@ def _csv_dumps(data: Mapping[str, Any]) -> str:
 
 def _csv_loads(text: str) -> dict[str, Any]:
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        # People write a blank after a comma; one that belongs to a name stands in quotes.
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+        rows = [row for row in reader if row]
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}") from error
+    if rows and rows[0][0].startswith("expert;"):
+        raise InputError("';' separates its columns, not a comma; save it with commas")
     if not rows or rows[0][:1] != ["expert"]:
         raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
     first = 2 if rows[0][1:2] == ["cost"] else 1
@@ -197,14 +201,16 @@ def _csv_loads(text: str) -> dict[str, Any]:
         wrong = [cell for cell in marks if cell not in {"", "0", "1"}]
         if wrong:
             raise InputError(
-                f"row {number} has {wrong[0]!r} in the matrix; use 1 for known, 0 or nothing else"
+                f"row {number} has {wrong[0]!r} in the matrix; write 1 for known, else 0 or nothing"
             )
         expert["knows"] = [name for name, mark in zip(classes, marks, strict=True) if mark == "1"]
         if first == 2:
             try:
-                expert["cost"] = float(row[1])
+                expert["cost"] = float(row[1].strip() or 1)
             except ValueError as error:
-                raise InputError(f"row {number} has cost {row[1]!r}, which is not a number") from error
+                raise InputError(
+                    f"row {number} has cost {row[1]!r}, which is not a number; write it as 1.5"
+                ) from error
         experts.append(expert)
     return {"classes": classes, "experts": experts}
 

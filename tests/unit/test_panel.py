@@ -226,6 +226,8 @@ def test_a_panel_can_be_written_by_hand(tmp_path):
         ("a.csv", "expert,a,b\nx,1", "row 2 has 2 cells"),
         ("a.csv", "expert,a,b\nx,1,yes", "has 'yes' in the matrix"),
         ("a.csv", "expert,cost,a,b\nx,dear,1,1", "cost 'dear'"),
+        ("a.csv", "expert;cost;a;b\nx;1;1;1", "save it with commas"),
+        ("a.toml", 'classes = ["skin"]\n[[experts]]\nknows = ["SKIN "]', "did you mean 'skin'"),
         ("a.yaml", "", "ends in .toml, .json or .csv"),
     ],
 )
@@ -251,3 +253,12 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(InputError, match="no room for models"):
         Panel(2, [[1, 1]], models=["m"]).save(tmp_path / "panel.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.toml", "latin.toml"]
+
+
+def test_a_csv_panel_as_people_write_it(tmp_path):
+    path = tmp_path / "panel.csv"
+    path.write_text('expert, cost, skin, " eye"\r\ndr-lee, , 1, 1\r\ndr-ng, 2.5, , 1\r\n')
+    panel = Panel.load(path)
+    assert panel == Panel(["skin", " eye"], [[1, 1], [0, 1]], ["dr-lee", "dr-ng"], [1, 2.5])
+    panel.save(path)
+    assert Panel.load(path) == panel
