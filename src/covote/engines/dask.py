@@ -102,9 +102,13 @@ class Dask:
     @property
     def client(self) -> Any:
         """The connection to the cluster, made when first asked for."""
+        self.connect()
+        return self._client
+
+    def connect(self) -> None:
+        """Connect to the cluster now, or start it, if that has not been done."""
         if self._client is None:
             self._client = self._connected()
-        return self._client
 
     def _connected(self) -> Any:
         try:

@@ -30,6 +30,14 @@ FILES: dict[str, Callable[..., Model]] = {
     "joblib": open_pickle,
 }
 """Kinds of model files and what opens them. A new kind is one new file and one line here."""
+LIBRARIES = {
+    "onnx": "onnxruntime",
+    "skops": "skops.io",
+    "torch": "torch",
+    "pickle": "sklearn.base",
+    "joblib": "sklearn.base",
+}
+"""What kinds of model files need, or most probably need."""
 OPENERS: dict[str, Callable[..., Any]] = {**FILES, "python": open_function, "http": Server, "https": Server}
 _ENDINGS = {
     "onnx": "onnx",

@@ -109,3 +109,8 @@ def opened(candidate: Candidate, folder: Path) -> Expert:
         while len(_LOADED) > _MOST:
             _LOADED.popitem(last=False)
         return found
+
+
+def loaded() -> bool:
+    """Whether this process has loaded models: many of them have threads, and must not be forked."""
+    return bool(_LOADED)
