@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from covote.votes import Votes
 
 from . import tie_score
 from .gold import Gold
+from .intervals import wilson
 from .patterns import cells, pattern_parts
 from .statistics import Statistics
 from .tables import known_lists
@@ -110,22 +111,6 @@ def _all_answers(statistics: Statistics) -> NDArray[np.float64]:
     for k in range(len(statistics.panel.classes)):
         total += statistics.column(k)
     return total
-
-
-def wilson(right: NDArray[Any], total: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the 95% interval of a share; (0, 1) if there is nothing to go by.
-
-    >>> [float(round(x[0], 3)) for x in wilson(np.array([9.0]), np.array([10.0]))]
-    [0.596, 0.982]
-    """
-    n = np.maximum(total, 1e-12)
-    share = right / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(np.maximum(share * (1 - share), 0) / n + z * z / (4 * n * n))
-    empty = total <= 0
-    return np.where(empty, 0.0, np.maximum(middle - half, 0)), np.where(
-        empty, 1.0, np.minimum(middle + half, 1)
-    )
 
 
 @dataclass(frozen=True, eq=False)

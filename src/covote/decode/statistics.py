@@ -33,7 +33,7 @@ class Statistics:
     """How often each expert gave each answer to each class, as far as the classes are known.
 
     Statistics of two parts of the votes add up (``+``) to those of both. They can be saved, and continued
-    with tomorrow's votes: ``decode(votes, statistics=...)``.
+    with tomorrow's votes: ``decode(votes, past=...)``.
 
     Attributes
     ----------

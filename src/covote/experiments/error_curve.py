@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from covote.bounds import random_panel_error
 from covote.bounds.inputs import check_count, check_size
 from covote.decode import decode
+from covote.decode.intervals import wilson
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.simulate import simulate
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Progress = Callable[[int, int, str], None]
-_Z = 1.959963984540054  # two-sided 95%
 
 
 @dataclass(frozen=True)
@@ -206,12 +206,9 @@ def clustered_interval(rates: NDArray[np.float64], items: int) -> tuple[float, f
     scatter = float(rates.var(ddof=1)) / panels if panels > 1 else 0.0
     if scatter > 0:
         number = min(number, mean * (1 - mean) / scatter)
-    spread = _Z * _Z / max(number, 1.0)
-    middle = (mean + spread / 2) / (1 + spread)
-    half = (
-        _Z / (1 + spread) * math.sqrt(mean * (1 - mean) / max(number, 1.0) + spread * spread / (4 * _Z * _Z))
-    )
-    return mean, max(0.0, min(mean, middle - half)), min(1.0, max(mean, middle + half))
+    number = max(number, 1.0)
+    low, high = wilson(mean * number, number)
+    return mean, min(mean, float(low)), max(mean, float(high))
 
 
 def fano_error(classes: int, size: int, experts: int) -> float:

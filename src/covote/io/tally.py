@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.decode.intervals import Z99, wilson
 from covote.labels import STATUSES, Labels
 from covote.panel import Name, Panel
 from covote.vote_checks import NONE_OF_MINE
@@ -18,7 +19,6 @@ from .packed import Packed
 
 BINS = 20
 _MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
-_Z = 2.5758293035489004  # two-sided 99%
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class Tally:
     def accuracy(self) -> NDArray[np.float64]:
         """Return (experts x 3): agreement with the labels inside expertise, and its 99% interval."""
         right, asked = self.right.sum(axis=1), self.asked.sum(axis=1)
-        return np.array([wilson(int(r), int(a)) for r, a in zip(right, asked, strict=True)]).reshape(-1, 3)
+        share = np.divide(right, asked, out=np.full(len(right), np.nan), where=asked > 0)
+        return np.column_stack([share, *wilson(right, asked, Z99)])
 
     def doubtful(self) -> list[Name]:
         """Return the experts whose agreement is surely below 1/2, or 10 points below the median's."""
@@ -208,17 +209,3 @@ def _look(votes: Votes | Packed, labels: Labels, n: int) -> Look:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def wilson(right: int, asked: int, z: float = _Z) -> tuple[float, float, float]:
-    """Return a share and its Wilson interval; (nan, 0, 1) of nothing.
-
-    >>> [round(x, 3) for x in wilson(90, 100)]
-    [0.9, 0.796, 0.954]
-    """
-    if asked == 0:
-        return float("nan"), 0.0, 1.0
-    share, spread = right / asked, z * z / asked
-    middle = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * (share * (1 - share) / asked + spread / (4 * asked)) ** 0.5
-    return share, max(0.0, middle - half), min(1.0, middle + half)
