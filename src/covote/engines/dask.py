@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 
 from covote.errors import EngineError, InputError, MissingDependencyError
@@ -16,7 +17,7 @@ from .nursery import Nursery
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-AHEAD = 2
+AHEAD = 3
 """Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
 
 _SETTINGS: dict[str, Any] = {
@@ -83,19 +84,22 @@ class Dask:
         # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
+        ready: deque[Result] = deque()
         threads = _Threads(client, least=self._own or 1)
         try:
             while True:
-                room = AHEAD * threads.count() - len(waiting)
-                # Earlier parts first: their results are waited for.
-                for _, part in zip(range(room), parts, strict=False):
-                    waiting.append(client.submit(_applied, carried, part, pure=False))
-                if not waiting:
+                most = AHEAD * threads.count()
+                room = most - len(waiting) - len(ready)
+                if 2 * room >= most:  # several at a time: each message costs a millisecond
+                    # Earlier parts first: their results are waited for.
+                    more = list(islice(parts, room))
+                    waiting += client.map(_applied, [carried] * len(more), more, pure=False)
+                if not ready and not waiting:
                     return
-                with _explained():
-                    result = waiting[0].result()
-                waiting.popleft()
-                yield result
+                if not ready:
+                    with _explained():
+                        ready += _next_results(client, waiting)
+                yield ready.popleft()
         finally:
             client.cancel([carried, *waiting])
 
@@ -188,6 +192,18 @@ class _Threads:
         return max(self._count, self._least)
 
 
+def _next_results(client: Any, waiting: deque[Any]) -> list[Any]:
+    """Wait for the first, and take along those after it that are there."""
+    waiting[0].exception()  # waits
+    if waiting[0].status != "finished":
+        waiting[0].result()  # raises what went wrong
+    there = list(takewhile(lambda future: future.status == "finished", waiting))
+    results: list[Any] = client.gather(there)
+    for _ in there:
+        waiting.popleft()
+    return results
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -201,6 +217,7 @@ def _explained() -> Iterator[None]:
     """Turn what went wrong with the cluster, not with the work, into one clear line."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
 
     try:
         yield
@@ -209,7 +226,7 @@ def _explained() -> Iterator[None]:
             f"a part of the work was lost with its worker {error.allowed_failures + 1} times, the last time "
             f"at {error.last_worker.address}; did the worker run out of memory? Give workers more of it"
         ) from error
-    except FutureCancelledError as error:
+    except (FutureCancelledError, CommClosedError) as error:
         raise EngineError(
             f"the Dask cluster gave up the work ({error}); is its scheduler still there?"
         ) from error
