@@ -10,11 +10,12 @@ import numpy as np
 
 from covote import atomic
 from covote.labels import STATUSES
+from covote.panel import Name
 
 from . import charts
 from .decoding import Outcome
 from .html import render
-from .tally import Tally
+from .tally import Look, Tally
 
 _PAIRS = 15  # most confused pairs of classes to list
 MEANINGS = {
@@ -72,9 +73,21 @@ def _contents(tally: Tally) -> dict[str, Any]:
         "classes": _classes(tally),
         "pairs": _pairs(tally, agreement),
         "heat": charts.heat(names, agreement) if agreement.size and len(names) > 1 else "",
-        "looks": tally.second_look,
+        "looks": [(look, _by_weight(look)) for look in tally.second_look],
         "doubtful": tally.doubtful(),
     }
+
+
+def _by_weight(look: Look) -> list[tuple[Name, Name | None, bool]]:
+    """Return what was said about an item: first by experts who know the label, of these first who differ."""
+
+    def rank(answer: tuple[Name, Name | None, bool]) -> int:
+        _, said, knows = answer
+        if knows:
+            return int(said == look.label)
+        return 2 if said == look.runner_up else 3
+
+    return sorted(look.answers, key=rank)
 
 
 def _experts(tally: Tally) -> list[dict[str, Any]]:
