@@ -124,7 +124,8 @@ def supervise(
     case: Case, kind: str, votes: Votes, form: str, gains: Table, errors: Table, base: float
 ) -> None:
     """Add the numbers of the supervised decoder, on the items that were not labelled."""
-    for per_class, what in ((5, "5 labelled per class"), (20, "20 labelled per class")):
+    for per_class in (5, 20, 50):
+        what = f"{per_class} labelled per class"
         gold = labelled(case.truth, per_class)
         rest = gold < 0
         if np.bincount(gold[gold >= 0]).mean() < per_class - 1 or rest.sum() < 100:
@@ -132,10 +133,13 @@ def supervise(
         labels = decode(votes, method="supervised", gold=gold)
         correct = (labels.index == case.truth)[rest]
         errors[f"{what}, {form}"][kind].append(calibration_error(labels.confidence[rest], correct))
-        if per_class == 20 and form == "hard":
+        if per_class >= 20:
             plain = decode(votes, ties="report")
             before = right(plain, case.truth)  # the paper's, on all items
+            default = (decode(votes, gold=gold).index == case.truth)[rest]
             gains[f"supervised ({what}), {form}"][kind].append(100 * (correct.mean() - before))
+            # Fewer panels have so many items: what the default gains on the same ones.
+            gains[f"authority beside it ({per_class}), {form}"][kind].append(100 * (default.mean() - before))
 
 
 def table(rows: Table, form: str, worst: str) -> list[str]:

@@ -30,6 +30,9 @@ WEIGHT = 0.3
 TIES, SILENT = 0.1, 0.3
 """Weight of the tie score of plain votes beside log q, and where the probabilities themselves tie."""
 
+FLOOR = 1e-3
+"""Added to probabilities before their logarithm: what is less likely than that is all the same."""
+
 ROUNDS = 60
 PART = 1 << 15
 MEAN, COUPLED, BOTH = 0, 1, 2
@@ -127,6 +130,24 @@ def log_coupled(part: Votes, power: float = POWER) -> NDArray[np.float64]:
 
     q = Coupling(power).table(part)
     return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
+
+
+def log_given(part: Votes) -> NDArray[np.float32]:
+    """Return the logarithms of what the experts gave to the classes they know, expert beside expert.
+
+    Those of one answer have the mean 0, and all are 0 of an expert that was not asked.
+
+    >>> votes = Votes.from_dense([[1, -1]], Panel(2, [[1, 1], [1, 1]]), probabilities=[[0.9, 0.5]])
+    >>> log_given(votes).astype(int).tolist()
+    [[-1, 1, 0, 0]]
+    """
+    from . import soft_kernels
+
+    start, known = known_lists(part.panel)
+    table = np.zeros((len(part), len(known)), dtype=np.float32)
+    for piece, span in _pieces(part):
+        soft_kernels.log_given(*piece.ragged, *_probabilities(piece), start, known, FLOOR, table[span])
+    return table
 
 
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:

@@ -183,6 +183,25 @@ def soft_best(
             place[touched[c]] = -1
 
 
+@njit(cache=True, nogil=True)
+def log_given(
+    indptr: Array, expert: Array, label: Array, vote: Array, per_class: Array, class_start: Array,
+    start: Array, known: Array, floor: float, out: Array,
+) -> None:  # fmt: skip
+    """Write log(p + floor) of what was given, each answer's less their mean; nothing if not asked."""
+    for n in range(len(indptr) - 1):
+        for p in range(indptr[n], indptr[n + 1]):
+            low, high = start[expert[p]], start[expert[p] + 1]
+            given = np.empty(high - low)
+            _given(vote, per_class, class_start, p, high - low, label[p], known[low:high], given)
+            mean = 0.0
+            for c in range(high - low):
+                given[c] = np.log(given[c] + floor)
+                mean += given[c] / (high - low)
+            for c in range(high - low):
+                out[n, low + c] = given[c] - mean
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _alike(among: Array, place: Array, mean: Array, asked: Array) -> bool:
     """Whether the authorities of the best two of some classes gave them the same probability on average."""

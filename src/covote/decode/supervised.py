@@ -1,8 +1,10 @@
 """Supervised: a few labelled items make the confidence honest, more of them the labels better.
 
 theory.md section 9: from 5 labelled items per class, a temperature for the confidence; from 20, a learned
-combination of all answers. After the temperature, the confidence is shifted and stretched to fit the labelled
-items, which the theory does not have; it lowers the calibration error (benchmarks/accuracy.py).
+combination of all answers. Two things the theory does not have: after the temperature, the confidence is
+shifted and stretched to fit the labelled items, which lowers the calibration error; and votes with
+probabilities get a correction of the default (:mod:`correction`). Both are measured in
+benchmarks/accuracy.py.
 """
 
 from __future__ import annotations
@@ -23,9 +25,12 @@ from covote.votes import Votes
 from . import scoring, tie_score
 from .anchored import remembered
 from .authority import Authority, Learned
+from .calibration import USUAL_SHIFT, fitted_temperature, fitted_trust, own_share, softmax, trusted
+from .combination import Combination, combined, features
+from .correction import Correction, corrected
 from .gold import Gold, gold_rows
-from .patterns import cells, pattern_parts
-from .soft import log_coupled
+from .patterns import cells
+from .soft import Soft, log_coupled, log_given
 from .statistics import Statistics
 
 Array = NDArray[Any]
@@ -36,13 +41,6 @@ FEWEST = 20
 COMBINATION, EACH = 20, 5
 """Labelled items per class that a learned combination needs: on average, and of every class."""
 
-USUAL_SHIFT, SHIFT_SPREAD, SLOPE_SPREAD = 0.3, 0.5, 0.25
-"""What shift to expect for plain votes, and how far shift and logarithm of the slope usually stray.
-
-So they are where many items are labelled (digits, MNIST, soybean): labels of the authority vote are right
-more often than the share of I + O / 2 says. With probabilities no shift is expected.
-"""
-
 LARGEST = 1 << 25
 """The most numbers (labelled items x classes) to learn from at once."""
 
@@ -52,11 +50,16 @@ class Examples:
     """What the votes say about labelled items; the examples of two parts add up to those of both."""
 
     score: Array  # items x classes
-    inside: Array  # items x classes
-    votes: Array  # items x answers
+    default: Array  # items x classes: the default's scores of votes with probabilities, else no columns
+    features: Array  # items x features
     label: Array
     confidence: Array
     truth: Array
+
+    @property
+    def soft(self) -> bool:
+        """Whether the votes have probabilities."""
+        return bool(self.default.shape[1])
 
     def __add__(self, other: Examples) -> Examples:
         return Examples(
@@ -66,12 +69,12 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Authority weights, and then how far to trust them: a temperature, perhaps a learned combination."""
+    """Authority weights, and then how far to trust them; or what labels better than they do."""
 
     authority: Learned
     temperature: float = 1.0
     trust: tuple[float, float] = (0.0, 1.0)
-    combination: Any = None
+    better: Combination | Correction | None = None
 
     @property
     def statistics(self) -> Statistics | None:
@@ -90,8 +93,9 @@ class Supervised:
         be among the votes; 5 per class are good, 20 in all are needed.
     learn_by
         ``"temperature"`` keeps the authority labels and makes their confidence honest; ``"combination"``
-        learns the labels too (a logistic regression on the answers). ``"auto"`` combines plain votes if there
-        are 20 labelled items per class on average and at least 5 of every class.
+        learns the labels too: a logistic regression on the answers, or on the probabilities beside the
+        default's scores. ``"auto"`` does so if there are 20 labelled items per class on average and at least
+        5 of every class; with probabilities, only if that labels better what it was not shown.
     past
         What was learned from earlier votes of the same panel, to go on from.
     """
@@ -128,9 +132,15 @@ class Supervised:
                 "at once; give fewer"
             )
         labelled = part.subset(rows)
-        score, inside = what_votes_say(labelled, weights.authority)
         labels = self._authority.score(labelled, weights.authority)
-        return Examples(score, inside, answers(labelled), labels.index, labels.confidence, truth)
+        return Examples(
+            agreement(labelled, weights.authority),
+            _default(labelled, weights.authority),
+            _features(labelled, weights.authority),
+            labels.index,
+            labels.confidence,
+            truth,
+        )
 
     def learn(
         self, panel: Panel, counts: Statistics | Examples, weights: Judgement | None
@@ -148,139 +158,105 @@ class Supervised:
                 f"{len(counts.truth)} labelled items among these votes; supervised needs {FEWEST} or more, "
                 "better 5 of every class"
             )
-        combine = self.learn_by == "combination" or (
-            self.learn_by == "auto"
-            and each.mean() >= COMBINATION
-            and each.min() >= EACH
-            and not np.isnan(counts.inside).any()
-        )
-        if combine:
-            return replace(weights, combination=_combined(counts))
+        better = self._better(counts, each, len(panel.classes))
+        if better is not None:
+            return replace(weights, better=better)
         temperature = fitted_temperature(counts.score, counts.truth)
-        mean = counts.confidence if np.isnan(counts.inside).any() else None
+        mean = counts.confidence if counts.soft else None
         before = own_share(counts.score / temperature, counts.label, mean)
         trust = fitted_trust(before, counts.label == counts.truth, USUAL_SHIFT if mean is None else 0.0)
         return replace(weights, temperature=temperature, trust=trust)
 
+    def _better(self, found: Examples, each: Array, classes: int) -> Combination | Correction | None:
+        """Learn to label, if there are enough labelled items of each class; else None."""
+        needed = self.learn_by == "combination"
+        enough = self.learn_by == "auto" and each.mean() >= COMBINATION and each.min() >= EACH
+        if not (needed or enough):
+            return None
+        if not found.soft:
+            return combined(found.features, found.truth, classes)
+        return corrected(found.default, found.score, found.features, found.truth, needed=needed)
+
     def score(self, part: Votes, weights: Judgement) -> Labels:
         """Return the labels of a part."""
+        if weights.better is not None:
+            return self._labelled_better(part, weights.authority, weights.better)
         labels = self._authority.score(part, weights.authority)
-        index, confidence = labels.index.copy(), np.zeros(len(part), dtype=np.float32)
+        confidence = np.zeros(len(part), dtype=np.float32)
         for piece, span in _pieces(part):
-            index[span], confidence[span] = self._judged(
-                piece, index[span], labels.confidence[span] if part.soft else None, weights
-            )
+            index, mean = labels.index[span], labels.confidence[span] if part.soft else None
+            share = own_share(agreement(piece, weights.authority) / weights.temperature, index, mean)
+            confidence[span] = np.where(index >= 0, trusted(share, weights.trust), 0)
 
         def behind() -> Evidence:
             return replace(labels.evidence, confidence=confidence)
 
-        return replace(labels, index=index, _evidence=behind)
+        return replace(labels, _evidence=behind)
 
-    def _judged(
-        self, piece: Votes, index: Array, mean: Array | None, weights: Judgement
-    ) -> tuple[Array, Array]:
-        """Return (label, confidence) of some items."""
-        score, inside = what_votes_say(piece, weights.authority)
-        heard = np.isfinite(score).any(axis=1)
-        if weights.combination is not None:
-            features = _features(answers(piece), inside)
-            probability = weights.combination.predict_proba(features)
-            best = probability.argmax(axis=1)
-            label = np.where(heard, weights.combination.classes_[best], -1)
-            return label, np.where(heard, probability.max(axis=1), 0)
-        own = own_share(score / weights.temperature, index, mean)
-        return index, np.where(index >= 0, trusted(own, weights.trust), 0)
+    def _labelled_better(self, part: Votes, authority: Learned, better: Combination | Correction) -> Labels:
+        """Return the labels that were learned; the margin is one of chances."""
+        scored = scoring.Scored.empty(part)
+        for piece, span in _pieces(part):
+            scored.put(span, _same, _best(_chances(piece, authority, better)))
+
+        def equal(rows: Array) -> list[Array]:
+            table = _chances(part.subset(rows), authority, better)
+            return [np.flatnonzero((row == row.max()) & (row > 0)) for row in table]
+
+        return scored.labels(part, equal)
 
 
-def what_votes_say(part: Votes, weights: Learned) -> tuple[Array, Array]:
-    """Return (score, I) of all classes (items x classes).
-
-    The score is I + O / 2, or log q where the votes have probabilities; I is then left out (NaN).
-    """
+def agreement(part: Votes, weights: Learned) -> Array:
+    """Return the scores (items x classes) that make a confidence: I + O / 2, or log q of probabilities."""
     if part.soft:
-        score = log_coupled(part)
-        return score, np.full_like(score, np.nan)
+        return log_coupled(part)
     assert weights.ties is not None
     column = remembered(weights.ties)
-    inside = scoring.scores(part, lambda k: column(k, 1.0, 0.0))
-    return scoring.scores(part, lambda k: column(k, 1.0, 0.5)), inside
+    return scoring.scores(part, lambda k: column(k, 1.0, 0.5))
 
 
-def answers(part: Votes) -> NDArray[np.float32]:
-    """Return which answers every item got (items x possible answers), 1 or 0."""
-    found = np.zeros((len(part), len(cells(part.panel))), dtype=np.float32)
-    for patterns, span in pattern_parts(part):
-        table = np.zeros((len(patterns), found.shape[1]), dtype=np.float32)
-        table[np.repeat(np.arange(len(patterns)), np.diff(patterns.indptr)), patterns.cell] = 1
-        found[span] = patterns.spread(table)
+def _default(part: Votes, weights: Learned) -> Array:
+    """Return the default's scores of votes with probabilities (items x classes), else no columns."""
+    return Soft().table(part, weights.ties) if part.soft else np.empty((len(part), 0))
+
+
+def _features(part: Votes, weights: Learned) -> Array:
+    """Return what a label is learned from (items x features)."""
+    if part.soft:
+        return log_given(part)
+    assert weights.ties is not None
+    return features(part, weights.ties)
+
+
+def _chances(part: Votes, authority: Learned, better: Combination | Correction) -> Array:
+    """Return the chances of all classes in whole millionths, so that none is ahead by rounding alone."""
+    if isinstance(better, Correction):
+        default, coupled = _default(part, authority), agreement(part, authority)
+        score = better.scores(default, coupled, _features(part, authority))
+    else:
+        score = better.scores(_features(part, authority))
+    found: Array = np.rint(1e6 * softmax(score))
+    found[np.diff(part.ragged.indptr) == 0] = 0
     return found
 
 
-def softmax(score: Array) -> Array:
-    """Return probabilities; a class with score -inf gets 0, a row of them nothing at all."""
-    top = score.max(axis=1, keepdims=True, initial=-np.inf)
-    e = np.exp(score - np.where(np.isfinite(top), top, 0))
-    found: Array = e / np.maximum(e.sum(axis=1, keepdims=True), 1e-300)
-    return found
+def _best(table: Array) -> tuple[Array, ...]:
+    """Return (best, how many share its place, confidence, margin, runner-up) of chances in millionths."""
+    rows, best = np.arange(len(table)), table.argmax(axis=1)
+    top = table[rows, best]
+    shared = np.where(top > 0, (table == top[:, None]).sum(axis=1), 0)
+    rest = table.copy()
+    rest[rows, best] = -1
+    second = rest.argmax(axis=1)
+    next_top = rest[rows, second]
+    alone = (rest == next_top[:, None]).sum(axis=1) == 1
+    runner_up = np.where(alone & (next_top > 0), second, -1)
+    margin = np.where(next_top < 0, np.nan, (top - next_top) / 1e6)
+    return np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up
 
 
-def fitted_temperature(score: Array, truth: Array) -> float:
-    """Return the temperature that makes the labelled items most likely.
-
-    Items whose class was not heard are left out: no temperature can make them likely.
-    """
-    own = score[np.arange(len(truth)), truth]
-    score, own = score[np.isfinite(own)], own[np.isfinite(own)]
-    if len(own) == 0:
-        return 1.0
-    gap = score - own[:, None]
-    steps = np.geomspace(0.02, 50, 120)
-    with np.errstate(over="ignore"):
-        loss = [np.logaddexp.reduce(gap / t, axis=1).mean() for t in steps]
-    return float(steps[int(np.argmin(loss))])
-
-
-def own_share(score: Array, label: Array, mean: Array | None) -> Array:
-    """Return the softmax share of each item's label; with probabilities, halfway to their mean."""
-    share: Array = softmax(score)[np.arange(len(label)), np.maximum(label, 0)]
-    return share if mean is None else (share + mean) / 2
-
-
-def trusted(share: Array, trust: tuple[float, float]) -> Array:
-    """Return the chance that a label is right: its share, shifted and stretched as log-odds."""
-    clipped = np.clip(share, 1e-6, 1 - 1e-6)
-    found: Array = 1 / (1 + np.exp(-(trust[0] + trust[1] * np.log(clipped / (1 - clipped)))))
-    return found
-
-
-def fitted_trust(share: Array, right: NDArray[np.bool_], usual: float) -> tuple[float, float]:
-    """Return (shift, slope) that make what happened most likely; without labelled items (usual, 1).
-
-    A normal prior on the shift and on the logarithm of the slope keeps few items from saying too much.
-    """
-    from scipy.optimize import minimize
-
-    def loss(x: Array) -> float:
-        chance = trusted(share, (x[0], np.exp(x[1])))
-        strange = ((x[0] - usual) / SHIFT_SPREAD) ** 2 + (x[1] / SLOPE_SPREAD) ** 2
-        return float(-np.log(np.where(right, chance, 1 - chance)).sum() + strange / 2)
-
-    shift, slope = minimize(loss, np.array([usual, 0.0]), method="Nelder-Mead").x
-    return float(shift), float(np.exp(slope))
-
-
-def _features(votes: Array, inside: Array) -> Array:
-    """Return [0.3 one-hot votes, 3 softmax(I / 2)] (theory.md section 9)."""
-    if np.isnan(inside).all():
-        return 0.3 * votes
-    return np.concatenate([0.3 * votes, 3 * softmax(0.5 * inside)], axis=1)
-
-
-def _combined(examples: Examples) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    combination = LogisticRegression(C=1.0, max_iter=200, tol=1e-3)
-    return combination.fit(_features(examples.votes, examples.inside), examples.truth)
+def _same(values: Array) -> Array:
+    return values
 
 
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:

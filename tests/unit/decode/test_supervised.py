@@ -3,7 +3,7 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.decode import DECODERS, learned
-from covote.decode.supervised import fitted_trust, trusted
+from covote.decode.calibration import fitted_trust, trusted
 from covote.errors import InputError
 from tests.unit.decode.test_estimators import FANO, similar
 
