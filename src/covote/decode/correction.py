@@ -26,8 +26,8 @@ FOLDS, STEPS = 5, 30
 FAINT = 0.01
 """Pull of the logarithms of both factors."""
 
-LARGEST = 1 << 31
-"""The most that labelled items x features x classes may be (minutes); beyond that nothing is learned."""
+LONGEST = 1 << 31
+"""The most that labelled items x features x classes may be; it takes minutes then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +58,18 @@ def heard(score: Array) -> Array:
 def corrected(
     default: Array, coupled: Array, features: Array, truth: Array, *, needed: bool
 ) -> Correction | None:
-    """Learn a correction; None if it does not label better, unless it is `needed` all the same.
+    """Learn a correction from (items x classes), (items x features) and the truth about the items.
 
-    It must put right more than it spoils among items that it was not shown, by more than chance would: by
-    more than the root of how many it changes either way.
+    None if it does not put right more than it spoils among items that it was not shown, unless it is `needed`
+    all the same.
     """
     smaller, back = _turned(features)
-    if smaller.size * default.shape[1] > LARGEST:
-        return None
     factors = _factors(heard(default), heard(coupled), truth)
     score = (factors[0] * heard(default) + factors[1] * heard(coupled)).astype(np.float32)
     columns = np.hstack([smaller, np.ones((len(truth), 1))]).astype(np.float32)
     best, not_shown = _chosen(columns, score, truth)
-    before, after = heard(default).argmax(axis=1) == truth, not_shown.argmax(axis=1) == truth
-    gained = np.count_nonzero(after) - np.count_nonzero(before)
-    if not needed and gained <= np.sqrt(np.count_nonzero(before != after)):
+    before, after = (np.count_nonzero(some.argmax(axis=1) == truth) for some in (heard(default), not_shown))
+    if after <= before and not needed:
         return None
     weights = np.zeros((columns.shape[1], score.shape[1]))
     for pull in PULLS[: best + 1]:

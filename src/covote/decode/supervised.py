@@ -9,7 +9,7 @@ benchmarks/accuracy.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from .anchored import remembered
 from .authority import Authority, Learned
 from .calibration import USUAL_SHIFT, fitted_temperature, fitted_trust, own_share, softmax, trusted
 from .combination import Combination, combined, features
-from .correction import Correction, corrected
+from .correction import LONGEST, Correction, corrected
 from .gold import Gold, gold_rows
 from .patterns import cells
 from .soft import Soft, log_coupled, log_given
@@ -43,6 +43,9 @@ COMBINATION, EACH = 20, 5
 
 LARGEST = 1 << 25
 """The most numbers (labelled items x classes) to learn from at once."""
+
+WIDEST = 1 << 27
+"""The most numbers (labelled items x possible answers) to learn labels from, half a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,9 @@ class Supervised:
         return Examples(
             agreement(labelled, weights.authority),
             _default(labelled, weights.authority),
-            _features(labelled, weights.authority),
+            _features(labelled, weights.authority)
+            if self._learns_labels(part.panel)
+            else np.empty((len(rows), 0)),
             labels.index,
             labels.confidence,
             truth,
@@ -173,9 +178,24 @@ class Supervised:
         enough = self.learn_by == "auto" and each.mean() >= COMBINATION and each.min() >= EACH
         if not (needed or enough):
             return None
-        if not found.soft:
+        if found.features.shape[1] and not found.soft:
             return combined(found.features, found.truth, classes)
-        return corrected(found.default, found.score, found.features, found.truth, needed=needed)
+        work = len(found.truth) * min(found.features.shape) * classes
+        if 0 < work <= LONGEST:
+            return corrected(found.default, found.score, found.features, found.truth, needed=needed)
+        if needed:
+            raise TooLargeError(
+                f"{len(found.truth)} labelled items of {classes} classes are too many to learn labels from; "
+                'give fewer, or learn_by="temperature" for the confidence alone'
+            )
+        return None
+
+    def _learns_labels(self, panel: Panel) -> bool:
+        """Whether what labels are learned from is gathered; on every machine the same answer."""
+        assert self.gold is not None
+        gold = self.gold
+        items = len(gold) if isinstance(gold, Mapping) else int(np.count_nonzero(np.asarray(gold) >= 0))
+        return self.learn_by != "temperature" and items * len(cells(panel)) <= WIDEST
 
     def score(self, part: Votes, weights: Judgement) -> Labels:
         """Return the labels of a part."""

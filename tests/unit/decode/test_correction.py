@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
-from covote.decode import correction
+from covote.decode import correction, supervised
 from covote.decode.correction import corrected
 from covote.decode.soft import FLOOR, log_given
+from covote.errors import TooLargeError
 
 # Nobody tells 0 and 3 apart, and nobody knows 4.
 PANEL = Panel(5, [[1, 1, 1, 0, 0], [0, 1, 1, 1, 0], [1, 1, 0, 0, 0], [0, 0, 1, 1, 0]])
@@ -163,11 +164,15 @@ def test_fewer_items_than_features_are_the_same_regression():
     assert (small.scores(default, default, features).argmax(axis=1) == truth).mean() > 0.8
 
 
-def test_what_takes_too_long_is_left_to_the_default(monkeypatch):
-    monkeypatch.setattr(correction, "LARGEST", 1000)
+@pytest.mark.parametrize("limit", ["LONGEST", "WIDEST"])
+def test_what_takes_too_long_is_left_to_the_default(monkeypatch, limit):
+    monkeypatch.setattr(supervised, limit, 1000)
     votes, truth = habits(1500)
-    found = decode(votes, method="supervised", gold=labelled(truth, 500))
-    assert (found.index == decode(votes, gold=labelled(truth, 500)).index).all()
+    gold = labelled(truth, 500)
+    found = decode(votes, method="supervised", gold=gold)
+    assert (found.index == decode(votes, gold=gold).index).all()
+    with pytest.raises(TooLargeError, match="500 labelled items of 5 classes"):
+        decode(votes, method="supervised", gold=gold, learn_by="combination")
 
 
 def test_every_class_is_dealt_out_evenly():
