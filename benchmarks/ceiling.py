@@ -1,11 +1,12 @@
-"""What the answers tell at all: covote's default beside a regression that is shown the truth.
+"""What the answers tell at all: covote's default beside decoders that are shown the truth.
 
     python benchmarks/ceiling.py --data-dir DIR --out DIR [--profile quick]
 
 Reads the votes that `covote reproduce` has stored under OUT. Where experts are missing or panels are random,
 a decoder may lose because it decodes badly, or because the answers no longer tell the classes apart. So the
 same probabilities are also given to a logistic regression that learns from the true classes of other test
-images (three folds). No decoder has the truth; how much the regression loses is a hint of what must be lost.
+images (three folds), and to covote's `supervised`, which is shown the same images. The default has no truth;
+how much the others lose is a hint of what must be lost.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import sklearn
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from covote.decode import decode
 from covote.experiments.accuracy import DEFAULT, panel_accuracy
 from covote.experiments.context import Context, paper_panel, subsets_of
 from covote.experiments.data import Source
@@ -30,13 +32,24 @@ MOST = 10
 """So many removals of two experts; beyond that every n-th."""
 
 
-def shown_the_truth(experts, subsets):
+def by_regression(experts, subsets):
     """Return the accuracy (%) of a regression on the logarithms of all probabilities."""
     given = [experts.by_subset[subset].probabilities["test"].astype(np.float64) for subset in subsets]
     logs = np.concatenate([np.log(p + 1e-3) for p in given], axis=1)
     model = LogisticRegression(C=0.05, max_iter=300)
     truth = experts.truth("test")
     return 100 * float(np.mean(cross_val_predict(model, logs - logs.mean(axis=0), truth, cv=3) == truth))
+
+
+def by_supervised(experts, subsets):
+    """Return the accuracy (%) of `supervised` on images that it was not shown."""
+    votes, truth = experts.votes(subsets, "test", soft=True), experts.truth("test")
+    right = np.zeros(len(truth), dtype=bool)
+    for shown, rest in StratifiedKFold(3).split(truth, truth):
+        gold = np.full(len(truth), -1)
+        gold[shown] = truth[shown]
+        right[rest] = (decode(votes, method="supervised", gold=gold).index == truth)[rest]
+    return 100 * float(right.mean())
 
 
 def panels(size, profile, seed):
@@ -65,23 +78,24 @@ def main():
     experts = context.experts("cifar10", needs(context)["cifar10"], partly=True)
     print(f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}")
     print(f"CIFAR-10, {experts.trainer.name}: accuracy in percent, and points behind the greedy cover\n")
-    print("| panel | number | covote's default | behind | regression shown the truth | behind |")
-    print("|---|---|---|---|---|---|")
+    print("| panel | number | covote's default | behind | supervised | behind | regression | behind |")
+    print("|---|---|---|---|---|---|---|---|")
     for size in SIZES:
         first = None
         for name, some in panels(size, arguments.profile, context.seed):
-            both = np.mean(
-                [
-                    (panel_accuracy(experts, p, "test", DEFAULT), shown_the_truth(experts, p))
-                    for p in some
-                    if experts.has(p)
-                ],
-                axis=0,
-            )
-            first = both if first is None else first
-            cells = " | ".join(
-                f"{own:.2f} | {cover - own:.2f}" for own, cover in zip(both, first, strict=True)
-            )
+            found = [
+                (
+                    panel_accuracy(experts, panel, "test", DEFAULT),
+                    by_supervised(experts, panel),
+                    by_regression(experts, panel),
+                )
+                for panel in some
+                if experts.has(panel)
+            ]
+            means = np.mean(found, axis=0)
+            first = means if first is None else first
+            pairs = zip(means, first, strict=True)
+            cells = " | ".join(f"{own:.2f} | {cover - own:.2f}" for own, cover in pairs)
             print(f"| R = {size}, {name} | {len(some)} | {cells} |", flush=True)
 
 
