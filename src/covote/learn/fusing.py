@@ -51,7 +51,7 @@ def counted(columns: Array, panel: Panel) -> Array:
     few, it is quicker to look at each of them.
     """
     items, classes = columns.shape[1], len(panel.classes)
-    kind = np.min_scalar_type(len(columns))
+    kind = np.min_scalar_type(authorities(panel).max())
     if columns.size * 3 < classes * 7000 + panel.knows.sum() * items / 8:  # nanoseconds, about
         cells = columns.astype(np.intp) * items + np.arange(items)
         return np.bincount(cells.ravel(), minlength=items * classes).reshape(classes, items).astype(kind)
