@@ -59,9 +59,7 @@ class Reader:
         """Read a long or a wide table."""
         found = arrow_table(table)
         names = found.column_names
-        item = _column(names, self.item, ITEM_COLUMNS)
-        expert = _column(names, self.expert, EXPERT_COLUMNS)
-        label = _column(names, self.label, ("label",))
+        item, expert, label = vote_columns(names, self.item, self.expert, self.label)
         if shape == "long" or (shape == "auto" and item and expert and label):
             for name, what in ((item, "item"), (expert, "expert"), (label, "label")):
                 if name is None:
@@ -229,7 +227,8 @@ def expert_columns(names: list[str], item: str | None, panel: Panel, drop: bool)
         raise UnknownNameError(
             f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "
             f"{some_of(panel.names)}); a wide table has a column for each expert, a long table has the "
-            "columns item, expert, label"
+            "columns item, expert, label, or others that are named with expert='...', label='...' (--expert, "
+            "--label)"
         )
     raise UnknownNameError(
         f"column {strange[0]!r} is neither the item nor an expert of the panel"
@@ -252,12 +251,18 @@ def _composed(row: NDArray[Any] | None, order: NDArray[Any] | None, size: int) -
     return row if order is None else row[order]
 
 
-def _column(names: list[str], given: str | None, usual: tuple[str, ...]) -> str | None:
-    if given is not None:
-        if given not in names:
-            raise InputError(f"the votes have no column {given!r} (they have: {', '.join(names)})")
-        return given
-    return next((name for name in usual if name in names), None)
+def vote_columns(
+    names: list[str], item: str | None, expert: str | None, label: str | None
+) -> tuple[str | None, str | None, str | None]:
+    """Return the columns of items, experts and labels: those given, else by their usual names, else None."""
+    found: list[str | None] = []
+    for given, usual in ((item, ITEM_COLUMNS), (expert, EXPERT_COLUMNS), (label, ("label",))):
+        if given is not None and given not in names:
+            raise InputError(
+                f"the votes have no column {given!r}{did_you_mean(given, names)}; they have: {some_of(names)}"
+            )
+        found.append(given or next((name for name in usual if name in names), None))
+    return found[0], found[1], found[2]
 
 
 # Back to names

@@ -111,6 +111,15 @@ def test_names_in_a_report_are_text_not_html(covote, tmp_path):
     _check_page(page)
 
 
+def test_columns_of_other_names(covote, files):
+    write_csv("other.csv", ROWS, "image,annotator,species")
+    names = ("--item", "image", "--expert", "annotator", "--label", "species")
+    ran = covote("decode", "other.csv", "--panel", "panel.toml", *names, "-o", "other_labels.csv")
+    assert ran.status == 0, ran.err
+    assert covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv").status == 0
+    assert Path("other_labels.csv").read_text() == Path("labels.csv").read_text()
+
+
 def test_json_summary(covote, files):
     data = json.loads(covote("decode", "votes.csv", "--panel", "panel.toml", "--json").out)
     assert (data["items"], data["votes"], data["sure"], data["in_doubt"]) == (3, 12, 3, [])

@@ -61,6 +61,13 @@ def decode(
         str, typer.Option(help="Two different answers of one expert to one item: error, first or last.")
     ] = "error",
     none: Annotated[str, typer.Option(help='The label that means "none of mine".')] = "none of mine",
+    item: Annotated[
+        str | None, typer.Option(help="The column of items; else item or task.", show_default=False)
+    ] = None,
+    expert: Annotated[
+        str | None, typer.Option(help="The column of experts; else expert or worker.", show_default=False)
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)] = None,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,
@@ -77,17 +84,18 @@ def decode(
         if path is not None:
             atomic.check_place(path)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
 
     def rehearsal() -> None:
         from covote.io.rehearsal import rehearse
 
-        rehearse(votes, panel, method=method, none=none, **options)
+        rehearse(votes, panel, method=method, **read, **options)
 
     chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
-    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, none=none)
+    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, **read)
     if past is not None:
         options["past"] = _statistics(past)
-    known = {} if gold is None else {"gold": read_gold(gold, panel)}
+    known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
     if stats is not None:
         _check_stats(stats, method, options | known)
     with chosen, output.progress_bar() as progress, output.warnings_as_lines():
@@ -98,7 +106,7 @@ def decode(
             method=method,
             unknown=cast(Any, unknown),  # checked there
             duplicates=cast(Any, duplicates),
-            none=none,
+            **read,
             looks=outcomes.LOOKS if report is not None else 0,
             progress=progress,
             engine=None if isinstance(chosen, Local) else chosen,

@@ -49,6 +49,9 @@ def decode_file(
     unknown: Literal["error", "drop"] = "error",
     duplicates: Literal["error", "first", "last"] = "error",
     none: str = "none of mine",
+    item: str | None = None,
+    expert: str | None = None,
+    label: str | None = None,
     looks: int = 0,
     progress: Progress | None = None,
     engine: Engine | None = None,
@@ -68,7 +71,7 @@ def decode_file(
         As for :func:`covote.decode`.
     gold
         Items whose class is known.
-    unknown, duplicates, none
+    unknown, duplicates, none, item, expert, label
         As for :class:`covote.io.VoteFile`.
     looks
         How many of the most doubtful items to remember.
@@ -80,7 +83,10 @@ def decode_file(
     """
     if output is not None:
         label_format(output)
-    file = VoteFile(votes_file, panel, unknown=unknown, duplicates=duplicates, none=none)
+    file = VoteFile(
+        votes_file, panel, unknown=unknown, duplicates=duplicates, none=none, item=item, expert=expert,
+        label=label,
+    )  # fmt: skip
     if engine is not None:
         if gold is not None:
             options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))

@@ -18,7 +18,14 @@ from .votes import columns_of
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
 
 
-def inferred_panel(path: str | os.PathLike[str], *, none: str = "none of mine") -> Panel:
+def inferred_panel(
+    path: str | os.PathLike[str],
+    *,
+    none: str = "none of mine",
+    item: str | None = None,
+    expert: str | None = None,
+    label: str | None = None,
+) -> Panel:
     """Return the panel in which every expert knows exactly the labels it ever gave.
 
     An expert that knows a class but never answered it in this file is taken not to know it: with many votes
@@ -27,7 +34,7 @@ def inferred_panel(path: str | os.PathLike[str], *, none: str = "none of mine") 
     import pyarrow.compute as pc
 
     source = Source(path)
-    item, expert, label = columns_of(source)
+    item, expert, label = columns_of(source, item, expert, label)
     given: dict[Any, set[Any]] = {}
     if expert is None or label is None:
         columns = [name for name in source.names if name != item]

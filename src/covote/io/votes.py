@@ -12,7 +12,7 @@ from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel_checks import some_of
 from covote.vote_checks import check_choice
-from covote.vote_tables import EXPERT_COLUMNS, ITEM_COLUMNS
+from covote.vote_tables import vote_columns
 from covote.votes import Votes
 
 from . import long, runs, wide
@@ -62,6 +62,8 @@ class VoteFile:
         Two different answers of one expert to one item.
     none
         The label that means "none of mine".
+    item, expert, label
+        Other names of the columns.
     """
 
     def __init__(
@@ -72,6 +74,9 @@ class VoteFile:
         unknown: Literal["error", "drop"] = "error",
         duplicates: Literal["error", "first", "last"] = "error",
         none: str = "none of mine",
+        item: str | None = None,
+        expert: str | None = None,
+        label: str | None = None,
     ) -> None:
         check_choice("unknown", unknown, ("error", "drop"))
         check_choice("duplicates", duplicates, ("error", "first", "last"))
@@ -80,7 +85,7 @@ class VoteFile:
         self.unknown = unknown
         self.duplicates = duplicates
         self.none = none
-        self.item, self.expert, self.label = columns_of(self.source)
+        self.item, self.expert, self.label = columns_of(self.source, item, expert, label)
         self.in_order = True  # until a pass finds otherwise
         self.integers = True  # until a text file has an item that is no integer
         self.items_checked = False  # whether a wide file is known not to repeat an item
@@ -196,16 +201,20 @@ def size_of(part: Piece) -> int:
     return int(sum(array.nbytes for array in arrays if array is not None) + part._ids.nbytes)
 
 
-def columns_of(source: Source) -> tuple[str, str | None, str | None]:
+def columns_of(
+    source: Source, item: str | None = None, expert: str | None = None, label: str | None = None
+) -> tuple[str, str | None, str | None]:
     """Return the (item, expert, label) columns; the last two are None in a wide file."""
     names = source.names
-    item = next((name for name in ITEM_COLUMNS if name in names), None)
-    expert = next((name for name in EXPERT_COLUMNS if name in names), None)
-    label = "label" if "label" in names else None
+    long = len(names) <= 3 or expert is not None or label is not None
+    try:
+        item, expert, label = vote_columns(names, item, expert, label)
+    except InputError as error:
+        raise InputError(f"{source.path}: {error}") from error
     if item is None:
         raise InputError(
-            f"{source.path} has no column 'item' (it has: {some_of(names)}); rename the column that says "
-            "which item a row is about"
+            f"{source.path} has no column 'item' (it has: {some_of(names)}); say which column names the item "
+            "that a row is about, with item='...' (--item ...)"
         )
     if {"label", "confidence", "violations", "status"} <= set(names):
         raise InputError(
@@ -216,15 +225,15 @@ def columns_of(source: Source) -> tuple[str, str | None, str | None]:
     if expert is not None and label is not None:
         source.refuse_nested([expert, label])
         return item, expert, label
-    if label is not None and len(names) <= 3:
+    if label is not None and long:
         raise InputError(
             f"{source.path} has no column 'expert' (it has: {some_of(names)}); a long file has the columns "
-            "item, expert, label"
+            "item, expert, label: say which is which with expert='...' (--expert ...)"
         )
-    if expert is not None and len(names) <= 3:
+    if expert is not None and long:
         raise InputError(
             f"{source.path} has no column 'label' (it has: {some_of(names)}); a long file has the columns "
-            "item, expert, label"
+            "item, expert, label: say which is which with label='...' (--label ...)"
         )
     if len(names) == 1:
         raise InputError(f"{source.path} has no votes: its only column is {item!r}")

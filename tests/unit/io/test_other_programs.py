@@ -6,6 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from covote import Panel, Votes, decode
 from covote.errors import CovoteError, InputError
@@ -32,7 +33,9 @@ IDS = {
 
 
 def write(path, content):
-    if isinstance(content, dict):
+    if isinstance(content, pa.Table):
+        csv.write_csv(content, path)
+    elif isinstance(content, dict):
         pq.write_table(pa.table(content), path)
     else:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -101,6 +104,28 @@ def test_what_is_no_file_of_votes_is_told_in_a_line(tmp_path, name, content, wor
     assert all(word in message for word in words), message
     assert len(message) < 500
     assert not (tmp_path / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_of_other_names(tmp_path, kind):
+    columns = {"image": [7, 7, 8], "annotator": ["ann", "bob", "ann"], "species": ["eye", "eye", "skin"]}
+    path = tmp_path / f"votes.{kind}"
+    write(path, pa.table(columns)) if kind == "csv" else write(path, columns)
+    names = {"item": "image", "expert": "annotator", "label": "species"}
+    read = VoteFile(path, PANEL, **names).read()
+    assert (read.items.tolist(), read.dense.tolist()) == ([7, 8], [[1, 1, -1], [0, -1, -1]])
+    assert inferred_panel(path, **names).blocks() == [("eye", "skin"), ("eye",)]
+    decode_file(path, tmp_path / "labels.parquet", PANEL, **names)
+    labels = pq.read_table(tmp_path / "labels.parquet").to_pydict()
+    assert (labels["item"], labels["label"]) == ([7, 8], ["eye", "skin"])
+    for wrong, words in (
+        ({**names, "label": "specie"}, "did you mean 'species'"),
+        ({"item": "image", "label": "species"}, "--expert"),
+        ({"item": "image", "expert": "annotator"}, "--label"),
+        ({}, "--item"),
+    ):
+        with pytest.raises(InputError, match=words):
+            VoteFile(path, PANEL, **wrong)
 
 
 def test_a_column_that_could_be_two_experts_is_refused(tmp_path):
