@@ -226,7 +226,18 @@ def checked_ids(items: Any, size: int) -> Any:
         ids[:] = list(items)
     if len(ids) != size or (isinstance(ids, np.ndarray) and ids.ndim != 1):
         raise InputError(f"{len(ids)} item ids for {size} items; give one per item")
+    missing = _missing(ids)
+    if missing.any():
+        raise InputError(f"item {int(np.argmax(missing))} has no id; give every item one")
     return ids
+
+
+def _missing(ids: Any) -> NDArray[np.bool_]:
+    if not isinstance(ids, np.ndarray):
+        return np.asarray(ids.is_null().to_pylist() if ids.null_count else [False])
+    if ids.dtype == object:
+        return np.array([value is None for value in ids], dtype=bool)
+    return np.isnan(ids) if ids.dtype.kind == "f" else np.zeros(1, dtype=bool)
 
 
 def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:

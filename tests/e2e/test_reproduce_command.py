@@ -33,6 +33,7 @@ def test_a_wrong_checksum_is_explained(covote):
 
 def test_the_list_and_mistakes(covote):
     assert "missing" in covote("reproduce", "--list").out
+    assert "missing" in json.loads(covote("reproduce", "--list", "--json").out)
     ran = covote("reproduce", "misssing")
     assert (ran.status, "no table 'misssing' (did you mean 'missing'?)" in ran.err) == (2, True)
     ran = covote("reproduce", "mnist", "--profile", "slow")

@@ -1,4 +1,5 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
@@ -215,3 +216,9 @@ def test_the_remedy_for_votes_of_an_expert_who_left_works():
         decode(votes, left)
     rest = votes.for_panel(left, unknown="drop")
     assert rest.dense.tolist() == votes.dense[:, 1:].tolist()
+
+
+@pytest.mark.parametrize("ids", [["a", None], [1.5, float("nan")], pa.array(["a", None])])
+def test_every_item_has_an_id(ids):
+    with pytest.raises(CovoteError, match="item 1 has no id"):
+        Votes.from_dense(ROWS[:2], PANEL, items=ids)

@@ -52,6 +52,9 @@ def reproduce(
     from covote.experiments.reproduce import reproduce as run
     from covote.experiments.tables import TABLES
 
+    if listing and as_json:
+        output.say_json(TABLES)
+        return
     if listing:
         for name, title in TABLES.items():
             output.say(f"{name:14} {title}")

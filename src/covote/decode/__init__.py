@@ -18,6 +18,7 @@ from .coupling import Coupling
 from .dawid_skene import DawidSkene
 from .em import Em
 from .experts import ExpertReport, PairAgreement, expert_report, pair_agreement
+from .gold import gold_rows, no_gold
 from .likelihood import Likelihood
 from .lookup import Lookup
 from .mean import Mean
@@ -87,6 +88,11 @@ def decode(
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
+    if not isinstance(votes, Votes):
+        raise InputError(
+            f"votes are a {type(votes).__name__}; make Votes of them first, with Votes.from_dense(array, "
+            "panel) or Votes.from_table(table, panel)"
+        )
     if panel is not None:
         votes = votes.for_panel(panel)
     if workers < 1:
@@ -94,6 +100,9 @@ def decode(
     if ties is not None:
         options["ties"] = ties
     decoder = make(method, options)
+    gold = options.get("gold")
+    if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
+        raise no_gold(gold)
     if isinstance(decoder, Authority) and decoder.ties == "default" and not votes.soft:
         # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
         bare = run(Authority(ties="report"), votes, workers)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
+from covote.panel_checks import some_of
 from covote.votes import Votes
 
 Gold = Mapping[Any, Any] | NDArray[Any]
@@ -41,6 +42,14 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
         raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
     rows = np.flatnonzero(index >= 0)
     return rows, index[rows].astype(np.int64)
+
+
+def no_gold(gold: Gold) -> InputError:
+    """Say that no item of the votes is among those whose class is known."""
+    return InputError(
+        f"none of the {len(gold):,} items whose class is known has votes (known: "
+        f"{some_of(list(map(repr, gold)))}); name them as in the votes"
+    )
 
 
 def _named(gold: Mapping[Any, Any], part: Votes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from covote.decode import Decoder, Statistics, make
 from covote.decode.authority import Authority
+from covote.decode.gold import no_gold
 from covote.decode.protocol import total
 from covote.panel import Name, Panel
 from covote.votes import Votes
@@ -174,7 +175,10 @@ def _decoded(
         if part is not None:
             return decoder.statistics(part, weights), not may_do_without(decoder) or ties(part)
         report = _share(progress, number - 1, decoder.rounds + 1, "learning")
-        counts, needed = zip(*votes.each(Counting(decoder, weights), report), strict=True)
+        counts, needed, golden = zip(*votes.each(Counting(decoder, weights), report), strict=True)
+        gold = getattr(decoder, "gold", None)
+        if gold is not None and not any(golden):
+            raise no_gold(gold)
         return total(counts), any(needed)
 
     part = None if rows is None else rows.votes()

@@ -8,6 +8,7 @@ from typing import Any
 
 from covote.decode import Decoder
 from covote.decode.authority import Authority
+from covote.decode.gold import gold_rows
 from covote.decode.protocol import total
 from covote.labels import Labels
 from covote.panel import Panel
@@ -38,7 +39,7 @@ class Distinct:
 
 @dataclass(frozen=True)
 class Counting:
-    """Add up a decoder's statistics; also say whether they are needed.
+    """Add up a decoder's statistics; also say whether they are needed, and how many gold items there are.
 
     The authority vote does not need them where nothing ties: then the bare vote says it all.
     """
@@ -46,19 +47,21 @@ class Counting:
     decoder: Decoder
     weights: Any
 
-    def __call__(self, pieces: Iterator[Piece]) -> tuple[Any, bool]:
-        """Return (statistics, whether they are needed)."""
-        needed = not may_do_without(self.decoder)
+    def __call__(self, pieces: Iterator[Piece]) -> tuple[Any, bool, int]:
+        """Return (statistics, whether they are needed, gold items)."""
+        needed, golden = not may_do_without(self.decoder), 0
+        gold = getattr(self.decoder, "gold", None)
 
         def statistics() -> Iterator[Any]:
-            nonlocal needed
+            nonlocal needed, golden
             for piece in pieces:
                 part = votes_of(piece)
                 needed = needed or part.soft or ties(part)
+                golden += len(gold_rows(gold, part)[0])
                 # Whether all of a part was answered must not decide how the whole is counted.
                 yield self.decoder.statistics(replace(part, complete=False), self.weights)
 
-        return total(statistics()), needed
+        return total(statistics()), needed, golden
 
 
 @dataclass(frozen=True)

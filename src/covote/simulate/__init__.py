@@ -28,7 +28,7 @@ def simulate(
     noise: str | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
-    byzantine: Iterable[Name] = (),
+    byzantine: Name | Iterable[Name] = (),
     none_rate: float | tuple[float, float] = 0.0,
     similarity: ArrayLike | None = None,
     temperature: float = 0.0,
@@ -91,7 +91,8 @@ def simulate(
         inside, outside = 0.0, none_rate
     model = _noise_model(panel, noise, accuracy, similarity, temperature, against, seed)
     traitors = np.zeros(experts, dtype=bool)
-    traitors[[panel.expert_index(name) for name in byzantine]] = True
+    named = [byzantine] if isinstance(byzantine, str | int) else byzantine
+    traitors[[panel.expert_index(name) for name in named]] = True
     owners, members = np.nonzero(panel.knows)
     answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
     draw(

@@ -1,9 +1,11 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
+from covote.io import decode_file
 from tests import plain_decoders as plain
 
 
@@ -141,3 +143,24 @@ def test_a_panel_beside_the_votes():
     assert decode(votes, panel).index.tolist() == [0]
     with pytest.raises(CovoteError, match="is not in the panel"):
         decode(votes, panel.without("expert-1"))
+
+
+def test_what_is_no_votes_is_told():
+    panel = Panel(2, [[1, 1]])
+    for votes in ([[0]], np.array([[0]])):
+        with pytest.raises(CovoteError, match=r"make Votes of them first, with Votes.from_dense"):
+            decode(votes, panel)
+
+
+@pytest.mark.parametrize("method", ["authority", "em", "dawid-skene", "anchored", "supervised"])
+@pytest.mark.filterwarnings("ignore:.*answers seem to be about classes:UserWarning")
+def test_gold_that_names_no_item_is_told(tmp_path, method):
+    panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
+    votes = Votes.from_dense([[0, 1, 2]] * 30, panel)
+    gold = {str(n): 0 for n in range(30)}  # text, where the votes have integers
+    with pytest.raises(CovoteError, match=r"none of the 30 items whose class is known has votes .*'0', '1'"):
+        decode(votes, method=method, gold=gold)
+    pq.write_table(votes.to_arrow(), tmp_path / "votes.parquet")
+    with pytest.raises(CovoteError, match="none of the 1 items"):
+        decode_file(tmp_path / "votes.parquet", tmp_path / "labels.csv", panel, method=method, gold={77: 0})
+    assert not (tmp_path / "labels.csv").exists()
