@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WRITTEN = [
     page for page in PAGES if page.name != "api.md"
 ]  # the docstrings there are tested where they stand
-CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def load_generator():
@@ -41,9 +41,16 @@ def test_python_examples_run(page, monkeypatch, tmp_path):
 def test_console_examples_print_what_is_shown(page, covote):
     """Every `$ covote ...` is run in order, in one folder; what is shown must be what is printed.
 
-    A line of three dots stands for any lines.
+    A line of three dots stands for any lines. A block with a file's name is that file: it is put there, or,
+    if a command wrote it, must be what was written.
     """
-    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
+    for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind != "console":
+            file = Path(kind.split()[1])
+            if file.exists():
+                assert file.read_text(encoding="utf-8") == block
+            file.write_text(block, encoding="utf-8")
+            continue
         for command, shown in re.findall(r"^\$ covote (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             ran = covote(*shlex.split(command, comments=True))
             pattern = "".join(
