@@ -39,12 +39,20 @@ class Kind:
 
 
 class Action:
-    """A group together with its pair orbits, and the base blocks it can have."""
+    """A group together with its pair orbits, and the base blocks it can have.
 
-    def __init__(self, symmetry: Symmetry, size: int) -> None:
+    `hole` is a cover of the classes that the group leaves where they are, numbered from 0: if it is given,
+    pairs of these classes are no longer needed, and count as orbits of no pairs.
+    """
+
+    def __init__(self, symmetry: Symmetry, size: int, hole: Ints | None = None) -> None:
         self.symmetry = symmetry
         self.size = size
+        self.hole = hole
         self.orbit, self.sizes = symmetry.pair_orbits()
+        if hole is not None:
+            stay = slice(symmetry.classes - symmetry.fixed, None)
+            self.sizes[self.orbit[stay, stay][np.triu_indices(symmetry.fixed, 1)]] = 0
         v, orbits = len(self.orbit), len(self.sizes)
         # For each class and pair orbit: the other classes of such pairs.
         x, y = np.nonzero(~np.eye(v, dtype=bool))
@@ -81,8 +89,9 @@ class Action:
         for chosen in _fillings(sorted(supply.items(), reverse=True), self.size):
             total = sum(chosen)
             full = all(total + w > self.size or chosen.count(w) == n for w, n in supply.items())
-            # Blocks of fixed classes alone belong to the whole group.
-            alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < self.symmetry.order
+            # Blocks of fixed classes alone belong to the whole group, or to the cover of the hole.
+            most = self.symmetry.order + (self.hole is not None)
+            alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < most
             if total >= 2 and full and not alone:
                 yield Kind(subgroup, chosen, images, self._reach(at, chosen), self._limit(at, chosen))
 
@@ -111,6 +120,7 @@ class Action:
 
         The slack is the number of pair orbits that could be covered beyond those that there are.
         """
+        target -= 0 if self.hole is None else len(self.hole)
         full, short = self.kinds[0], sorted(self.kinds[1:], key=lambda kind: -kind.reach / kind.images)[:8]
         cycles = self.symmetry.cycles
         numbers = sorted({1, 2, 3, 4, cycles - 1, cycles, cycles + 1} - {0})
@@ -138,7 +148,8 @@ class Action:
         spare = (pairs - times * int(self.sizes.sum())) // self.symmetry.order
         if times > 1:
             return spare
-        return min(spare, sum(min(n * kind.reach, kind.limit) for n, kind in plan) - len(self.sizes))
+        reached = sum(min(n * kind.reach, kind.limit) for n, kind in plan)
+        return min(spare, reached - int(np.count_nonzero(self.sizes)))
 
 
 def _fillings(supply: list[tuple[int, int]], room: int) -> Iterator[tuple[int, ...]]:

@@ -6,6 +6,8 @@ blocks cover every pair. The larger the group, the fewer base blocks there are t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ from covote.bounds import best_lower_bound
 from .annealing import Pause
 from .base_blocks import Action, Plan, random_block
 from .pruning import prune
-from .symmetry import symmetries
+from .symmetry import symmetries, symmetries_around
 
 Ints = NDArray[np.int32]
 
@@ -129,7 +131,11 @@ class Run:
 
     def cover(self, classes: int) -> Ints:
         """Return all images of the base blocks, cut to the first `classes`; redundant ones are dropped."""
-        rows = [_fitted(row, classes, self.action.size) for row in self.images_of_all()]
+        rows = self.images_of_all()
+        if self.action.hole is not None:
+            symmetry = self.action.symmetry
+            rows += (self.action.hole + symmetry.classes - symmetry.fixed).tolist()
+        rows = [_fitted(row, classes, self.action.size) for row in rows]
         return prune(np.array(rows, np.int32), classes, self.times)
 
 
@@ -151,6 +157,7 @@ def cyclic(
     lower: int = 0,
     twists: int = 1,
     surplus: int = 0,
+    holes: Mapping[int, Ints] | None = None,
     pause: Pause | None = None,
 ) -> Ints | None:
     """Search a cover of at most `target` blocks among those with a symmetry.
@@ -170,6 +177,9 @@ def cyclic(
         Most multipliers in a group; 1 for turns alone. More pays with more than about 15 million moves.
     surplus
         Groups may act on so many classes more than there are; these are dropped in the end.
+    holes
+        Covers of a few classes, by their number: if given, groups leave one of these numbers of classes where
+        they are, and the cover given covers those.
     pause
         Called between runs with (moves made, size of the best cover or 0); the search stops when it returns
         True.
@@ -183,13 +193,14 @@ def cyclic(
     """
     best: Ints | None = None
     made, goal = 0, target
-    actions = [
-        Action(group, size)
-        for more in range(surplus + 1)
-        if size < classes + more and best_lower_bound(classes + more, size, times)[0] <= target
-        for group in symmetries(classes + more, fixed=FIXED, twists=twists)
-        if group.turn <= target
-    ]
+    if holes is None:
+        actions = _actions(classes, size, times, target, twists, surplus)
+    else:
+        actions = [
+            Action(group, size, cover)
+            for number, cover in holes.items()
+            for group in symmetries_around(classes, number, twists=twists)
+        ]
     while made < moves and goal >= max(lower, 1):
         entries = _entries(actions, goal, times)[: max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))]
         run, made, stopped = _race(entries, times, made, moves, seed, goal, pause)
@@ -200,6 +211,17 @@ def cyclic(
         if run is None or stopped:
             break
     return best
+
+
+def _actions(classes: int, size: int, times: int, target: int, twists: int, surplus: int) -> list[Action]:
+    """Return the sensible groups that leave few classes or none where they are."""
+    return [
+        Action(group, size)
+        for more in range(surplus + 1)
+        if size < classes + more and best_lower_bound(classes + more, size, times)[0] <= target
+        for group in symmetries(classes + more, fixed=FIXED, twists=twists)
+        if group.turn <= target
+    ]
 
 
 def _entries(actions: list[Action], target: int, times: int) -> list[tuple[Action, Plan]]:

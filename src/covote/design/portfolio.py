@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from covote.bounds import best_lower_bound
 
 from .annealing import anneal
-from .covers import Cover, linking, multiplied, resized, widened
-from .cyclic import cyclic
+from .covers import Cover, multiplied, resized, widened
 from .efforts import EFFORTS, Effort
 from .folds import fold
 from .greedy import greedy
@@ -17,17 +18,12 @@ from .recursions import in_table
 from .searching import Search
 from .shrinking import annealed, nearest_planes, shrink, weighted, weighted_plane
 from .triples import triples
+from .turning import THOROUGH, turned, turned_around_holes
 from .twinning import settle_twins
 from .watching import Watch
 
 RUNS = (6, 4, 2)
 """How often weights are annealed for the nearest plane, the next, and the one after."""
-
-SYMMETRIC = 12
-"""Up to this size of experts symmetric covers are often the best."""
-
-TWISTS = 3
-"""Most multipliers in a group of symmetries."""
 
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
@@ -41,17 +37,14 @@ SWAPS = 4_000_000
 LONGER, REPAIRED = 8, 0.8
 """Moves and swaps of a last attempt, in budgets of the first: for a very wide gap, for a thorough search."""
 
-THOROUGH = 10_000_000
-"""Moves per group of symmetries from which on more of them are tried."""
-
-NEIGHBOURS = 3
-"""How many numbers of classes near the one asked for are searched for symmetric covers."""
-
-LARGEST_STEINER = 7
-"""Up to this size of experts Steiner systems nearby are looked for."""
-
 FEW = 100
 """Up to so many experts annealing can forget where it started."""
+
+TURNED = 5
+"""How many times longer a thorough search tries symmetric covers."""
+
+PARTS = EFFORTS["normal"]
+"""The effort for cases nearby, and for the small ones that a larger one needs."""
 
 _PARTS: dict[tuple[int, int, Effort, int], Cover] = {}
 """Parts that were solved completely; the same part is asked for by many cases."""
@@ -83,9 +76,9 @@ def best_cover(
         return search.found
     scaled = effort.scaled(classes, size)
     thorough = effort.symmetry >= THOROUGH
-    for stage in (_triples, _blow_ups, _multiples, _relatives, shrink, _symmetries, _anneal):
+    for stage in THOROUGH_STAGES if thorough else STAGES:
         if not search.over:
-            more = search.wide and not thorough and stage in (_symmetries, _anneal)
+            more = search.wide and not thorough and stage in (turned, _anneal)
             stage(search, scaled.part(3) if more else scaled)
     if whole and scaled.meeting and not search.over:
         if thorough:
@@ -184,10 +177,9 @@ def _multiples(search: Search, effort: Effort, share: float = PART) -> None:
 
 
 def _relatives(search: Search, effort: Effort) -> None:
-    """Solve cases with a class or a place more or less."""
+    """Solve the case as a normal effort would, and cases with a class or a place more or less."""
     v, k = search.classes, search.size
-    if effort.symmetry >= THOROUGH:
-        _derive(search, [(v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)])
+    _derive(search, [(v, k), (v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)])
 
 
 def _derive(search: Search, relatives: list[tuple[int, int]]) -> None:
@@ -196,7 +188,7 @@ def _derive(search: Search, relatives: list[tuple[int, int]]) -> None:
     for classes, size in relatives:
         if search.over or size < 3 or classes <= size:
             continue
-        part = _part(search, classes, size, EFFORTS["normal"])
+        part = _part(search, classes, size, PARTS)
         if size == k and classes < v:
             search.smaller = part
         elif classes == v - 1:
@@ -207,56 +199,12 @@ def _derive(search: Search, relatives: list[tuple[int, int]]) -> None:
             search.offer(resized(Cover(widened(part.blocks, k), part.construction), v, k))
 
 
-def _symmetries(search: Search, effort: Effort) -> None:
-    """Search covers with a symmetry, here and for a few classes more or less."""
-    if effort.symmetry == 0:
-        return
-    for classes, twists in [(search.classes, 1), *_neighbours(search, effort.symmetry >= THOROUGH)]:
-        goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
-        if search.over or best_lower_bound(classes, search.size)[0] > goal:
-            continue
-        moves = effort.symmetry if twists == 1 and search.size <= SYMMETRIC else effort.symmetry // 3
-        blocks = cyclic(
-            classes,
-            search.size,
-            target=goal,
-            moves=moves,
-            seed=search.seed,
-            lower=best_lower_bound(classes, search.size)[0],
-            twists=twists,
-            pause=search.pause(),
-        )
-        if blocks is not None:
-            cover = Cover(blocks, "base blocks turned by a group")
-            search.offer(resized(cover, search.classes, search.size))
-
-
-def _neighbours(search: Search, thorough: bool) -> list[tuple[int, int]]:
-    """List numbers of classes whose best conceivable cover would help here, and the multipliers to try.
-
-    Steiner systems are so rich in symmetry, and so much better than what is around them, that for small
-    experts it pays to look for them; a thorough search looks at others as well.
-    """
-    nearby = range(max(search.size + 1, search.classes - 3), search.classes + 6)
-    if search.size > LARGEST_STEINER:
-        nearby = range(search.classes, search.classes + 1)
-    promises = []
-    experts = len(search.found.blocks)
-    for classes in nearby:
-        lower, _ = best_lower_bound(classes, search.size)
-        promise = experts - lower - linking(search.classes, classes, search.size)
-        if promise > 0 and (thorough or steiner(classes, search.size)):
-            promises.append((-promise, abs(classes - search.classes), classes))
-    return [(classes, TWISTS) for *_, classes in sorted(promises)[:NEIGHBOURS]]
-
-
-def steiner(classes: int, size: int) -> bool:
-    """Whether counting allows every pair in exactly one block.
-
-    >>> [v for v in range(5, 50) if steiner(v, 5)]
-    [5, 21, 25, 41, 45]
-    """
-    return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
+def _turned_thoroughly(search: Search, effort: Effort) -> None:
+    """Search symmetric covers for longer, also around smaller covers."""
+    turned(search, effort.part(TURNED))
+    if not search.over:
+        part = partial(_part, search, size=search.size, effort=PARTS)
+        turned_around_holes(search, effort.part(TURNED), part)
 
 
 def _anneal(search: Search, effort: Effort) -> None:
@@ -278,3 +226,9 @@ def _anneal(search: Search, effort: Effort) -> None:
             pause=search.pause(),
         )
         search.offer(Cover(blocks, annealed(start.construction)))
+
+
+STAGES = (_triples, _blow_ups, _multiples, shrink, turned, _anneal)
+"""What is tried, in turn."""
+
+THOROUGH_STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned_thoroughly, _anneal)

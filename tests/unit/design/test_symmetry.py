@@ -9,10 +9,14 @@ GROUPS = [
     Symmetry(7, 1),
     Symmetry(5, 2, 1),
     Symmetry(7, 2, 0, scale=2),
-    Symmetry(3, 3, 2, shift=1),
-    Symmetry(6, 4, 0, shift=1),
-    Symmetry(7, 3, 1, scale=2, shift=1),
+    Symmetry(3, 3, 2, period=3),
+    Symmetry(6, 4, 0, period=4),
+    Symmetry(7, 3, 1, scale=2, period=3),
     Symmetry(1, 4),
+    Symmetry(5, 5, 1, scale=4, period=2),
+    Symmetry(4, 5, 2, period=2),
+    Symmetry(5, 3, 5, period=2, exchanged=True),
+    Symmetry(7, 3, 7, scale=2, period=3, exchanged=True),
 ]
 
 
@@ -58,5 +62,5 @@ def test_all_groups_act_on_all_classes():
 
 
 def test_products_of_turns_that_are_no_turn_are_among_the_groups():
-    assert Symmetry(5, 5, 0, 1, 1) in symmetries(25, twists=5)
-    assert np.array_equal(Symmetry(2, 2, 0, 1, 1).elements().min(axis=0), [0, 0, 0, 0])
+    assert Symmetry(5, 5, 0, 1, 5) in symmetries(25, twists=5)
+    assert np.array_equal(Symmetry(2, 2, 0, 1, 2).elements().min(axis=0), [0, 0, 0, 0])
