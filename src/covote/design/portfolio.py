@@ -19,7 +19,7 @@ from .searching import Search
 from .shrinking import annealed, nearest_planes, shrink, weighted, weighted_plane
 from .triples import triples
 from .turning import THOROUGH, turned, turned_around_holes
-from .twinning import settle_twins
+from .twinning import settle_bases, settle_twins
 from .watching import Watch
 
 RUNS = (6, 4, 2)
@@ -39,6 +39,12 @@ LONGER, REPAIRED = 8, 0.8
 
 FEW = 100
 """Up to so many experts annealing can forget where it started."""
+
+SMALLEST_BASE, LARGEST_BASE = 4, 12
+"""Sizes of experts in smaller cases of the same proportions."""
+
+BASES = 3
+"""How many of these cases are kept."""
 
 TURNED = 5
 """How many times longer a thorough search tries symmetric covers."""
@@ -199,6 +205,20 @@ def _derive(search: Search, relatives: list[tuple[int, int]]) -> None:
             search.offer(resized(Cover(widened(part.blocks, k), part.construction), v, k))
 
 
+def _proportions(search: Search, effort: Effort) -> None:
+    """Solve smaller cases of the same proportions: their points may stand for several classes each."""
+    for size in range(SMALLEST_BASE, min(search.size, LARGEST_BASE + 1)):
+        points = -(-search.classes * size // search.size)
+        experts = len(search.found.blocks)
+        if search.over or best_lower_bound(points, size)[0] >= experts:
+            continue
+        base = _part(search, points, size, PARTS.part(PART))
+        if len(base.blocks) < experts:
+            search.bases.append(base)
+    search.bases = sorted(search.bases, key=lambda base: len(base.blocks))[:BASES]
+    settle_bases(search)
+
+
 def _turned_thoroughly(search: Search, effort: Effort) -> None:
     """Search symmetric covers for longer, also around smaller covers."""
     turned(search, effort.part(TURNED))
@@ -231,4 +251,13 @@ def _anneal(search: Search, effort: Effort) -> None:
 STAGES = (_triples, _blow_ups, _multiples, shrink, turned, _anneal)
 """What is tried, in turn."""
 
-THOROUGH_STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned_thoroughly, _anneal)
+THOROUGH_STAGES = (
+    _triples,
+    _blow_ups,
+    _multiples,
+    _relatives,
+    _proportions,
+    shrink,
+    _turned_thoroughly,
+    _anneal,
+)

@@ -26,6 +26,7 @@ class Search:
         self.best: Cover | None = None
         self.others: list[Cover] = []
         self.smaller: Cover | None = None  # a cover of all classes but the last few
+        self.bases: list[Cover] = []  # covers by so few experts whose points may stand for several classes
 
     def offer(self, cover: Cover) -> None:
         """Keep a cover if it needs fewer experts than all before, without the redundant ones.

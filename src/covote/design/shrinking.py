@@ -108,6 +108,10 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
         if turn % 2 == 1:
             for other in search.others:
                 yield _warm(search, other, experts), length // 2
+        for base in search.bases:
+            if len(base.blocks) <= experts:
+                masks = blow_up_start(base.blocks, search.classes, experts, random)
+                yield Start(masks, HOT, f"{base.construction} with weighted points, annealed"), length
         # What a heavy line costs is known within the table of recursions only.
         for order in orders[:2] if in_table(search.classes, search.size) else []:
             yield _warm(search, weighted_plane(search, order, weights, turn), experts), length

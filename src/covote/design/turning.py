@@ -31,24 +31,36 @@ def turned(search: Search, effort: Effort) -> None:
     """Search covers with a symmetry, here and for a few classes more or less."""
     if effort.symmetry == 0:
         return
-    for classes, twists in [(search.classes, 1), *_neighbours(search, effort.symmetry >= THOROUGH)]:
+    thorough = effort.symmetry >= THOROUGH
+    for classes, twists in [(search.classes, 1), *_neighbours(search, thorough)]:
+        lower, _ = best_lower_bound(classes, search.size)
+        short = twists > 1 or search.size > SYMMETRIC
+        moves = effort.symmetry // 3 if short else effort.symmetry
+        if thorough and twists > 1 and steiner(classes, search.size):
+            # On the way to a system with every pair once, covers that are nearly as good only take time.
+            _turn(search, classes, twists, lower, lower, moves)
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
-        if search.over or best_lower_bound(classes, search.size)[0] > goal:
-            continue
-        moves = effort.symmetry if twists == 1 and search.size <= SYMMETRIC else effort.symmetry // 3
-        blocks = cyclic(
-            classes,
-            search.size,
-            target=goal,
-            moves=moves,
-            seed=search.seed,
-            lower=best_lower_bound(classes, search.size)[0],
-            twists=twists,
-            pause=search.pause(),
-        )
-        if blocks is not None:
-            cover = Cover(blocks, "base blocks turned by a group")
-            search.offer(resized(cover, search.classes, search.size))
+        _turn(search, classes, twists, goal, lower, moves)
+
+
+def _turn(search: Search, classes: int, twists: int, goal: int, lower: int, moves: int) -> None:
+    """Search a symmetric cover of so many classes with at most `goal` experts; it must help here."""
+    most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+    if search.over or lower > min(goal, most):
+        return
+    blocks = cyclic(
+        classes,
+        search.size,
+        target=goal,
+        moves=moves,
+        seed=search.seed,
+        lower=lower,
+        twists=twists,
+        pause=search.pause(),
+    )
+    if blocks is not None:
+        cover = Cover(blocks, "base blocks turned by a group")
+        search.offer(resized(cover, search.classes, search.size))
 
 
 def _neighbours(search: Search, thorough: bool) -> list[tuple[int, int]]:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .covers import Cover
-from .meeting import RANDOM_HOT, Masks, blocks_of, meet, random_start
+from .meeting import RANDOM_HOT, Masks, blocks_of, blow_up_start, meet, random_start
 from .searching import Search
 
-MOST_EXPERTS = 20
-"""With more experts too many sets meet any core."""
+MOST_EXPERTS, MOST_FROM_BASES = 20, 36
+"""With more experts too many sets meet any core; a smaller cover of the same proportions is a large core."""
 
 TRIES, MOVES = 5, 1_000_000
 """How many families are tried for each number of experts, and the moves that anneal one."""
@@ -42,15 +42,35 @@ def settle_twins(search: Search) -> None:
         experts = len(search.found.blocks) - 1
         masks = random_start(search.classes, experts, search.size, random)
         blocks = meet(masks, experts, search.size, moves=MOVES, state=state, hot=RANDOM_HOT)
-        if blocks is None:
-            twins = best_twins(masks, experts, search.size)
-            blocks = None if twins is None else blocks_of(twins, experts, search.size)
-        tries += 1
+        words = "annealing of meeting sets of experts"
         if blocks is not None:
-            words = "annealing of meeting sets of experts, numbers of twins by integer programming"
             search.offer(Cover(blocks, words))
-            tries = 0
+        tries = 0 if blocks is not None or _offer_twins(search, masks, words) else tries + 1
         search.moved(0)
+
+
+def settle_bases(search: Search) -> None:
+    """Look for covers with fewer experts: numbers of twins for the points of smaller covers."""
+    random = np.random.default_rng(search.seed)
+    for base in search.bases:
+        found = True
+        while (
+            found and not search.over and len(base.blocks) < len(search.found.blocks) <= MOST_FROM_BASES + 1
+        ):
+            experts = len(search.found.blocks) - 1
+            masks = blow_up_start(base.blocks, search.classes, experts, random)
+            found = _offer_twins(search, masks, base.construction)
+            search.moved(0)
+
+
+def _offer_twins(search: Search, masks: Masks, construction: str) -> bool:
+    """Offer the best numbers of twins with one expert less than before; return whether there are any."""
+    experts = len(search.found.blocks) - 1
+    twins = best_twins(masks, experts, search.size)
+    if twins is not None:
+        words = f"{construction}, numbers of twins by integer programming"
+        search.offer(Cover(blocks_of(twins, experts, search.size), words))
+    return twins is not None
 
 
 def best_twins(masks: Masks, experts: int, size: int) -> Masks | None:

@@ -3,11 +3,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from covote.design import design
 from covote.design.covers import Cover
 from covote.design.meeting import blocks_of, masks_of
 from covote.design.planes import projective_plane
 from covote.design.searching import Search
-from covote.design.twinning import best_twins, settle_twins
+from covote.design.twinning import best_twins, settle_bases, settle_twins
 from covote.design.twinning_kernel import minimal_hits
 from covote.design.watching import Watch
 from tests.plain_covers import covers
@@ -55,3 +56,15 @@ def test_fewer_experts_are_found():
     settle_twins(search)
     assert search.found.blocks.shape == (7, 6)
     assert covers(search.found.blocks, 14)
+
+
+def test_a_smaller_cover_of_the_same_proportions_leads_to_an_optimal_one():
+    base = design(16, 6)
+    assert len(base) == 10
+    blocks = np.array([np.flatnonzero(row) for row in base.knows], dtype=np.int32)
+    search = Search(66, 25, 10, 0, Watch(1, None))
+    search.best = Cover(np.zeros((11, 25), dtype=np.int32), "a size to beat")
+    search.bases = [Cover(blocks, "a smaller cover")]
+    settle_bases(search)
+    assert len(search.found.blocks) == 10
+    assert covers(search.found.blocks, 66)
