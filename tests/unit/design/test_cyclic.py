@@ -67,15 +67,6 @@ def test_triples_around_a_smaller_system_are_found(classes, hole):
     assert kept <= {tuple(sorted(row)) for row in cover.tolist()}
 
 
-@pytest.mark.slow
-def test_a_steiner_system_with_twisted_bundles_is_found():
-    # Denniston's system: a turn of 13, and a twist that exchanges three of five cycles.
-    cover = cyclic(66, 6, target=143, moves=40_000_000, lower=143, twists=3)
-    assert cover is not None
-    assert len(cover) == 143
-    assert covered(cover, 66) == 1
-
-
 ACTIONS = [
     (Symmetry(7, 2, 1), 4, 1, None),
     (Symmetry(6, 2, 2), 4, 2, None),
