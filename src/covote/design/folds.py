@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 
 from .annealing import Pause, anneal
-from .covers import without_room
+from .covers import padded, without_room
 from .cyclic import cyclic
 from .greedy import greedy
 from .meeting import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
 from .pruning import prune, without_least_needed
+from .twinning import fitting_weights
 
 Ints = NDArray[np.int32]
 
@@ -28,7 +29,10 @@ FIRST_LENGTH = 1_000_000
 """Moves of the first attempts to let sets of experts meet; two that fail double them."""
 
 TWINS = 2
-"""How many numbers of classes per point are tried."""
+"""How many numbers of classes per point are tried, and how many proportions."""
+
+LARGEST_BASE = 12
+"""Largest experts of smaller covers of the same proportions."""
 
 
 class Folded(NamedTuple):
@@ -136,6 +140,33 @@ def _twins(task: _Task, best: Folded) -> Folded:
     return best
 
 
+def _proportions(task: _Task, best: Folded) -> Folded:
+    """Let the points of a smaller cover of the same proportions stand for as many classes as fit."""
+    size = best.blocks.shape[1]
+    bounds = []
+    for room in range(3, min(size, LARGEST_BASE + 1)):
+        points = -(-task.classes * room // size)
+        bounds.append((best_lower_bound(points, room, task.times)[0], points, room))
+    for bound, points, room in sorted(bounds)[:TWINS]:
+        if bound >= len(best.blocks):
+            break
+        single, moves = greedy(points, room, seed=task.seed), task.moves // TWINS
+        part = fold(single, points, task.times, moves=moves, seed=task.seed, lower=bound, pause=task.pause)
+        if len(part.blocks) < len(best.blocks):
+            weights = fitting_weights(part.blocks, points, task.classes, size)
+            if weights is not None:
+                blocks = prune(_weighted(part.blocks, weights, size), task.classes, task.times)
+                best = Folded(blocks, f"{part.how} of {points} weighted points")
+    return best
+
+
+def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:
+    """Put the classes of each point wherever it is, also where no other point has classes; fill blocks up."""
+    members = np.split(np.arange(weights.sum(), dtype=np.int32), np.cumsum(weights)[:-1])
+    rows = [np.concatenate([members[point] for point in block]) for block in blocks]
+    return without_room(padded(rows, size), int(weights.sum()))
+
+
 def _multiplied(blocks: Ints, points: int, classes: int, size: int) -> Ints:
     """Put the classes x, x + points, x + 2 points, ... wherever point x is; fill the blocks up."""
     rows = []
@@ -212,5 +243,12 @@ def _annealed_words(how: str) -> str:
     return how if how.endswith(", annealed") else f"{how}, annealed"
 
 
-STAGES = ((_sum, 0.15), (_twins, 0.25), (_symmetric, 0.35), (_meeting, 1.0), (_annealed, 0.25))
+STAGES = (
+    (_sum, 0.15),
+    (_twins, 0.25),
+    (_proportions, 0.25),
+    (_symmetric, 0.35),
+    (_meeting, 1.0),
+    (_annealed, 0.25),
+)
 """What is tried, in turn, and its share of the moves."""

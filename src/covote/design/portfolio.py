@@ -46,6 +46,9 @@ SMALLEST_BASE, LARGEST_BASE = 4, 12
 BASES = 3
 """How many of these cases are kept."""
 
+QUICK = 13
+"""Up to so many experts integer programmes take so little time that a normal effort can afford them."""
+
 TURNED = 5
 """How many times longer a thorough search tries symmetric covers."""
 
@@ -90,8 +93,11 @@ def best_cover(
         if thorough:
             shrink(search, scaled.part(REPAIRED), SWAPS)
             settle_twins(search)
-        elif very_wide(search):
-            _second_try(search, scaled)
+        else:
+            if len(search.found.blocks) <= QUICK:
+                _proportions(search, scaled)
+            if very_wide(search):
+                _second_try(search, scaled)
     return search.found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .covers import Cover
+from .covers import Blocks, Cover
 from .meeting import RANDOM_HOT, Masks, blocks_of, blow_up_start, meet, random_start
 from .searching import Search
 
@@ -140,3 +140,28 @@ def _programme(sets: Masks, classes: int, experts: int, size: int) -> NDArray[np
             return None
     numbers: NDArray[np.int64] = np.rint(answer.x[:kinds]).astype(np.int64)
     return numbers
+
+
+def fitting_weights(blocks: Blocks, points: int, classes: int, size: int) -> NDArray[np.int32] | None:
+    """Return how many classes each point of a cover may stand for, so that all fit; None if they do not.
+
+    >>> fitting_weights(np.array([[0, 1], [0, 2], [1, 2]]), 3, 6, 4).tolist()
+    [2, 2, 2]
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    on = np.zeros((len(blocks) + 1, points))
+    on[np.arange(len(blocks))[:, None], blocks] = 1
+    on[-1] = 1
+    limits = np.repeat([float(size), float(classes)], [len(blocks), 1])
+    answer = milp(
+        -np.ones(points),
+        constraints=LinearConstraint(on, ub=limits),
+        bounds=Bounds(0, size),
+        integrality=np.ones(points),
+        options={"node_limit": NODES},
+    )
+    if answer.x is None or -answer.fun < classes - 1e-6:
+        return None
+    weights: NDArray[np.int32] = np.rint(answer.x).astype(np.int32)
+    return weights

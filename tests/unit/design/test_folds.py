@@ -38,3 +38,9 @@ def test_copies_of_a_steiner_system_are_perfect():
 def test_no_moves_still_fold():
     blocks, _ = fold(greedy(12, 5), 12, 4, moves=0)
     assert fewest(blocks, 12) >= 4
+
+
+def test_points_of_smaller_covers_stand_for_as_many_classes_as_fit():
+    blocks, _ = fold(greedy(30, 13), 30, 3, moves=4_000_000, lower=19)
+    assert len(blocks) == 19
+    assert fewest(blocks, 30) >= 3

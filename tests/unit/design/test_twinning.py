@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from covote.design.covers import Cover
 from covote.design.meeting import blocks_of, masks_of
 from covote.design.planes import projective_plane
 from covote.design.searching import Search
-from covote.design.twinning import best_twins, settle_bases, settle_twins
+from covote.design.twinning import best_twins, fitting_weights, settle_bases, settle_twins
 from covote.design.twinning_kernel import minimal_hits
 from covote.design.watching import Watch
 from tests.plain_covers import covers
@@ -68,3 +68,21 @@ def test_a_smaller_cover_of_the_same_proportions_leads_to_an_optimal_one():
     settle_bases(search)
     assert len(search.found.blocks) == 10
     assert covers(search.found.blocks, 66)
+
+
+@pytest.mark.parametrize(("classes", "size"), [(14, 6), (15, 6), (15, 7), (16, 7)])
+def test_weights_of_a_plane_fit_exactly_when_a_plain_search_says_so(classes, size):
+    lines = projective_plane(2)
+    fit = any(
+        sum(weights) == classes and all(sum(weights[p] for p in line) <= size for line in lines)
+        for weights in product(range(4), repeat=7)
+    )
+    weights = fitting_weights(lines, 7, classes, size)
+    assert (weights is not None) == fit
+    if fit:
+        assert weights.sum() == classes
+        assert (weights[lines].sum(axis=1) <= size).all()
+
+
+def test_few_large_experts_are_proved_optimal_by_a_normal_effort():
+    assert design(50, 19).certificate.optimal
