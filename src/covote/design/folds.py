@@ -15,6 +15,7 @@ from .cyclic import cyclic
 from .greedy import greedy
 from .meeting import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
 from .pruning import prune, without_least_needed
+from .shrinking import annealed
 from .twinning import fitting_weights
 
 Ints = NDArray[np.int32]
@@ -216,9 +217,7 @@ def _meeting(task: _Task, best: Folded) -> Folded:
         made += length
         if blocks is not None:
             blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
-            best = Folded(
-                blocks, _annealed_words(best.how) if warm else "annealing of meeting sets of experts"
-            )
+            best = Folded(blocks, annealed(best.how) if warm else "annealing of meeting sets of experts")
         if task.pause is not None and task.pause(made, len(best.blocks)):
             break
         if blocks is None:
@@ -236,11 +235,7 @@ def _annealed(task: _Task, best: Folded) -> Folded:
         lower=task.lower,
         pause=task.pause,
     )
-    return Folded(blocks, _annealed_words(best.how))
-
-
-def _annealed_words(how: str) -> str:
-    return how if how.endswith(", annealed") else f"{how}, annealed"
+    return Folded(blocks, annealed(best.how))
 
 
 STAGES = (
