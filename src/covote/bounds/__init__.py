@@ -13,6 +13,7 @@ from .asking import (
     minimax_answers,
     two_round_answers,
 )
+from .confusion import confusion_bound
 from .constructions import two_group_bound
 from .covers import best_lower_bound, closure_bound, hanani_bound, horsley_bound, schonheim_bound
 from .exact import exact_error
@@ -50,6 +51,7 @@ __all__ = [
     "bound_table",
     "closure_bound",
     "conditional_entropy",
+    "confusion_bound",
     "converse_bound",
     "correctable_errors",
     "counting_bound",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
+from covote.panel import Name, Panel
 
 
 def check_count(value: int, what: str, least: int = 1) -> int:
@@ -69,3 +72,33 @@ def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
     if not math.isclose(pi.sum(), 1, rel_tol=1e-9):
         raise InputError(f"prior sums to {pi.sum()}; divide it by its sum")
     return pi
+
+
+def check_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
+    """Return one accuracy per expert, above 0 and at most 1."""
+    values = per_name(accuracy, panel.names, panel.expert_index, "accuracy", "expert")
+    for name, value in zip(panel.names, values, strict=True):
+        if not 0 < value <= 1:
+            raise InputError(f"accuracy {value} of expert {name!r} must be above 0 and at most 1")
+    return values
+
+
+def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
+    """Return one number per name, given as one for all, as a list, or by name."""
+    if isinstance(given, Mapping):
+        values = np.full(len(names), np.nan)
+        for name, value in given.items():
+            values[position(name)] = value
+        if np.isnan(values).any():
+            name = names[int(np.argmax(np.isnan(values)))]
+            raise InputError(f"no {what} for {of} {name!r}; give one for every {of}")
+        return values
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers, not {given!r}") from error
+    if values.ndim == 0:
+        return np.full(len(names), float(values))
+    if values.shape != (len(names),):
+        raise InputError(f"{what} has shape {values.shape}; give one number per {of} ({len(names)})")
+    return values

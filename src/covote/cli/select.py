@@ -1,4 +1,4 @@
-"""`covote select`: the cheapest experts that still cover."""
+"""`covote select`: the cheapest experts that still cover, or the best for a budget."""
 
 from __future__ import annotations
 
@@ -19,13 +19,27 @@ def select(
         list[str] | None,
         typer.Option(help="An expert that must stay; may be given again.", show_default=False),
     ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="Spend at most this, for the least bound on the error, covering every pair or not.",
+            show_default=False,
+        ),
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(
+            help="With --budget: how often experts are right about what they know; always, unless given.",
+            show_default=False,
+        ),
+    ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
     picture: Picture = None,
     as_json: Json = False,
 ) -> None:
-    """Choose the cheapest experts of a pool that still cover every pair."""
+    """Choose the cheapest experts of a pool that still cover every pair, or the best for a budget."""
     from covote.design import select as select_panel
 
     output.check_panel(output_file)
@@ -33,19 +47,40 @@ def select(
     pool = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = select_panel(
-            pool, times=times, keep=_names(keep or [], pool), effort=effort, seed=seed, progress=progress
+            pool,
+            times=times,
+            keep=_names(keep or [], pool),
+            budget=budget,
+            accuracy=accuracy,
+            effort=effort,
+            seed=seed,
+            progress=progress,
         )
     if as_json:
         output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum())})
     else:
-        output.say(
-            f"{len(panel)} of {output.counted(len(pool), 'expert')} cover every pair, "
-            f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
-        )
-        output.say_proof(panel, " for the cost", "above the cheapest")
+        _tell(panel, pool, budget)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
+
+
+def _tell(panel: Panel, pool: Panel, budget: float | None) -> None:
+    of_all = f"{len(panel)} of {output.counted(len(pool), 'expert')}"
+    cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
+    if budget is None:
+        output.say(f"{of_all} cover every pair, {cost}")
+        output.say_proof(panel, " for the cost", "above the cheapest")
+        return
+    missing = len(panel.uncovered())
+    covered = "cover every pair" if not missing else f"leave {output.counted(missing, 'pair')} uncovered"
+    proof = panel.certificate
+    assert proof is not None
+    output.say(f"{of_all} {covered}, {cost}")
+    output.say(
+        f"Error at most {proof.size:.4g}, if experts answer evenly what they do not know; no choice for "
+        f"{budget:g} has a bound below {proof.lower:.4g}."
+    )
 
 
 def _names(texts: list[str], pool: Panel) -> list[str | int]:

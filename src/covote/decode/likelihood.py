@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.bounds.inputs import check_accuracy, per_name
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
@@ -66,7 +67,7 @@ class Likelihood:
 
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""
-        accuracy = checked_accuracy(self.accuracy, panel)
+        accuracy = check_accuracy(self.accuracy, panel)
         prior = checked_prior(self.prior, panel)
         if not 0 <= self.false_none < 1:
             raise InputError(f"false_none={self.false_none} must be at least 0 and below 1")
@@ -146,22 +147,13 @@ def log_weights(
     )
 
 
-def checked_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
-    """Return one accuracy per expert, above 0 and at most 1."""
-    values = _per_name(accuracy, panel.names, panel.expert_index, "accuracy", "expert")
-    for name, value in zip(panel.names, values, strict=True):
-        if not 0 < value <= 1:
-            raise InputError(f"accuracy {value} of expert {name!r} must be above 0 and at most 1")
-    return values
-
-
 def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
     """Return one prior probability per class; they sum to 1."""
     if prior is None:
         return np.full(len(panel.classes), 1 / len(panel.classes))
     if isinstance(prior, float | int):
         raise InputError(f"prior={prior} must be one weight per class, or a mapping by name")
-    values = _per_name(prior, panel.classes, panel.class_index, "prior", "class")
+    values = per_name(prior, panel.classes, panel.class_index, "prior", "class")
     for name, value in zip(panel.classes, values, strict=True):
         if not (value >= 0 and math.isfinite(value)):
             raise InputError(f"prior {value} of class {name!r} must be a finite number, 0 or more")
@@ -169,23 +161,3 @@ def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
         raise InputError("the prior is 0 for every class; give some class a positive weight")
     shares: NDArray[np.float64] = values / values.sum()
     return shares
-
-
-def _per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
-    if isinstance(given, Mapping):
-        values = np.full(len(names), np.nan)
-        for name, value in given.items():
-            values[position(name)] = value
-        if np.isnan(values).any():
-            name = names[int(np.argmax(np.isnan(values)))]
-            raise InputError(f"no {what} for {of} {name!r}; give one for every {of}")
-        return values
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers, not {given!r}") from error
-    if values.ndim == 0:
-        return np.full(len(names), float(values))
-    if values.shape != (len(names),):
-        raise InputError(f"{what} has shape {values.shape}; give one number per {of} ({len(names)})")
-    return values

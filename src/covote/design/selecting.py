@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from math import ceil, gcd
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covote.bounds import best_lower_bound
-from covote.bounds.inputs import check_count
+from covote.bounds.inputs import check_accuracy, check_count, check_prior
 from covote.certificate import Certificate
 from covote.errors import CoverError, InputError
 from covote.panel import Name, Panel
 
+from .affording import Pool, afford
 from .branching import branch
 from .efforts import effort_named
 from .lagrange import lagrangian_bound
@@ -40,11 +44,17 @@ def select(
     *,
     times: int = 1,
     keep: Iterable[Name] = (),
+    budget: float | None = None,
+    accuracy: Any = None,
+    prior: ArrayLike | None = None,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Panel:
     """Return the cheapest part of a panel in which every pair is still known by `times` experts.
+
+    With a `budget`, the part that this pays for with the least bound on the error instead: whether it covers
+    every pair or not.
 
     Parameters
     ----------
@@ -54,6 +64,11 @@ def select(
         How many experts must know each pair.
     keep
         Names of experts that must stay.
+    budget
+        What the chosen experts may cost together, at most.
+    accuracy, prior
+        With a budget: how often experts are right inside their expertise (one number, 1 unless given; one for
+        each; or by name), and how likely every class is. See :func:`covote.bounds.confusion_bound`.
     effort
         "fast", "normal" (up to about 5 seconds) or "max" (a minute).
     seed
@@ -63,19 +78,25 @@ def select(
 
     Returns
     -------
-    The chosen experts, in the order of the pool, with a certificate: their total cost, a lower bound that
-    holds for every choice, and so the gap that may be left. Ctrl-C during the search returns the best choice
-    so far.
+    The chosen experts, in the order of the pool, with a certificate: their total cost (with a budget: their
+    bound on the error), a lower bound that holds for every choice, and so the gap that may be left. Ctrl-C
+    during the search returns the best choice so far.
 
     >>> pool = Panel.from_blocks(list("abcd"), ["abc", "abd", "cd", "abcd"], cost=[2, 2, 1, 7])
     >>> chosen = select(pool)
     >>> chosen.names, chosen.certificate.size, chosen.certificate.optimal
     (('expert-1', 'expert-2', 'expert-3'), 5.0, True)
+    >>> select(pool, budget=4).names
+    ('expert-1', 'expert-2')
     """
     times = check_count(times, "times")
     effort_named(effort)
     check_count(seed, "seed", 0)
     kept = _kept(panel, keep)
+    if budget is not None:
+        return _within(panel, budget, times, kept, accuracy, prior, effort, progress)
+    if accuracy is not None or prior is not None:
+        raise InputError("accuracy and prior say how to spend a budget; give a budget, too")
     _check_cover(panel, times)
     # Experts that must stay, or cost nothing, or without whom a pair is lost.
     fixed = kept | (panel.cost == 0) | _forced(panel, times)
@@ -100,6 +121,29 @@ def select(
         "local search with row weights over the pool" if len(problem.demand) else "the experts all pairs need"
     )
     return result.with_certificate(Certificate(total, min(lower, total), bound, how, times))
+
+
+def _within(
+    panel: Panel, budget: float, times: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
+    effort: str, progress: Progress | None,
+) -> Panel:  # fmt: skip
+    """Return the experts with the least bound on the error that a budget pays for."""
+    if times != 1:
+        raise InputError("with a budget, times cannot be promised; leave it out")
+    if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 <= float(budget) < math.inf:
+        raise InputError(f"budget={budget!r} must be a number, 0 or more")
+    least = float(panel.cost[kept].sum())
+    if least > budget:
+        raise InputError(f"the experts that must stay cost {least:g}, more than the budget of {budget:g}")
+    rates = check_accuracy(1.0 if accuracy is None else accuracy, panel)
+    pool = Pool(panel, float(budget), rates, check_prior(prior, len(panel.classes)))
+    found = afford(pool, kept, effort, progress)
+    error, lower = min(1.0, found.error), min(1.0, found.lower)
+    if error - lower <= 1e-12:
+        lower = error
+    result = panel.only(*(panel.names[i] for i in np.flatnonzero(found.chosen)))
+    how = f"greedy choices and exchanges within a budget of {budget:g}"
+    return result.with_certificate(Certificate(error, lower, "submodular", how, int(result.covers())))
 
 
 def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None) -> tuple[Flags, float, str]:
