@@ -12,7 +12,8 @@ class Certificate:
     Attributes
     ----------
     size
-        What was minimised: the number of experts, or for `select` their total cost.
+        What was minimised: the number of experts, for `select` their total cost, with a budget their bound on
+        the error.
     lower
         No panel for the same task can have a smaller `size`.
     bound
@@ -20,7 +21,7 @@ class Certificate:
     construction
         How the panel was built, in words.
     times
-        Every pair of classes is known by at least this many experts.
+        Every pair of classes is known by at least this many experts; 0 if a budget left pairs uncovered.
 
     >>> proof = Certificate(size=13, lower=13, bound="Schonheim", construction="projective plane of order 3")
     >>> proof.optimal, proof.gap
