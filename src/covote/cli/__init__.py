@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable
@@ -67,6 +68,7 @@ def main() -> None:
     """Run the `covote` command; a person's mistake ends in one line and exit status 2."""
     # Looking for cycles again and again while libraries load takes a tenth of the time to start.
     gc.set_threshold(100_000)
+    atexit.register(gc.freeze)  # nor need they be looked through once more at the end
     try:
         app()
     except CovoteError as error:

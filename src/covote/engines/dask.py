@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import deque
@@ -134,6 +135,8 @@ class Dask:
                         "scheduler`, or leave it out to use worker processes on this machine"
                     ) from error
             else:
+                # That a worker was still starting when a short job had ended is no news.
+                logging.getLogger("distributed.batched").setLevel(logging.WARNING)
                 self._own = self.workers or len(os.sched_getaffinity(0))
                 nursery = resources.enter_context(Nursery(self._own, _SETTINGS, self.rehearsal))
                 try:
