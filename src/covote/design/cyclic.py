@@ -35,6 +35,9 @@ FINALISTS = 5
 MOST_ENTRIES = (20, 1 / 32_000)
 """Plans in the first round: at least so many, and so many per move of the budget."""
 
+LONG = 10_000_000
+"""Moves from which on it pays to try twists that exchange some cycles only."""
+
 FIXED = 5
 """Most classes that a group leaves where they are."""
 
@@ -194,7 +197,7 @@ def cyclic(
     best: Ints | None = None
     made, goal = 0, target
     if holes is None:
-        actions = _actions(classes, size, times, target, twists, surplus)
+        actions = _actions(classes, size, times, target, twists, surplus, bundles=moves >= LONG)
     else:
         actions = [
             Action(group, size, cover)
@@ -213,14 +216,19 @@ def cyclic(
     return best
 
 
-def _actions(classes: int, size: int, times: int, target: int, twists: int, surplus: int) -> list[Action]:
-    """Return the sensible groups that leave few classes or none where they are."""
+def _actions(
+    classes: int, size: int, times: int, target: int, twists: int, surplus: int, *, bundles: bool
+) -> list[Action]:
+    """Return the sensible groups that leave few classes or none where they are.
+
+    Unless `bundles`, their twists exchange all cycles or none.
+    """
     return [
         Action(group, size)
         for more in range(surplus + 1)
         if size < classes + more and best_lower_bound(classes + more, size, times)[0] <= target
         for group in symmetries(classes + more, fixed=FIXED, twists=twists)
-        if group.turn <= target
+        if group.turn <= target and (bundles or group.period in (1, group.cycles))
     ]
 
 
