@@ -31,6 +31,7 @@ def test_idx_files_are_read_as_they_were_written(tmp_path):
     "content",
     [b"not gzip", gzip.compress(b"\0\0\x08"), gzip.compress(b"\0\0\x0d\x01\0\0\0\x01abcd"),
      gzip.compress(idx_bytes(np.zeros((2, 2), np.uint8))[:-1])],
+    ids=["no gzip", "too short", "another type", "a byte missing"],
 )  # fmt: skip
 def test_a_broken_idx_file_is_named(tmp_path, content):
     path = tmp_path / "broken.gz"
