@@ -40,10 +40,8 @@ class Correction:
 
     def scores(self, default: Array, coupled: Array, features: Array) -> Array:
         """Return the log-odds (items x classes)."""
-        found: Array = (
-            self.factors[0] * heard(default) + self.factors[1] * heard(coupled)
-            + features @ self.weights + self.bias
-        )  # fmt: skip
+        mixed = self.factors[0] * heard(default) + self.factors[1] * heard(coupled)
+        found: Array = mixed + features @ self.weights + self.bias
         return found
 
 
@@ -63,12 +61,13 @@ def corrected(
     None if it does not put right more than it spoils among items that it was not shown, unless it is `needed`
     all the same.
     """
+    default, coupled = heard(default), heard(coupled)
     smaller, back = _turned(features)
-    factors = _factors(heard(default), heard(coupled), truth)
-    score = (factors[0] * heard(default) + factors[1] * heard(coupled)).astype(np.float32)
+    factors = _factors(default, coupled, truth)
+    score = (factors[0] * default + factors[1] * coupled).astype(np.float32)
     columns = np.hstack([smaller, np.ones((len(truth), 1))]).astype(np.float32)
     best, not_shown = _chosen(columns, score, truth)
-    before, after = (np.count_nonzero(some.argmax(axis=1) == truth) for some in (heard(default), not_shown))
+    before, after = (np.count_nonzero(some.argmax(axis=1) == truth) for some in (default, not_shown))
     if after <= before and not needed:
         return None
     weights = np.zeros((columns.shape[1], score.shape[1]))

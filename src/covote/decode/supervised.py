@@ -200,7 +200,7 @@ class Supervised:
     def score(self, part: Votes, weights: Judgement) -> Labels:
         """Return the labels of a part."""
         if weights.better is not None:
-            return self._labelled_better(part, weights.authority, weights.better)
+            return _labelled_better(part, weights.authority, weights.better)
         labels = self._authority.score(part, weights.authority)
         confidence = np.zeros(len(part), dtype=np.float32)
         for piece, span in _pieces(part):
@@ -212,18 +212,6 @@ class Supervised:
             return replace(labels.evidence, confidence=confidence)
 
         return replace(labels, _evidence=behind)
-
-    def _labelled_better(self, part: Votes, authority: Learned, better: Combination | Correction) -> Labels:
-        """Return the labels that were learned; the margin is one of chances."""
-        scored = scoring.Scored.empty(part)
-        for piece, span in _pieces(part):
-            scored.put(span, _same, _best(_chances(piece, authority, better)))
-
-        def equal(rows: Array) -> list[Array]:
-            table = _chances(part.subset(rows), authority, better)
-            return [np.flatnonzero((row == row.max()) & (row > 0)) for row in table]
-
-        return scored.labels(part, equal)
 
 
 def agreement(part: Votes, weights: Learned) -> Array:
@@ -246,6 +234,19 @@ def _features(part: Votes, weights: Learned) -> Array:
         return log_given(part)
     assert weights.ties is not None
     return features(part, weights.ties)
+
+
+def _labelled_better(part: Votes, authority: Learned, better: Combination | Correction) -> Labels:
+    """Return the labels that were learned; the margin is one of chances."""
+    scored = scoring.Scored.empty(part)
+    for piece, span in _pieces(part):
+        scored.put(span, _same, _best(_chances(piece, authority, better)))
+
+    def equal(rows: Array) -> list[Array]:
+        table = _chances(part.subset(rows), authority, better)
+        return [np.flatnonzero((row == row.max()) & (row > 0)) for row in table]
+
+    return scored.labels(part, equal)
 
 
 def _chances(part: Votes, authority: Learned, better: Combination | Correction) -> Array:
