@@ -21,11 +21,11 @@ import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from covote.decode import decode
-from covote.experiments.accuracy import DEFAULT, panel_accuracy
-from covote.experiments.context import Context, paper_panel, subsets_of
-from covote.experiments.data import Source
-from covote.experiments.tables.random import draws, needs
+from covote.decoding import decode
+from covote.reproduction.accuracy import DEFAULT, panel_accuracy
+from covote.reproduction.context import Context, paper_panel, subsets_of
+from covote.reproduction.datasets import Source
+from covote.reproduction.tables.random import draws, needs
 
 SIZES = (4, 6)
 MOST = 10

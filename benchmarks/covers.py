@@ -28,7 +28,7 @@ import numpy as np
 
 from covote import __version__
 from covote.bounds import schonheim_bound
-from covote.design import design
+from covote.covers import design
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -45,9 +45,9 @@ def make_files(folder: Path, votes: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from covote.experiments.error_curve import random_panel
     from covote.panel import Panel
-    from covote.simulate import simulate
+    from covote.simulation import simulate
+    from covote.simulation.error_curve import random_panel
 
     knows = random_panel(CLASSES, SIZE, EXPERTS, [0]).knows
     panel = Panel([f"class-{k}" for k in range(CLASSES)], knows)

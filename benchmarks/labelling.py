@@ -31,11 +31,11 @@ from onnx import TensorProto, helper
 import covote
 from covote import Panel
 from covote.engines import Local
-from covote.experts import open_expert
-from covote.io.data import DataPlace
+from covote.files.data import DataPlace
 from covote.labelling.asking import Job, Question, ask, opened
 from covote.labelling.kept import Kept
 from covote.labelling.preparing import prepare
+from covote.models import open_expert
 
 CLASSES = [f"class-{k}" for k in range(10)]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from covote import Panel, select
-from covote.design.pool_cover import pool_cover
+from covote.covers.set_cover.problem import pool_cover
 
 CASES = [(50, 10, 500), (100, 20, 500), (200, 25, 5000)]
 GUIDED = 1_000_000

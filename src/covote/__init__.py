@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .certificate import Certificate
-from .decode import decode
-from .design import complete, design, select
-from .errors import CovoteError
-from .labels import Labels
-from .panel import Panel
-from .simulate import simulate
-from .votes import Votes
+from covote.covers import complete, design, select
+from covote.decoding import decode
+from covote.errors import CovoteError
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.panel.certificate import Certificate
+from covote.simulation import simulate
+from covote.votes import Votes
 
 if TYPE_CHECKING:
-    from .learn import PanelClassifier
+    from covote.learn import PanelClassifier
 
 __version__ = "0.1.0"
 
@@ -37,7 +37,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what needs scikit-learn when it is first asked for."""
     if name == "PanelClassifier":
-        from .learn import PanelClassifier
+        from covote.learn import PanelClassifier
 
         return PanelClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
 """`python -m covote` is `covote`."""
 
-from .cli import main
+from covote.cli import main
 
 main()

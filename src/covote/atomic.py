@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import FileError
+from covote.errors import FileError
 
 
 @contextmanager

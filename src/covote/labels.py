@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import vote_checks, vote_ids, vote_names
-from .errors import InputError
-from .panel import Name, Panel
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.votes import item_ids, names, vote_checks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,9 +131,9 @@ class Labels:
         return self._tied_classes(np.asarray(positions, dtype=np.int64))
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
-        names = np.empty(len(self.panel.classes) + 1, dtype=object)
-        names[:-1] = self.panel.classes
-        found: NDArray[np.object_] = names[index]
+        classes = np.empty(len(self.panel.classes) + 1, dtype=object)
+        classes[:-1] = self.panel.classes
+        found: NDArray[np.object_] = classes[index]
         return found
 
     def to_arrow(self) -> pa.Table:
@@ -143,17 +143,17 @@ class Labels:
         """
         import pyarrow as pa
 
-        evidence, names = self.evidence, vote_names.name_array(self.panel.classes)
+        evidence, classes = self.evidence, names.name_array(self.panel.classes)
         status = pa.DictionaryArray.from_arrays(
             pa.array(evidence.status.view(np.int8)), pa.array(STATUSES, pa.string())
         )
         return pa.table(
             {
-                "item": vote_ids.id_array(self._ids, self._start, self._start + len(self)),
-                "label": vote_names.coded(self.index, names),
+                "item": item_ids.id_array(self._ids, self._start, self._start + len(self)),
+                "label": names.coded(self.index, classes),
                 "confidence": evidence.confidence,
                 "margin": evidence.margin,
-                "runner_up": vote_names.coded(evidence.runner_up, names),
+                "runner_up": names.coded(evidence.runner_up, classes),
                 "violations": evidence.violations,
                 "status": status,
             }
@@ -180,7 +180,7 @@ class Labels:
         import pandas as pd
 
         values = self._names(index)
-        if vote_names.all_whole(self.panel.classes):
+        if names.all_whole(self.panel.classes):
             return pd.array(values.tolist(), dtype="Int64")
         return values
 
@@ -213,3 +213,16 @@ def joined(parts: Sequence[Labels]) -> Labels:
         _evidence=evidence,
         _tied_classes=tied_classes,
     )
+
+
+def chances(labels: Labels, truth: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Return how likely each label is right: 0 or 1, or the chance of a fair draw where an item is tied."""
+    right: NDArray[np.float64] = (labels.index == truth).astype(np.float64)
+    left = np.flatnonzero(labels.index < 0)
+    if len(left):
+        among = labels.tied_indices(left)
+        sizes = np.array([len(classes) for classes in among])
+        owner = np.repeat(left, sizes)
+        hit = np.concatenate(among) == truth[owner]
+        np.add.at(right, owner[hit], 1 / np.repeat(sizes, sizes)[hit])
+    return right

@@ -139,7 +139,7 @@ def test_letters_that_a_picture_lacks_are_told_in_a_line(covote):
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monkeypatch):
     monkeypatch.setattr(
-        sys.modules["covote.design"], "design", lambda *_, **__: pytest.fail("worked for nothing")
+        sys.modules["covote.covers"], "design", lambda *_, **__: pytest.fail("worked for nothing")
     )
     ran = covote("design", 30, 7, "-o", "no/such/folder/panel.toml")
     assert (ran.status, ran.out) == (2, "")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import Panel
-from covote.simulate import simulate
+from covote.simulation import simulate
 
 PANEL = Panel.from_blocks(
     ["skin", "eye", "ear", "lung"],

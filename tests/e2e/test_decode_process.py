@@ -13,7 +13,7 @@ import pytest
 
 from covote import Panel
 from covote.cli.compiler import load_compiler
-from covote.simulate import simulate
+from covote.simulation import simulate
 
 PANEL = Panel.from_blocks(
     ["skin", "eye", "ear", "lung"],

@@ -41,7 +41,7 @@ def test_the_list_and_mistakes(covote):
 
 
 def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
-    from covote.experiments.tables import bounds
+    from covote.reproduction.tables import bounds
 
     def interrupted(context):
         raise KeyboardInterrupt
@@ -65,9 +65,9 @@ SLOW = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from covote.experiments.store import Store
-from covote.experiments.trainers import Trained
-from tests.unit.experiments.made_up import bars
+from covote.reproduction.store import Store
+from covote.reproduction.trainers import Trained
+from tests.unit.reproduction.made_up import bars
 
 class Slow:
     name, recipe, surrogate = "slow", "slow", True

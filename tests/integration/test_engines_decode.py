@@ -14,9 +14,9 @@ from pyarrow import csv
 from covote import Panel, simulate
 from covote.engines import Dask, Local
 from covote.errors import InputError, UnknownNameError
-from covote.io import cluster as cluster_module
-from covote.io import decode_file, packed, parts, work
-from covote.io.report import report_page
+from covote.files import cluster as cluster_module
+from covote.files import decode_file, packed, parts, work
+from covote.files.report.report import report_page
 from covote.labelling import label_file
 
 SMALL = Panel.from_blocks(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from covote.experiments.federated import Clients, average
-from covote.experiments.trainers.recipes import Local
-from tests.unit.experiments.made_up import bars
+from covote.reproduction.federated import Clients, average
+from covote.reproduction.trainers.recipes import Local
+from tests.unit.reproduction.made_up import bars
 
 
 def test_a_round_equals_flowers_fedavg_on_the_same_updates(peers, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from covote.errors import ExpertError
-from covote.experts import open_expert
+from covote.models import open_expert
 
 KNOWS = ("skin", "eye", "ear")
 RUNTIME = '''

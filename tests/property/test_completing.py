@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Panel
-from covote.design.completing import complete
+from covote.covers.completing import complete
 
 
 @st.composite

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covote.decode import decode
+from covote.decoding import decode
 from covote.panel import Panel
 from covote.votes import Votes
 from tests import plain_decoders as plain

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote.bounds import best_lower_bound, counting_bound
-from covote.design import design
+from covote.covers import design
 
 
 @st.composite

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decode import DECODERS, Statistics, learned, tie_score
+from covote.decoding import DECODERS, Statistics, learned, tie_score
 from tests import plain_decoders
 from tests import plain_estimators as plain
 from tests.property.test_decode_authority import panels_and_votes

@@ -99,14 +99,14 @@ def test_the_order_of_the_experts_does_not_matter(case, random):
 def test_few_votes_and_many_are_counted_alike(case):
     panel, models, X = case
     columns = PanelClassifier.from_experts(panel, models).votes(X).columns
-    from covote.decode import kernels
+    from covote.decoding.methods import authority_kernels
 
     compiled = fusing.leading(columns, panel)
-    del sys.modules[kernels.__name__]  # as in a process that has not loaded compiled loops
+    del sys.modules[authority_kernels.__name__]  # as in a process that has not loaded compiled loops
     try:
         assert np.array_equal(fusing.leading(columns, panel), compiled)
     finally:
-        sys.modules[kernels.__name__] = kernels
+        sys.modules[authority_kernels.__name__] = authority_kernels
 
 
 @given(panels_with_models(), st.sampled_from([1, 20_000]))

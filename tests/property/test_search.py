@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covote.design.annealing import anneal
-from covote.design.cyclic import cyclic
-from covote.design.greedy import greedy
-from covote.design.pruning import pair_counts, prune, prune_many
+from covote.covers.pruning import pair_counts, prune, prune_many
+from covote.covers.search.block_annealing import anneal
+from covote.covers.search.greedy import greedy
+from covote.covers.search.symmetric.base_block_search import cyclic
 
 
 @st.composite

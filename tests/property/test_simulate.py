@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Panel
-from covote.simulate import simulate
+from covote.simulation import simulate
 
 
 @st.composite

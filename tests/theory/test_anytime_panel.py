@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covote.design.parallel import parallel_panel
+from covote.covers.constructions.resolvable import parallel_panel
 
 
 def error(classes, blocks, items, rng):

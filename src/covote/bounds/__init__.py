@@ -5,7 +5,7 @@ Lower bounds for covers that a certificate may rest on are proved in docs/bounds
 
 from __future__ import annotations
 
-from .asking import (
+from covote.bounds.asking import (
     adaptive_answers,
     elimination_bound,
     knockout_answers,
@@ -13,11 +13,11 @@ from .asking import (
     minimax_answers,
     two_round_answers,
 )
-from .confusion import confusion_bound
-from .constructions import two_group_bound
-from .covers import best_lower_bound, closure_bound, hanani_bound, horsley_bound, schonheim_bound
-from .exact import exact_error
-from .paper import (
+from covote.bounds.confusion import confusion_bound
+from covote.bounds.constructions import two_group_bound
+from covote.bounds.covers import best_lower_bound, closure_bound, hanani_bound, horsley_bound, schonheim_bound
+from covote.bounds.exact import exact_error
+from covote.bounds.paper import (
     conditional_entropy,
     counting_bound,
     fano_bound,
@@ -25,15 +25,15 @@ from .paper import (
     random_cover_bound,
     random_panel_bound,
 )
-from .repair import (
+from covote.bounds.repair import (
     authority_correctable,
     correctable_errors,
     detectable_errors,
     pairwise_majority_error,
     times_needed,
 )
-from .small import small_bound
-from .statistical import (
+from covote.bounds.small import small_bound
+from covote.bounds.statistical import (
     converse_bound,
     panel_error_bound,
     parallel_classes_error,
@@ -41,7 +41,7 @@ from .statistical import (
     random_panel_experts,
     random_partitions_bound,
 )
-from .table import BoundRow, bound_table
+from covote.bounds.table import BoundRow, bound_table
 
 __all__ = [
     "BoundRow",

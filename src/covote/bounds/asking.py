@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 
+from covote.arguments import check_count, check_size
+from covote.bounds.constructions import two_group_bound
 from covote.errors import CoverError, TooLargeError
 from covote.panel import Panel
-
-from .constructions import two_group_bound
-from .inputs import check_count, check_size
 
 MOST_CLASSES = 16
 

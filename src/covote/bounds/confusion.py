@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_accuracy, check_prior
 from covote.panel import Panel
-
-from .inputs import check_accuracy, check_prior
 
 Array = NDArray[Any]
 

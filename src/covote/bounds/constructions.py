@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .inputs import check_size
+from covote.arguments import check_size
 
 
 def two_group_bound(classes: int, size: int) -> int:

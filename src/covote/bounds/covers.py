@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .inputs import check_count, check_size
-from .small import small
+from covote.arguments import check_count, check_size
+from covote.bounds.small import small
 
 
 def _ceil(numerator: int, denominator: int) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from covote.arguments import check_prior
+from covote.bounds.statistical import authority_chance
 from covote.errors import TooLargeError
 from covote.panel import Panel
-
-from .inputs import check_prior
-from .statistical import authority_chance
 
 MOST_CLASSES = 30
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .inputs import check_count, check_probability, check_size
+from covote.arguments import check_count, check_probability, check_size
 
 
 def counting_bound(classes: int, size: int, times: int = 1) -> int:

@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
+from covote.arguments import check_count, check_probability, check_size
 from covote.panel import Panel
-
-from .inputs import check_count, check_probability, check_size
 
 
 def correctable_errors(times: int, missing: int = 0) -> int:

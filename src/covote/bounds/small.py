@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .inputs import check_size
+from covote.arguments import check_size
 
 RATIOS: dict[int, Fraction] = {
     3: Fraction(3, 2),

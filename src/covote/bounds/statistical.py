@@ -12,10 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_count, check_prior, check_probability, check_size
 from covote.errors import InputError
 from covote.panel import Panel
-
-from .inputs import check_count, check_prior, check_probability, check_size
 
 
 def converse_bound(classes: int, size: int, error: float = 0.01) -> int:

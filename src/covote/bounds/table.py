@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from . import asking, constructions, covers, paper, small, statistical
-from .inputs import check_probability, check_size
+from covote.arguments import check_probability, check_size
+from covote.bounds import asking, constructions, covers, paper, small, statistical
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,17 @@ from collections.abc import Callable
 
 import typer
 
+from covote.cli.bounds import bounds_command
+from covote.cli.check import check
+from covote.cli.complete import complete
+from covote.cli.decode import decode
+from covote.cli.demo import demo
+from covote.cli.design import design
+from covote.cli.label import label
+from covote.cli.reproduce import reproduce
+from covote.cli.select import select
+from covote.cli.simulate import simulate
 from covote.errors import CovoteError
-
-from .bounds import bounds_command
-from .check import check
-from .complete import complete
-from .decode import decode
-from .demo import demo
-from .design import design
-from .label import label
-from .reproduce import reproduce
-from .select import select
-from .simulate import simulate
 
 app = typer.Typer(
     name="covote",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from covote.decode import DECODERS
+from covote.decoding import DECODERS
 from covote.errors import FileError, InputError
 from covote.panel import Name, Panel
 

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from covote.bounds import BoundRow, bound_table
-
-from .arguments import Classes, Json, OneSize, number
+from covote.cli.arguments import Classes, Json, OneSize, number
 
 
 def bounds_command(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import typer
 
 from covote.bounds import best_lower_bound
+from covote.cli import output
+from covote.cli.arguments import Json, PanelFile, Picture, Times
 from covote.panel import Panel
-
-from . import output
-from .arguments import Json, PanelFile, Picture, Times
 
 _SHOWN = 20  # uncovered pairs that are listed
 

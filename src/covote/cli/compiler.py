@@ -19,7 +19,7 @@ def load_compiler() -> None:
     numba looks for it when its array functions load, in case compiled code multiplies matrices; ours does
     not. It is out of sight only while they load: whoever imports it later gets it as ever.
     """
-    if sys.stderr.isatty() and _first_time(Path(covote.__file__).parent / "io"):
+    if sys.stderr.isatty() and _first_time(Path(covote.__file__).parent / "files"):
         typer.echo("Compiling for this machine: only the first run takes some ten seconds longer.", err=True)
     if _UNUSED in sys.modules:
         return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from covote.cli import output
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
 from covote.panel import Panel
-
-from . import output
-from .arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
 
 
 def complete(
@@ -19,7 +18,7 @@ def complete(
     as_json: Json = False,
 ) -> None:
     """Find the fewest additional experts that make a panel cover every pair."""
-    from covote.design import complete as complete_panel
+    from covote.covers import complete as complete_panel
 
     output.check_panel(output_file)
     output.check_picture(picture)

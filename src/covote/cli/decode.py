@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from covote import atomic
+from covote.cli import outcome as outcomes
+from covote.cli import output
+from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers
+from covote.cli.compiler import load_compiler
 from covote.errors import InputError
 from covote.panel import Panel
 
-from . import outcome as outcomes
-from . import output
-from .arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers
-from .compiler import load_compiler
-
 if TYPE_CHECKING:
-    from covote.io import Outcome
+    from covote.files import Outcome
 
 
 def decode(
@@ -76,7 +75,7 @@ def decode(
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
     load_compiler()
     from covote.engines import Local, make_engine
-    from covote.io import decode_file, inferred_panel, read_gold
+    from covote.files import decode_file, inferred_panel, read_gold
 
     started = time.monotonic()
     outcomes.check_report(report)
@@ -87,7 +86,7 @@ def decode(
     read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
 
     def rehearsal() -> None:
-        from covote.io.rehearsal import rehearse
+        from covote.files.rehearsal import rehearse
 
         rehearse(votes, panel, method=method, **read, **options)
 
@@ -117,7 +116,7 @@ def decode(
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
-        from covote.io.report import write_report
+        from covote.files.report.report import write_report
 
         write_report(report, outcome, source=votes.name, method=method, inferred=inferred)
     if as_json:
@@ -130,15 +129,15 @@ def decode(
 
 
 def _statistics(path: Path) -> Any:
-    from covote.decode.statistics import Statistics
+    from covote.decoding.statistics import Statistics
 
     return Statistics.load(path)
 
 
 def _check_stats(path: Path, method: str, options: dict[str, Any]) -> None:
     """Refuse statistics that will not be there, before any work is done."""
-    from covote.decode import make
-    from covote.decode.statistics import statistics_format
+    from covote.decoding import make
+    from covote.decoding.statistics import statistics_format
 
     statistics_format(path)
     if make(method, options).rounds == 0:

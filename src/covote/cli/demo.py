@@ -8,15 +8,14 @@ from typing import Annotated
 import typer
 
 from covote import atomic
-
-from . import output
+from covote.cli import output
 
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the panel and its picture go.")] = Path("demo"),
 ) -> None:
     """Design a panel for the ten digits, train its experts, label held-out digits by their votes."""
-    from covote.experiments.digits import digits
+    from covote.reproduction.digits import digits
 
     atomic.make_folder(folder, "--folder")
     output.say("Ten digits, and experts that can tell only four of them apart. How many experts are needed?")

@@ -6,8 +6,19 @@ from typing import Annotated
 
 import typer
 
-from . import output
-from .arguments import Effort, Json, Output, Picture, Seed, Size, Times, read_classes, read_size, whole
+from covote.cli import output
+from covote.cli.arguments import (
+    Effort,
+    Json,
+    Output,
+    Picture,
+    Seed,
+    Size,
+    Times,
+    read_classes,
+    read_size,
+    whole,
+)
 
 
 def design(
@@ -39,7 +50,7 @@ def design(
 
     Ctrl-C during the search gives the best panel found so far.
     """
-    from covote.design import design as design_panel
+    from covote.covers import design as design_panel
 
     output.check_panel(output_file)
     output.check_picture(picture)

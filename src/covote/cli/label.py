@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from covote.cli import outcome as outcomes
+from covote.cli import output
+from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 from covote.errors import InputError
 from covote.panel import Name, Panel
-
-from . import outcome as outcomes
-from . import output
-from .arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -90,8 +89,8 @@ def label(
     Killed and started again, it goes on where it was.
     """
     from covote.engines import Dask, make_engine
-    from covote.io import read_gold
-    from covote.io.report import write_report
+    from covote.files import read_gold
+    from covote.files.report.report import write_report
     from covote.labelling import asking, label_file
     from covote.labelling.rehearsal import rehearse
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covote import atomic
+from covote.cli import output
 from covote.errors import InputError
 
-from . import output
-
 if TYPE_CHECKING:
-    from covote.io import Outcome
+    from covote.files import Outcome
 
 LOOKS = 25  # items for a second look in a report
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.panel_formats import format_of
-from covote.panel_views import text_matrix
+from covote.panel.formats import format_of
+from covote.panel.pictures import text_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

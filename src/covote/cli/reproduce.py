@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import output
-from .arguments import Json, Seed
+from covote.cli import output
+from covote.cli.arguments import Json, Seed
 
 if TYPE_CHECKING:
-    from covote.experiments.reproduce import Report
+    from covote.reproduction.reproduce import Report
 
 
 def reproduce(
@@ -47,10 +47,10 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments, and write a page with its values beside ours."""
-    from covote.experiments.context import Context
-    from covote.experiments.data import Source, default_folder
-    from covote.experiments.reproduce import reproduce as run
-    from covote.experiments.tables import TABLES
+    from covote.reproduction.context import Context
+    from covote.reproduction.datasets import Source, default_folder
+    from covote.reproduction.reproduce import reproduce as run
+    from covote.reproduction.tables import TABLES
 
     if listing and as_json:
         output.say_json(TABLES)
@@ -80,7 +80,7 @@ def reproduce(
 
 
 def _tell(report: Report) -> None:
-    from covote.experiments.page import cell_text
+    from covote.reproduction.pages import cell_text
 
     for section in report.sections:
         if section.name not in report.fresh:

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from covote.cli import output
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times
 from covote.panel import Panel
-
-from . import output
-from .arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times
 
 
 def select(
@@ -40,7 +39,7 @@ def select(
     as_json: Json = False,
 ) -> None:
     """Choose the cheapest experts of a pool that still cover every pair, or the best for a budget."""
-    from covote.design import select as select_panel
+    from covote.covers import select as select_panel
 
     output.check_panel(output_file)
     output.check_picture(picture)

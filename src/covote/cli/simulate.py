@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from covote.cli import output
+from covote.cli.arguments import Classes, Json, Method, OneSize, Seed, number, whole
+from covote.cli.compiler import load_compiler
 from covote.errors import InputError
 
-from . import output
-from .arguments import Classes, Json, Method, OneSize, Seed, number, whole
-from .compiler import load_compiler
-
 if TYPE_CHECKING:
-    from covote.experiments.error_curve import ErrorCurve
+    from covote.simulation.error_curve import ErrorCurve
 
 
 def simulate(
@@ -46,7 +45,7 @@ def simulate(
 ) -> None:
     """Measure how often the labels of random panels are wrong, beside the bounds of the theory."""
     load_compiler()
-    from covote.experiments.error_curve import error_curve
+    from covote.simulation.error_curve import error_curve
 
     output.check_picture(picture)
     with output.progress_bar() as progress:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from covote.engines.dask import Dask
+from covote.engines.local import Local
 from covote.errors import InputError
-
-from .dask import Dask
-from .local import Local
 
 __all__ = ["ENGINES", "Dask", "Engine", "Local", "make_engine"]
 

@@ -11,9 +11,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 
+from covote.engines.nursery import Nursery
 from covote.errors import EngineError, InputError, MissingDependencyError
-
-from .nursery import Nursery
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

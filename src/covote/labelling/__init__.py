@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .running import ExpertRun, Labelling, answers_folder, label_file
+from covote.labelling.running import ExpertRun, Labelling, answers_folder, label_file
 
 __all__ = ["ExpertRun", "Labelling", "answers_folder", "label_file"]

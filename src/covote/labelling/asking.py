@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError
-from covote.experts import Expert, open_expert
-from covote.experts.batches import taken
-from covote.experts.models import named
-from covote.io.data import DataPlace, open_data
+from covote.files.data import DataPlace, open_data
+from covote.labelling.journal import Writers, encoded
+from covote.labelling.kept import Kept
+from covote.models import Expert, open_expert
+from covote.models.batches import taken
+from covote.models.kinds import named
 from covote.panel import Name
-
-from .journal import Writers, encoded
-from .kept import Kept
 
 _MOST = 8  # models that one process keeps loaded
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import FileError
-from covote.experts import Answers
+from covote.models import Answers
 from covote.votes import NOT_ASKED
 
 ENDING = ".answers"

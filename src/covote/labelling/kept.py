@@ -14,10 +14,9 @@ import numpy as np
 
 from covote import atomic
 from covote.errors import FileError
+from covote.labelling import journal
 from covote.panel import Name
 from covote.votes import NOT_ASKED
-
-from . import journal
 
 
 class Kept:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import CovoteError, InputError
-from covote.experts.models import named
-from covote.io.batches import Source
-from covote.io.data import Data, DataPlace, digest, files_of, glance, open_data
-from covote.io.tables import id_column, refuse_missing, refuse_repeated, staged
+from covote.files.data import Data, DataPlace, digest, files_of, glance, open_data
+from covote.files.data_tables import id_column, refuse_missing, refuse_repeated, staged
+from covote.files.vote_batches import Source
+from covote.labelling.asking import Candidate, opened
+from covote.labelling.kept import Kept
+from covote.models.kinds import named
 from covote.panel import Panel
-
-from .asking import Candidate, opened
-from .kept import Kept
 
 _DATA, _EXPERT = "data.json", "about.json"
 

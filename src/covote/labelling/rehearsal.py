@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from covote.errors import CovoteError
-from covote.experts.models import LIBRARIES, named
+from covote.models.kinds import LIBRARIES, named
 from covote.panel import Panel
 
 
@@ -18,7 +18,7 @@ def rehearse(panel: Panel) -> None:
     Processes that are forked from this one find them there. Models they open by themselves: many a model
     starts threads, which a fork would not have. What is missing will be told when a model is opened.
     """
-    from covote.experts.answer_kernels import best_columns
+    from covote.models.answer_kernels import best_columns
 
     best_columns(np.ones((1, 1), dtype=np.float32), 0.0, np.empty(1, dtype=np.int64))
     for model in panel.models:

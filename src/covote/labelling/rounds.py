@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decode.authority import Authority
+from covote.decoding.methods.authority import Authority
+from covote.labelling.kept import Kept
+from covote.labelling.votes import KeptVotes
 from covote.labels import SURE
 from covote.panel import Panel
 from covote.votes import Votes
-
-from .kept import Kept
-from .votes import KeptVotes
 
 
 def by_cost(panel: Panel) -> list[list[int]]:

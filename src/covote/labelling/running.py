@@ -16,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
-from covote.decode import make
+from covote.decoding import make
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
-from covote.io import Outcome, decode_votes
-from covote.io.data import DataPlace
-from covote.io.labels import label_format
+from covote.files import Outcome, decode_votes
+from covote.files.data import DataPlace
+from covote.files.label_files import label_format
+from covote.labelling.asking import Job, Question, Reply, ask
+from covote.labelling.kept import Kept
+from covote.labelling.preparing import Prepared, prepare
+from covote.labelling.rounds import by_cost, doubtful, missing
+from covote.labelling.side_by_side import side_by_side
+from covote.labelling.votes import KeptVotes
 from covote.panel import Name, Panel
-
-from .asking import Job, Question, Reply, ask
-from .kept import Kept
-from .preparing import Prepared, prepare
-from .rounds import by_cost, doubtful, missing
-from .side_by_side import side_by_side
-from .votes import KeptVotes
 
 PATIENCE = 3
 """Failed batches in a row after which an expert is not asked any more."""
@@ -72,7 +71,7 @@ class Labelling:
     Attributes
     ----------
     outcome
-        As of :func:`covote.io.decode_file`.
+        As of :func:`covote.files.decode_file`.
     experts
         How it went with each expert.
     questions
@@ -154,7 +153,7 @@ def label_file(
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
     method, gold, looks, options
-        As for :func:`covote.io.decode_file`.
+        As for :func:`covote.files.decode_file`.
     engine
         Where the experts are asked; this process unless given.
     progress

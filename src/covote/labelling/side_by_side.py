@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from covote.experts.requests import PATIENCE, Patience
+from covote.models.http import PATIENCE, Patience
 
 Asked = TypeVar("Asked")
 Said = TypeVar("Said")

@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.labelling.kept import Kept, Parts
 from covote.panel import Panel
-from covote.vote_checks import smallest_int
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
-
-from .kept import Kept, Parts
+from covote.votes.vote_checks import smallest_int
 
 T = TypeVar("T")
 _ITEMS, _CELLS = 1 << 16, 1 << 25  # items of one part of the votes, and probabilities, at most
@@ -23,7 +22,7 @@ class _NotSoft(Exception):
 
 
 class KeptVotes:
-    """The answers of a run as a source of votes; see :class:`covote.io.VoteSource`.
+    """The answers of a run as a source of votes; see :class:`covote.files.VoteSource`.
 
     Probabilities are used if every expert that answered gives them.
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .classifier import PanelClassifier
+from covote.learn.classifier import PanelClassifier
 
 __all__ = ["PanelClassifier"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name
-from covote.vote_checks import smallest_int
+from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
 

@@ -17,12 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
+from covote.learn import decoding, inputs, panels, routing, training
+from covote.learn.hearing import Hearing
+from covote.learn.one_class import OneClass
 from covote.panel import Name, Panel
 from covote.votes import Votes
-
-from . import decoding, inputs, panels, routing, training
-from .hearing import Hearing
-from .one_class import OneClass
 
 Array = NDArray[Any]
 

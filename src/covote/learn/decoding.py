@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decode import DECODERS, Decoder, learned
-from covote.decode.soft import Soft
+from covote.decoding import DECODERS, Decoder, learned
+from covote.decoding.soft import Soft
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.votes import NOT_ASKED, Votes

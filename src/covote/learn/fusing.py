@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decode import run
-from covote.decode.authority import Authority
+from covote.decoding import run
+from covote.decoding.methods.authority import Authority
 from covote.panel import Panel
 from covote.votes import Votes
 
@@ -24,7 +24,7 @@ FEW_VOTES = 1 << 22
 
 def leading(columns: Array, panel: Panel) -> Array:
     """Return the class with the best share of its authorities, -1 where several have it. Paper: Eq. (4)."""
-    if columns.size > FEW_VOTES or "covote.decode.kernels" in sys.modules:
+    if columns.size > FEW_VOTES or "covote.decoding.methods.authority_kernels" in sys.modules:
         return run(Authority(ties="report"), Votes.trusted(panel, columns=columns, complete=True)).index
     share = counted(columns, panel)
     known = authorities(panel)

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
+from covote.learn import asking, fusing, inputs
+from covote.learn.decoding import Decoding
+from covote.learn.probability import fused_probabilities
 from covote.panel import Name, Panel
 from covote.votes import Votes
-
-from . import asking, fusing, inputs
-from .decoding import Decoding
-from .probability import fused_probabilities
 
 Array = NDArray[Any]
 

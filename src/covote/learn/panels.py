@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.design import design
+from covote.covers import design
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.panel_checks import did_you_mean
+from covote.panel.checks import did_you_mean
 
 
 def default_size(classes: int) -> int:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.learn.fusing import authorities, counted
 from covote.panel import Panel
-
-from .fusing import authorities, counted
 
 Array = NDArray[Any]
 
@@ -31,7 +30,7 @@ def fused_probabilities(given: Array, columns: Array, panel: Panel) -> NDArray[n
     columns
         (experts x items) votes; the solution is sought from their shares.
     """
-    from . import probability_kernels
+    from covote.learn import probability_kernels
 
     expert, known = np.nonzero(panel.knows)
     start = np.searchsorted(expert, np.arange(len(panel) + 1)).astype(np.int64)

@@ -16,10 +16,9 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
+from covote.learn import inputs
+from covote.learn.one_class import OneClass
 from covote.panel import Panel
-
-from . import inputs
-from .one_class import OneClass
 
 
 class Rows(NamedTuple):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from covote.errors import FileError
-from covote.experts import Answers
 from covote.labelling import journal
 from covote.labelling.kept import Kept
+from covote.models import Answers
 
 
 def answers(size, soft=False, note=""):

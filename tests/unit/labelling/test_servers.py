@@ -18,10 +18,10 @@ import pytest
 
 from covote import Panel
 from covote.errors import ExpertError
-from covote.experts.inference import Server
-from covote.experts.requests import PATIENCE, Patience
 from covote.labelling import label_file
 from covote.labelling.side_by_side import side_by_side
+from covote.models.http import PATIENCE, Patience
+from covote.models.inference_server import Server
 
 
 class Models(ThreadingHTTPServer):

@@ -1,0 +1,106 @@
+"""Checks that all bounds share: what may be asked at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.errors import InputError
+
+if TYPE_CHECKING:
+    from covote.panel import Name, Panel
+
+
+def check_count(value: int, what: str, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`, or say what is wrong with it.
+
+    >>> check_count(3, "times")
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(f"{what} must be a whole number, not {value!r}")
+    if value < least:
+        raise InputError(f"{what} must be at least {least}, not {value}")
+    return int(value)
+
+
+def check_size(classes: int, size: int) -> tuple[int, int]:
+    """Return the number of classes and the size of the experts as ints, or say why no panel fits them."""
+    classes = check_count(classes, "the number of classes", 2)
+    size = check_count(size, "the size of an expert", 2)
+    if size > classes:
+        raise InputError(
+            f"an expert of size {size} cannot know more than the {classes} classes there are; "
+            f"choose a size from 2 to {classes}"
+        )
+    return classes, size
+
+
+def check_probability(value: float, what: str) -> float:
+    """Return a probability strictly between 0 and 1, or say what is wrong with it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a number between 0 and 1, not {value!r}") from None
+    if not (math.isfinite(number) and 0 < number < 1):
+        raise InputError(f"{what} must lie strictly between 0 and 1, not {value}; try 0.01")
+    return number
+
+
+def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
+    """Return one probability per class that sum to 1; uniform if None.
+
+    >>> check_prior(None, 4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    if prior is None:
+        return np.full(classes, 1 / classes)
+    try:
+        pi = np.array(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"prior must be one probability per class, not {prior!r}") from None
+    if pi.shape != (classes,):
+        raise InputError(
+            f"prior has shape {pi.shape}; give one probability for each of the {classes} classes"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(pi) & (pi >= 0)))
+    if len(wrong):
+        raise InputError(f"prior[{wrong[0]}] is {pi[wrong[0]]}; a probability is a finite number, 0 or more")
+    if not math.isclose(pi.sum(), 1, rel_tol=1e-9):
+        raise InputError(f"prior sums to {pi.sum()}; divide it by its sum")
+    return pi
+
+
+def check_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
+    """Return one accuracy per expert, above 0 and at most 1."""
+    values = per_name(accuracy, panel.names, panel.expert_index, "accuracy", "expert")
+    for name, value in zip(panel.names, values, strict=True):
+        if not 0 < value <= 1:
+            raise InputError(f"accuracy {value} of expert {name!r} must be above 0 and at most 1")
+    return values
+
+
+def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
+    """Return one number per name, given as one for all, as a list, or by name."""
+    if isinstance(given, Mapping):
+        values = np.full(len(names), np.nan)
+        for name, value in given.items():
+            values[position(name)] = value
+        if np.isnan(values).any():
+            name = names[int(np.argmax(np.isnan(values)))]
+            raise InputError(f"no {what} for {of} {name!r}; give one for every {of}")
+        return values
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers, not {given!r}") from error
+    if values.ndim == 0:
+        return np.full(len(names), float(values))
+    if values.shape != (len(names),):
+        raise InputError(f"{what} has shape {values.shape}; give one number per {of} ({len(names)})")
+    return values

@@ -1,0 +1,9 @@
+"""Panels from nothing, from what there is, and from what is too much."""
+
+from __future__ import annotations
+
+from covote.covers.completing import complete
+from covote.covers.designing import design
+from covote.covers.selecting import select
+
+__all__ = ["complete", "design", "select"]

@@ -1,0 +1,1 @@
+"""Panels of experts with given, unequal sizes."""

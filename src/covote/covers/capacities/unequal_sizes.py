@@ -1,0 +1,175 @@
+"""Panels of experts with given, unequal capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.arguments import check_count
+from covote.covers.capacities.capacity_bounds import refute
+from covote.covers.capacities.exhaustive import WORK, exhaust
+from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
+from covote.covers.search.efforts import effort_named
+from covote.errors import CoverError, InputError
+from covote.progress import Progress
+
+MOVES = {"fast": 300_000, "normal": 10_000_000, "max": 200_000_000}
+"""How many moves the annealing may make."""
+
+MOST_TIMES = 1_000
+"""The counts of a search are small whole numbers."""
+
+RUNS = 4
+"""The moves are shared between this many runs, each from a new greedy start."""
+
+
+def capacity_cover(
+    classes: int,
+    capacities: Sequence[int],
+    times: int = 1,
+    effort: str = "normal",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[list[NDArray[np.int32]], str]:
+    """Return class indices for experts of these capacities, in this order, and how they were found.
+
+    A :class:`~covote.errors.CoverError` says that they cannot cover, and why; or that no cover was found, and
+    what would help.
+
+    >>> blocks, how = capacity_cover(6, [4, 4, 4])
+    >>> [len(block) for block in blocks]
+    [4, 4, 4]
+    """
+    sizes = checked_capacities(capacities, classes)
+    check_times(times)
+    effort_named(effort)
+    need = np.full((classes, classes), times, dtype=np.int16)
+    np.fill_diagonal(need, 0)
+    refutation = refute(need, sizes)
+    if refutation is not None:
+        raise CoverError(
+            f"{experts_listed(sizes)} cannot cover {_pairs(classes, times)}: {refutation}; "
+            + remedy(need, sizes)
+        )
+    return _search(need, sizes, times, effort, seed, progress)
+
+
+def _search(
+    need: NDArray[np.int16],
+    sizes: NDArray[np.int32],
+    times: int,
+    effort: str,
+    seed: int,
+    progress: Progress | None,
+) -> tuple[list[NDArray[np.int32]], str]:
+    """Anneal and, where it fails, try every way; the largest experts come first in the search."""
+    from covote.covers.random_kernels import chance
+
+    order = np.argsort(-sizes, kind="stable")
+    ordered = sizes[order]
+    moves, done = MOVES[effort], 0
+    best, left = _blank(ordered), need.size
+
+    def tick(made: int) -> None:
+        nonlocal done
+        done += made
+        if progress is not None:
+            progress(min(done, moves), moves, "looking for a way to cover every pair")
+
+    state = chance(seed)
+    stopped = ""
+    try:
+        for run in range(RUNS):
+            blocks, used = greedy_fill(need, ordered, state)
+            blocks[used:] = _blank(ordered)[used:]
+            now = anneal_fill(need, blocks, ordered, moves // RUNS, state, tick)
+            if now < left:
+                best, left = blocks, now
+            if left == 0:
+                return _in_order(best, ordered, order), "simulated annealing of the given capacities"
+            every = exhaust(need, ordered, WORK[effort], lambda: tick(0)) if run == 0 else None
+            if every is not None and len(every):
+                return _in_order(every, ordered, order), "exhaustive search for the given capacities"
+            if every is not None:
+                raise CoverError(
+                    f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
+                    + remedy(need, sizes)
+                )
+    except KeyboardInterrupt:
+        stopped = "the search was stopped; "
+    open_pairs = slack_of(need, best, ordered) < 0
+    asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
+    raise CoverError(
+        f"{stopped}no way was found for {asked}, and none was ruled out: "
+        f"{open_pairs.sum() // 2} pairs are left; one more expert for "
+        f'{open_pairs.any(axis=1).sum()} classes would cover them, or try effort="max" or another seed'
+    )
+
+
+def _blank(sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Give every expert the first classes, up to its size: -1 beyond."""
+    columns = np.arange(sizes.max(), dtype=np.int32)
+    return np.where(columns < sizes[:, None], columns, np.int32(-1))
+
+
+def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.int32]:
+    """Return the capacities as an array, or say which one is wrong."""
+    if isinstance(capacities, str | bytes) or not isinstance(capacities, Iterable):
+        raise InputError(f"size {capacities!r}; give a whole number, or one capacity per expert")
+    if len(capacities) == 0:
+        raise InputError("no capacities: list how many classes each expert can learn")
+    for capacity in capacities:
+        if isinstance(capacity, bool) or not isinstance(capacity, Integral):
+            raise InputError(f"capacity {capacity!r} is not a whole number")
+        if not 2 <= capacity <= classes:
+            raise InputError(
+                f"capacity {capacity} for {classes} classes; give capacities from 2 to {classes}"
+            )
+    return np.array(capacities, dtype=np.int32)
+
+
+def check_times(times: int) -> int:
+    """Return how often pairs must be covered, if it is a number that the searches can count to."""
+    if check_count(times, "times") > MOST_TIMES:
+        raise InputError(f"times={times}; the search for new experts counts to {MOST_TIMES:,} only")
+    return int(times)
+
+
+def _in_order(
+    blocks: NDArray[np.int32], sizes: NDArray[np.int32], order: NDArray[np.intp]
+) -> list[NDArray[np.int32]]:
+    """Return the blocks as they were asked for, each sorted."""
+    given: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)] * len(order)
+    for i, block, size in zip(order, blocks, sizes, strict=True):
+        given[i] = np.sort(block[:size])
+    return given
+
+
+def experts_listed(sizes: NDArray[np.int32]) -> str:
+    """Say how many experts there are of which capacity."""
+    capacities, counts = np.unique(sizes, return_counts=True)
+    parts = [f"{n} of capacity {c}" for c, n in zip(capacities, counts, strict=True)]
+    return f"{len(sizes)} experts ({', '.join(parts)})"
+
+
+def _pairs(classes: int, times: int) -> str:
+    return f"every pair of {classes} classes" + (f" {times} times" if times > 1 else "")
+
+
+def remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:
+    """Say how many more experts of the largest capacity are needed at least."""
+    largest = int(sizes.max())
+    more = 1
+    while refute(need, np.append(sizes, np.full(more, largest, dtype=np.int32))) is not None:
+        more *= 2
+    low = more // 2
+    while more - low > 1:
+        middle = (low + more) // 2
+        if refute(need, np.append(sizes, np.full(middle, largest, dtype=np.int32))) is None:
+            more = middle
+        else:
+            low = middle
+    return f"add at least {more} more of capacity {largest}, or larger ones"

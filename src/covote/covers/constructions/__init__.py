@@ -1,0 +1,1 @@
+"""Covers that are written down by a rule."""

@@ -1,0 +1,247 @@
+"""Which recursive construction is best for every (classes, size): sizes first, blocks only on demand."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.covers.blocks import Blocks, Cover, multiplied, padded, relabelled, resized, widened
+from covote.covers.constructions import recursion_rules as rules
+from covote.covers.constructions.finite_fields import prime_power
+from covote.covers.constructions.planes import affine_lines, affine_plane, projective_lines, projective_plane
+from covote.covers.constructions.transversal_designs import most_groups, transversal_design
+
+WIDEST, MOST = 32, 200  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
+
+INTERPRETED = 400
+"""A table of up to so many cells is filled before a compiler would be loaded."""
+
+
+class Seed(NamedTuple):
+    """A design known beforehand: its numbers of points and blocks, and which it is."""
+
+    points: int
+    block: int
+    blocks: int
+    kind: str
+    dimension: int
+    order: int
+
+
+def seeds(widest: int, most: int) -> list[Seed]:
+    """List the geometries whose lines have up to `widest` of up to `most` points."""
+    found = []
+    for q in range(2, widest + 1):
+        if prime_power(q) is None:
+            continue
+        for dimension in range(2, 9):
+            if q**dimension > most:
+                break
+            points = q**dimension
+            lines = points * (points - 1) // (q * (q - 1))
+            found.append(Seed(points, q, lines, "affine", dimension, q))
+            points = (q ** (dimension + 1) - 1) // (q - 1)
+            lines = points * (points - 1) // ((q + 1) * q)
+            if points <= most and q + 1 <= widest:
+                found.append(Seed(points, q + 1, lines, "projective", dimension, q))
+    return found
+
+
+class Table(NamedTuple):
+    """size[k, v]: the smallest cover of v classes by blocks of k that the rules build; plan[k, v]: how."""
+
+    size: NDArray[np.int32]
+    plan: NDArray[np.int32]
+    seeds: list[Seed]
+
+
+@lru_cache(maxsize=4)
+def table(widest: int = WIDEST, most: int = MOST) -> Table:
+    """Fill the table of sizes; a fraction of a second, once."""
+    size = np.full((widest + 1, most + 1), rules.UNKNOWN, dtype=np.int32)
+    plan = np.zeros((widest + 1, most + 1, 4), dtype=np.int32)
+    classes = np.arange(most + 1)
+    size[2] = classes * (classes - 1) // 2
+    plan[2, :, 0] = rules.PAIRS
+    for k in range(2, widest + 1):
+        size[k, : k + 1] = 1
+        plan[k, : k + 1, 0] = rules.SINGLE
+    size[2:, :2] = 0
+    known = seeds(widest, most)
+    for index, seed in enumerate(known):
+        if seed.blocks < size[seed.block, seed.points]:
+            size[seed.block, seed.points] = seed.blocks
+            plan[seed.block, seed.points, :2] = rules.SEED, index
+    groups = np.array([most_groups(n) for n in range(most + 1)], dtype=np.int32)
+    if widest * most > INTERPRETED:
+        from covote.covers.constructions.recursion_kernels import fill
+    else:
+        from covote.covers.constructions.recursion_rules import fill
+    fill(size, plan, groups)
+    return Table(size, plan, known)
+
+
+def in_table(classes: int, size: int) -> bool:
+    """Whether the table knows covers of `classes` classes by blocks of `size`."""
+    return size <= WIDEST and classes <= MOST
+
+
+def build(classes: int, size: int, known: Table | None = None) -> Cover:
+    """Build the cover that the table has found.
+
+    >>> cover = build(13, 4)
+    >>> cover.blocks.shape, cover.construction
+    ((13, 4), 'projective plane of order 3')
+    """
+    known = known or table()
+    rule, a, b, c = (int(x) for x in known.plan[size, classes])
+    if classes <= 1:
+        return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
+    if classes <= size:
+        return Cover(padded([_range(0, classes)], size), f"one expert for {classes} classes")
+    return _BUILDERS[rule](known, classes, size, a, b, c)
+
+
+def _drop_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    larger = build(v + 1, k, t)
+    blocks = np.where(larger.blocks == v, np.int32(-1), larger.blocks)
+    return Cover(blocks, _less(larger.construction))
+
+
+def _less(construction: str) -> str:
+    """Count the classes left out: "X without 1 class", "X without 2 classes"."""
+    head, separator, tail = construction.rpartition(" without ")
+    if separator and tail.split()[0].isdigit() and len(tail.split()) == 2:
+        return f"{head} without {int(tail.split()[0]) + 1} classes"
+    return f"{construction} without 1 class"
+
+
+def _smaller(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v, k - 1, t)
+    return Cover(widened(part.blocks, k), part.construction)
+
+
+def _common_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    part = build(v - 1, k - 1, t)
+    common = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)
+    return Cover(np.hstack([part.blocks, common]), f"{part.construction}, plus a class that everyone knows")
+
+
+def _hub(t: Table, v: int, k: int, hub: int, b: int, c: int) -> Cover:
+    return resized(build(v - hub, k, t), v, k)
+
+
+def _multiply(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    return multiplied(build(-(-v // a), k // a, t), a, v, k)
+
+
+def _two_groups(t: Table, v: int, k: int, first: int, part: int, c: int) -> Cover:
+    one, two = build(first, k, t), build(v - first, k, t)
+    lefts = np.array_split(np.arange(first), -(-first // part))
+    rights = np.array_split(np.arange(first, v), -(-(v - first) // (k - part)))
+    cross = [np.concatenate([left, right]).astype(np.int32) for left in lefts for right in rights]
+    blocks = np.vstack([one.blocks, relabelled(two.blocks, _range(first, v)), padded(cross, k)])
+    return Cover(blocks, f"groups of {first} and {v - first} classes, linked")
+
+
+def _compose(t: Table, v: int, k: int, middle: int, b: int, c: int) -> Cover:
+    outer, inner = build(v, middle, t), build(middle, k, t)
+    blocks = np.vstack([relabelled(inner.blocks, block) for block in outer.blocks])
+    return Cover(blocks, f"{outer.construction}, each block covered by {inner.construction}")
+
+
+def _seed(t: Table, v: int, k: int, index: int, b: int, c: int) -> Cover:
+    seed = t.seeds[index]
+    if seed.dimension == 2:
+        plane = projective_plane if seed.kind == "projective" else affine_plane
+        return Cover(plane(seed.order), f"{seed.kind} plane of order {seed.order}")
+    lines = projective_lines if seed.kind == "projective" else affine_lines
+    space = f"lines of the {seed.kind} space of dimension {seed.dimension} and order {seed.order}"
+    return Cover(lines(seed.dimension, seed.order), space)
+
+
+def _transversal(t: Table, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
+    order, full = divmod(code, 2)
+    return _fill_transversal(t, v, k, order, groups, shared, bool(full))
+
+
+def _fill_transversal(t: Table, v: int, k: int, order: int, groups: int, shared: int, full: bool) -> Cover:
+    """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
+
+    k - groups classes join every block; `shared` classes join every group.
+    """
+    free = k - groups
+    points = v - free - shared
+    sizes = _full(points, groups, order) if full else [len(s) for s in np.array_split(range(points), groups)]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    design = transversal_design(order, groups)
+    blocks = np.where(design < np.array(sizes), design + start[:-1], -1).astype(np.int32)
+    always = np.tile(_range(points, points + free), (len(blocks), 1))
+    parts = [np.hstack([blocks, always])]
+    common = _range(points + free, v)
+    for i, size in enumerate(sizes):
+        if size:
+            members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
+            parts.append(relabelled(build(len(members), k, t).blocks, members))
+    return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
+
+
+def _weighted(t: Table, v: int, k: int, code: int, weight: int, counts: int) -> Cover:
+    """Build a transversal design whose points stand for several classes, and cover each group.
+
+    Points of a group have the same weight, so a block has k classes; `shared` classes join all groups.
+    """
+    order, shared = divmod(code, 4)
+    light, heavy = divmod(counts, 256)
+    weights = [weight] * light + [weight + 1] * heavy
+    sizes = [order * w for w in weights]
+    odd = v - shared - sum(sizes)
+    if odd:
+        weights.append(k - sum(weights))
+        sizes.append(odd)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    design = transversal_design(order, len(sizes))
+    columns = []
+    for i, (w, size) in enumerate(zip(weights, sizes, strict=True)):
+        places = design[:, i : i + 1] * w + np.arange(w)
+        columns.append(np.where(places < size, places + start[i], -1))
+    parts = [widened(np.hstack(columns).astype(np.int32), k)]
+    common = _range(v - shared, v)
+    for i in range(len(sizes)):
+        members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
+        parts.append(relabelled(build(len(members), k, t).blocks, members))
+    sentence = f"transversal design of {len(sizes)} groups of {order} weighted points, each group covered"
+    return Cover(np.vstack(parts), sentence)
+
+
+def _full(points: int, groups: int, order: int) -> list[int]:
+    sizes = [order] * (points // order)
+    if points % order:
+        sizes.append(points % order)
+    return sizes + [0] * (groups - len(sizes))
+
+
+def _range(start: int, stop: int) -> Blocks:
+    return np.arange(start, stop, dtype=np.int32)
+
+
+def _pairs(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    return Cover(np.array(np.triu_indices(v, 1), dtype=np.int32).T, "all pairs")
+
+
+_BUILDERS = {
+    rules.DROP_POINT: _drop_point,
+    rules.SMALLER: _smaller,
+    rules.COMMON_POINT: _common_point,
+    rules.HUB: _hub,
+    rules.MULTIPLY: _multiply,
+    rules.TWO_GROUPS: _two_groups,
+    rules.COMPOSE: _compose,
+    rules.SEED: _seed,
+    rules.TRANSVERSAL: _transversal,
+    rules.WEIGHTED: _weighted,
+    rules.PAIRS: _pairs,
+}

@@ -1,0 +1,179 @@
+"""design(): panels from nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.arguments import check_count
+from covote.bounds import best_lower_bound
+from covote.covers.search.efforts import effort_named
+from covote.errors import CoverError, InputError, TooLargeError
+from covote.panel import Name, Panel, class_names, zeros
+from covote.panel.certificate import Certificate
+from covote.progress import Progress, Watch, interruptible
+
+METHODS = ("auto", "paper", "random", "parallel")
+
+
+class Rows(NamedTuple):
+    """Class indices of each expert, which may differ in number, and the construction in words."""
+
+    blocks: Sequence[NDArray[np.int32]]
+    construction: str
+
+
+def design(
+    classes: int | Iterable[Name],
+    size: int | Sequence[int],
+    *,
+    times: int = 1,
+    method: str = "auto",
+    effort: str = "normal",
+    seed: int = 0,
+    progress: Progress | None = None,
+    experts: int | None = None,
+) -> Panel:
+    """Design a small panel in which every pair of classes is known by at least `times` experts.
+
+    Parameters
+    ----------
+    classes
+        The classes' names, or a number K for the classes 0..K-1.
+    size
+        How many classes each expert can know, or one capacity per expert.
+    times
+        How many experts must know each pair: 1 to cover, more against errors and outages.
+    method
+        "auto" for the portfolio of constructions and searches; "paper" for the paper's greedy set cover;
+        "random" for random experts; "parallel" for parallel classes, every prefix of which is good.
+    effort
+        "fast" (constructions only), "normal" (about two seconds) or "max" (up to a minute).
+    seed
+        The same seed gives the same panel.
+    progress
+        Called with (moves made, moves planned, message) a few times a second.
+    experts
+        Number of experts for "random" and "parallel"; until every pair is covered unless given.
+
+    Returns
+    -------
+    A panel that has been checked independently of how it was built; its `certificate` says which lower bound
+    holds and how it was built. Ctrl-C during the search returns the best panel so far.
+
+    >>> panel = design(13, 4)
+    >>> print(panel.certificate)
+    proved optimal: the Schonheim bound is 13; built from: projective plane of order 3
+    """
+    names = class_names(classes)
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    effort_named(effort)
+    check_count(seed, "seed", 0)
+    if experts is not None and method not in ("random", "parallel"):
+        raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
+    if not isinstance(size, int | np.integer) or isinstance(size, bool):
+        return _with_capacities(names, cast("Sequence[int]", size), times, method, effort, seed, progress)
+    if len(names) == 1:
+        raise InputError("a single class needs no panel; give at least 2 classes")
+    lower, bound = best_lower_bound(len(names), int(size), times)
+    check_memory(lower, len(names), int(size))
+    if method == "auto":
+        cover = _auto(len(names), int(size), times, effort, seed, progress, lower)
+    else:
+        cover = _other(len(names), int(size), times, method, seed, experts)
+    return _checked(names, cover, times, (lower, bound), must_cover=experts is None)
+
+
+def _other(classes: int, size: int, times: int, method: str, seed: int, experts: int | None) -> Rows:
+    if method == "paper":
+        from covote.covers.constructions.paper_greedy import paper_cover
+
+        return Rows(*paper_cover(classes, size, times))
+    if method == "parallel":
+        from covote.covers.constructions.resolvable import parallel_panel
+
+        blocks, how = parallel_panel(classes, size, experts, seed)
+        return Rows(blocks if experts else blocks * times, how)
+    from covote.covers.constructions.random_panels import random_panel
+
+    return Rows(*random_panel(classes, size, times, experts, seed))
+
+
+def _with_capacities(
+    names: tuple[Name, ...],
+    sizes: Sequence[int],
+    times: int,
+    method: str,
+    effort: str,
+    seed: int,
+    progress: Progress | None,
+) -> Panel:
+    from covote.covers.capacities.unequal_sizes import capacity_cover
+
+    if method != "auto":
+        raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
+    if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
+        raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
+    rows = Rows(*capacity_cover(len(names), list(sizes), times, effort, seed, progress))
+    largest = min(len(names), max(len(row) for row in rows.blocks))
+    return _checked(names, rows, times, best_lower_bound(len(names), largest, times), must_cover=True)
+
+
+def _auto(
+    classes: int, size: int, times: int, effort: str, seed: int, progress: Progress | None, lower: int
+) -> Rows:
+    from covote.covers.constructions.small_cases import small_cover
+
+    small = small_cover(classes, size, lower) if times == 1 else None
+    if small is not None:
+        return Rows(list(small.blocks), small.construction)
+    from covote.covers.search.portfolio import best_cover
+
+    budget = effort_named(effort)
+    watch = Watch(budget.total, progress)
+    with interruptible(watch):
+        cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, watch=watch)
+    words = f"{cover.construction}; search interrupted" if watch.stopped else cover.construction
+    return Rows(list(cover.blocks), words)
+
+
+def _checked(
+    names: tuple[Name, ...], cover: Rows, times: int, bound: tuple[int, str], must_cover: bool
+) -> Panel:
+    """Return the panel with its certificate if it covers by an independent count; else fail loudly.
+
+    A panel of a given number of random experts need not cover; it has no certificate then.
+    """
+    knows = zeros(len(cover.blocks), len(names))
+    for row, block in zip(knows, cover.blocks, strict=True):
+        row[block] = True
+    panel = Panel(names, knows)
+    if panel.covers(times):
+        return panel.with_certificate(Certificate(len(knows), *bound, cover.construction, times))
+    if must_cover:
+        raise CoverError(f"the panel built from {cover.construction} misses pairs; please report this defect")
+    return panel
+
+
+def check_memory(experts: int, classes: int, size: int) -> None:
+    """Refuse a panel that cannot fit into memory, before building it."""
+    needed = experts * (2 * classes + 24 * size)
+    available = _available_memory()
+    if needed > available:
+        raise TooLargeError(
+            f"{classes} classes with experts of {size} need at least {experts} experts, about "
+            f"{needed / 2**30:.1f} GiB of memory where {available / 2**30:.1f} GiB are available; "
+            "choose larger experts or fewer classes"
+        )
+
+
+def _available_memory() -> int:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):  # pragma: no cover - not known on this system
+        return 1 << 62

@@ -1,0 +1,1 @@
+"""Covers that are searched for."""

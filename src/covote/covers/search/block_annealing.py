@@ -1,0 +1,151 @@
+"""Simulated annealing: fewer and fewer blocks, each time repaired by swapping classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.covers.pruning import pair_counts, prune
+
+Pause = Callable[[int, int], bool]
+"""Called between two stretches of a search with (moves made, size of the best cover); True stops it."""
+
+HOT, COLD = 0.45, 0.2
+"""First and last temperature of an attempt, in uncovered pairs."""
+
+AIMED = 0.7
+"""Share of the moves that aim at an uncovered pair."""
+
+FIRST_LENGTH = 500_000
+"""Moves of a first attempt; each failure doubles them."""
+
+STRETCH = 1_000_000
+"""Most moves between two looks at the clock of the caller: a tenth of a second."""
+
+LARGEST_TABLE = 1 << 26
+"""Cells of the largest table that a search may use; larger covers are returned as they came."""
+
+
+def anneal(
+    blocks: ArrayLike,
+    classes: int,
+    times: int = 1,
+    *,
+    moves: int,
+    seed: int = 0,
+    lower: int = 0,
+    pause: Pause | None = None,
+) -> NDArray[np.int32]:
+    """Shrink a cover: drop a block, repair by annealing, repeat.
+
+    Parameters
+    ----------
+    blocks
+        A cover (b x k): each pair of the classes 0..classes-1 lies in at least `times` blocks.
+    moves
+        The budget: swaps to try.
+    lower
+        Stop when the cover has no more blocks than this.
+    pause
+        Called every tenth of a second or so; the search stops when it returns True.
+
+    Returns
+    -------
+    The smallest cover found, (b' x k) with b' <= b; the same seed gives the same cover.
+
+    >>> len(anneal([[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4], [0, 1, 3]], 5, moves=1000))
+    4
+    """
+    from covote.covers.random_kernels import chance
+
+    best = prune(blocks, classes, times)
+    b, k = best.shape
+    if k < 2 or k >= classes or max(b, classes) * classes > LARGEST_TABLE:
+        return best
+    state = chance(seed)
+    made = 0
+    length = FIRST_LENGTH
+    attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
+    while made < moves and len(best) > max(lower, 1):
+        made, stopped = attempt.run(min(length, moves - made), made, state, len(best), pause)
+        if attempt.shortfall == 0:
+            best = prune(attempt.blocks, classes, times)
+            attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
+            length = FIRST_LENGTH
+        else:
+            length *= 2
+        if stopped:
+            break
+    return best
+
+
+def repair(
+    blocks: ArrayLike, classes: int, *, moves: int, state: NDArray[np.uint64], pause: Pause | None = None
+) -> NDArray[np.int32] | None:
+    """Swap classes of blocks that miss some pairs until they cover them all; None if that fails."""
+    attempt = _Attempt(np.array(blocks, dtype=np.int32, ndmin=2), classes, 1)
+    attempt.run(moves, 0, state, len(attempt.blocks) + 1, pause)
+    return attempt.blocks if attempt.shortfall == 0 else None
+
+
+def _without_least_needed(blocks: NDArray[np.int32], classes: int, times: int) -> NDArray[np.int32]:
+    """Drop the block that leaves fewest pairs uncovered; the last of them, where several do."""
+    counts = pair_counts(blocks, classes)
+    left, right = np.triu_indices(blocks.shape[1], 1)
+    critical = (counts[blocks[:, left], blocks[:, right]] <= times).sum(axis=1)
+    return np.delete(blocks, len(blocks) - 1 - int(critical[::-1].argmin()), axis=0)
+
+
+class _Attempt:
+    """Blocks that fail to cover some pairs, with the tables that make a swap cheap."""
+
+    def __init__(self, blocks: NDArray[np.int32], classes: int, times: int) -> None:
+        from covote.covers.search import block_annealing_kernels
+
+        self.kernel = block_annealing_kernels
+        self.times = times
+        self.blocks = np.ascontiguousarray(blocks, dtype=np.int32)
+        b, k = self.blocks.shape
+        self.tables = self.kernel.Tables(
+            blocks=self.blocks,
+            counts=np.zeros((classes, classes), np.int16),
+            owners=np.zeros((classes, max(b, 1)), np.int32),
+            place=np.zeros((b, k), np.int32),
+            degree=np.zeros(classes, np.int32),
+            uncovered=np.zeros((classes * (classes - 1) // 2, 2), np.int32),
+            position=np.zeros((classes, classes), np.int32),
+            cost=np.zeros(1, np.int32),
+        )
+        self.kernel.fill(self.tables, times)
+
+    @property
+    def shortfall(self) -> int:
+        """How many pairs are not covered often enough."""
+        return int(self.tables.cost[0])
+
+    def run(
+        self, length: int, made: int, state: NDArray[np.uint64], best: int, pause: Pause | None
+    ) -> tuple[int, bool]:
+        """Cool down once over `length` moves; return the moves made in all, and whether to stop."""
+        begin, end = made, made + length
+        step = min(STRETCH, max(1, length // 64))
+        while made < end and self.shortfall:
+            temperature = HOT * (COLD / HOT) ** ((made - begin) / length)
+            made += self.kernel.walk(
+                self.tables,
+                self.times,
+                odds(temperature, self.blocks.shape[1]),
+                int(AIMED * 2**32),
+                min(step, end - made),
+                state,
+            )
+            if pause is not None and pause(made, best):
+                return made, True
+        return made, False
+
+
+def odds(temperature: float, size: int) -> NDArray[np.uint64]:
+    """Return the odds (of 2**32) to accept a shortfall that grows by 0, 1, 2, ... `size`."""
+    return (np.exp(-np.arange(size + 1) / temperature) * (2**32 - 1)).astype(np.uint64)

@@ -1,0 +1,118 @@
+"""Few experts: every class is a set of experts, and any two of these sets must meet.
+
+A cover with b experts is a family of pairwise intersecting subsets of the b experts, one per class, in which
+no expert is used more often than it has room. Seen this way, classes with the same experts are twins, and a
+class that becomes the twin of another inherits everything it meets: one move where swapping needs many.
+Annealing over such moves finds the best weighted designs whenever there are not too many experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.covers.blocks import Blocks
+
+Masks = NDArray[np.uint64]
+
+MOST_EXPERTS = 128
+"""The experts of a class are the bits of two words."""
+
+PRICE = 2
+COPYING = 0.3
+HOT, COLD = 0.5, 0.2
+"""First and last temperature, in uncovered pairs; RANDOM_HOT when there is no structure to keep."""
+
+RANDOM_HOT = 1.0
+STRETCH = 400_000
+
+
+def masks_of(blocks: Blocks, classes: int) -> Masks:
+    """Return the experts of each class as bits (2 words x classes)."""
+    masks = np.zeros((2, classes), dtype=np.uint64)
+    for j, block in enumerate(blocks):
+        masks[j >> 6, block[block >= 0]] |= np.uint64(1 << (j & 63))
+    return masks
+
+
+def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
+    """Return the classes of each expert; -1 marks room."""
+    blocks = np.full((experts, size), -1, dtype=np.int32)
+    for j in range(experts):
+        known = np.flatnonzero((masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1))
+        blocks[j, : len(known)] = known
+    return blocks
+
+
+def fitted(masks: Masks, experts: int, size: int) -> Blocks:
+    """Return the classes of each expert, of which those with too many leave the least needed ones out."""
+    known = [np.flatnonzero((masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1)) for j in range(experts)]
+    counts = np.zeros((masks.shape[1],) * 2, dtype=np.int64)
+    for row in known:
+        counts[np.ix_(row, row)] += 1
+    blocks = np.full((experts, size), -1, dtype=np.int32)
+    for block, row in zip(blocks, known, strict=True):
+        while len(row) > size:
+            counts[np.ix_(row, row)] -= 1
+            # Without a class, the pairs are lost that no other expert knows.
+            lost = (counts[np.ix_(row, row)] == 0).sum(axis=1)
+            row = np.delete(row, int(lost.argmin()))
+            counts[np.ix_(row, row)] += 1
+        block[: len(row)] = row
+    return blocks
+
+
+def meet(
+    masks: Masks,
+    experts: int,
+    size: int,
+    *,
+    moves: int,
+    state: NDArray[np.uint64],
+    times: int = 1,
+    hot: float = HOT,
+    pause: Callable[[int], bool] | None = None,
+) -> Blocks | None:
+    """Anneal the sets of experts, in place, until all meet and no expert has more than `size` classes.
+
+    Any two sets have to share `times` experts.
+
+    Returns the blocks, or None if the budget of moves (or the patience of `pause`) ends before.
+    """
+    from covote.covers.search import dual_annealing_kernels as kernel
+
+    load = kernel.loads_of(masks, experts)
+    over = np.maximum(load - size, 0)
+    pairs = kernel.shortfall(masks, times)
+    cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
+    made = 0
+    while cost[0] and made < moves:
+        step = min(STRETCH, moves - made)
+        temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
+        kernel.walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, state)
+        made += step
+        if pause is not None and pause(step):
+            break
+    return blocks_of(masks, experts, size) if cost[0] == 0 else None
+
+
+def random_start(classes: int, experts: int, size: int, random: np.random.Generator) -> Masks:
+    """Give every class as many random experts as there is room for."""
+    each = max(1, experts * size // classes)
+    known = np.argsort(random.random((classes, experts)), axis=1)[:, :each]
+    masks = np.zeros((2, classes), dtype=np.uint64)
+    for x, row in enumerate(known):
+        for j in row:
+            masks[j >> 6, x] |= np.uint64(1 << int(j & 63))
+    return masks
+
+
+def blow_up_start(lines: Blocks, classes: int, experts: int, random: np.random.Generator) -> Masks:
+    """Spread the classes over the points of a design; surplus lines are left out at random."""
+    points = int(lines.max()) + 1
+    if len(lines) > experts:
+        lines = lines[np.sort(random.permutation(len(lines))[:experts])]
+    of_points = masks_of(lines, points)
+    return np.ascontiguousarray(of_points[:, random.permutation(points)[np.arange(classes) % points]])

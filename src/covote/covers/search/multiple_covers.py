@@ -1,0 +1,248 @@
+"""Covers in which every pair lies in several blocks: redundancy against errors and outages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.bounds import best_lower_bound
+from covote.covers.blocks import padded, without_room
+from covote.covers.pruning import prune, without_least_needed
+from covote.covers.search.block_annealing import Pause, anneal
+from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
+from covote.covers.search.dual_shrinking import annealed
+from covote.covers.search.greedy import greedy
+from covote.covers.search.integer_weights import fitting_weights
+from covote.covers.search.symmetric.base_block_search import cyclic
+
+Ints = NDArray[np.int32]
+
+FEWEST_MOVES = 400_000
+"""With a smaller budget nothing is searched."""
+
+WARM = 0.4
+"""First temperature when sets of experts start from a cover."""
+
+FIRST_LENGTH = 1_000_000
+"""Moves of the first attempts to let sets of experts meet; two that fail double them."""
+
+TWINS = 2
+"""How many numbers of classes per point are tried, and how many proportions."""
+
+LARGEST_BASE = 12
+"""Largest experts of smaller covers of the same proportions."""
+
+
+class Folded(NamedTuple):
+    """Blocks, and in words how they were found."""
+
+    blocks: Ints
+    how: str
+
+
+class _Task(NamedTuple):
+    """What to fold, and how hard to try."""
+
+    single: Ints
+    classes: int
+    times: int
+    moves: int
+    seed: int
+    lower: int
+    pause: Pause | None
+
+
+def fold(
+    single: Ints,
+    classes: int,
+    times: int,
+    *,
+    moves: int,
+    seed: int = 0,
+    lower: int = 0,
+    pause: Pause | None = None,
+) -> Folded:
+    """Return blocks that cover every pair `times` times, never more than so many copies of a single cover.
+
+    Tried are these copies, a greedy cover, the sum of two smaller folds, smaller covers whose points stand
+    for several classes, and covers with a symmetry; the best of them is annealed.
+
+    Parameters
+    ----------
+    single
+        A cover (b x size).
+    moves
+        The budget of all searches together.
+    lower
+        No such cover has fewer blocks: stop there.
+    pause
+        Called between stretches with (moves made in one search, size of its best cover); True stops.
+
+    >>> blocks, how = fold(greedy(10, 4), 10, 2, moves=4_000_000, lower=15)
+    >>> len(blocks)
+    15
+    """
+    best = Folded(prune(np.tile(single, (times, 1)), classes, times), f"{times} copies of a cover")
+    if times == 1:
+        return Folded(best.blocks, "a cover")
+    start = greedy(classes, single.shape[1], times, seed=seed)
+    if len(start) < len(best.blocks):
+        best = Folded(start, "greedy")
+    if moves < FEWEST_MOVES:
+        return best
+    for stage, share in STAGES:
+        if len(best.blocks) <= lower:
+            break
+        found = stage(_Task(single, classes, times, int(share * moves), seed, lower, pause), best)
+        if len(found.blocks) < len(best.blocks):
+            best = found
+    return best
+
+
+def _sum(task: _Task, best: Folded) -> Folded:
+    """Put a smaller fold and the rest of it together."""
+    if task.times == 2:
+        return best
+    parts = [
+        fold(task.single, task.classes, times, moves=task.moves // 2, seed=task.seed, pause=task.pause)
+        for times in (task.times // 2, task.times - task.times // 2)
+    ]
+    blocks = np.concatenate([part.blocks for part in parts])
+    return Folded(prune(blocks, task.classes, task.times), " and ".join(part.how for part in parts))
+
+
+def _twins(task: _Task, best: Folded) -> Folded:
+    """Let every point of a smaller cover stand for some classes, which then share all their blocks."""
+    size = best.blocks.shape[1]
+    shapes = [(twins, -(-task.classes // twins), size // twins) for twins in range(2, size // 2 + 1)]
+    bounds = [
+        (best_lower_bound(points, room, task.times)[0], twins, points, room)
+        for twins, points, room in shapes
+        if room < points
+    ]
+    for bound, twins, points, room in sorted(bounds)[:TWINS]:
+        if bound >= len(best.blocks):
+            break
+        part = fold(
+            greedy(points, room, seed=task.seed),
+            points,
+            task.times,
+            moves=task.moves // TWINS,
+            seed=task.seed,
+            lower=bound,
+            pause=task.pause,
+        )
+        blocks = prune(_multiplied(part.blocks, points, task.classes, size), task.classes, task.times)
+        if len(blocks) < len(best.blocks):
+            best = Folded(blocks, f"{part.how} of {points} points, each of them {twins} classes")
+    return best
+
+
+def _proportions(task: _Task, best: Folded) -> Folded:
+    """Let the points of a smaller cover of the same proportions stand for as many classes as fit."""
+    size = best.blocks.shape[1]
+    bounds = []
+    for room in range(3, min(size, LARGEST_BASE + 1)):
+        points = -(-task.classes * room // size)
+        bounds.append((best_lower_bound(points, room, task.times)[0], points, room))
+    for bound, points, room in sorted(bounds)[:TWINS]:
+        if bound >= len(best.blocks):
+            break
+        single, moves = greedy(points, room, seed=task.seed), task.moves // TWINS
+        part = fold(single, points, task.times, moves=moves, seed=task.seed, lower=bound, pause=task.pause)
+        if len(part.blocks) < len(best.blocks):
+            weights = fitting_weights(part.blocks, points, task.classes, size)
+            if weights is not None:
+                blocks = prune(_weighted(part.blocks, weights, size), task.classes, task.times)
+                best = Folded(blocks, f"{part.how} of {points} weighted points")
+    return best
+
+
+def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:
+    """Put the classes of each point wherever it is, also where no other point has classes; fill blocks up."""
+    members = np.split(np.arange(weights.sum(), dtype=np.int32), np.cumsum(weights)[:-1])
+    rows = [np.concatenate([members[point] for point in block]) for block in blocks]
+    return without_room(padded(rows, size), int(weights.sum()))
+
+
+def _multiplied(blocks: Ints, points: int, classes: int, size: int) -> Ints:
+    """Put the classes x, x + points, x + 2 points, ... wherever point x is; fill the blocks up."""
+    rows = []
+    for block in blocks.tolist():
+        row = [x for point in block for x in range(point, classes, points)]
+        others = (x for x in range(classes) if x not in row)
+        rows.append(row + [next(others) for _ in range(size - len(row))])
+    return np.array(rows, np.int32)
+
+
+def _symmetric(task: _Task, best: Folded) -> Folded:
+    found = cyclic(
+        task.classes,
+        best.blocks.shape[1],
+        task.times,
+        target=len(best.blocks) - 1,
+        moves=task.moves,
+        seed=task.seed,
+        lower=task.lower,
+        twists=1,
+        pause=task.pause,
+    )
+    return best if found is None else Folded(found, "a cover with a symmetry")
+
+
+def _meeting(task: _Task, best: Folded) -> Folded:
+    """Anneal sets of experts of which any two have to share `times`, from the best cover and from nothing."""
+    from covote.covers.random_kernels import chance
+
+    size, state, random = best.blocks.shape[1], chance(task.seed), np.random.default_rng(task.seed)
+    made, length, warm = 0, FIRST_LENGTH, True
+    while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
+        experts = len(best.blocks) - 1
+        if warm:
+            masks = masks_of(without_least_needed(best.blocks, task.classes, task.times), task.classes)
+        else:
+            masks = random_start(task.classes, experts, size, random)
+        blocks = meet(
+            masks,
+            experts,
+            size,
+            moves=min(length, task.moves - made),
+            state=state,
+            times=task.times,
+            hot=WARM if warm else RANDOM_HOT,
+        )
+        made += length
+        if blocks is not None:
+            blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
+            best = Folded(blocks, annealed(best.how) if warm else "annealing of meeting sets of experts")
+        if task.pause is not None and task.pause(made, len(best.blocks)):
+            break
+        if blocks is None:
+            warm, length = not warm, length if warm else 2 * length
+    return best
+
+
+def _annealed(task: _Task, best: Folded) -> Folded:
+    blocks = anneal(
+        best.blocks,
+        task.classes,
+        task.times,
+        moves=task.moves,
+        seed=task.seed,
+        lower=task.lower,
+        pause=task.pause,
+    )
+    return Folded(blocks, annealed(best.how))
+
+
+STAGES = (
+    (_sum, 0.15),
+    (_twins, 0.25),
+    (_proportions, 0.25),
+    (_symmetric, 0.35),
+    (_meeting, 1.0),
+    (_annealed, 0.25),
+)
+"""What is tried, in turn, and its share of the moves."""

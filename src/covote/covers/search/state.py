@@ -1,0 +1,77 @@
+"""What all searches of the portfolio share: the case, the best cover so far, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from covote.covers.blocks import Cover, without_room
+from covote.covers.pruning import prune, prune_many
+from covote.progress import Watch
+
+PRUNED = 2_000_000
+"""Blocks that hold more pairs are pruned without a table of pairs."""
+
+WIDE = 1.1
+"""More than so many times the lower bound is a wide gap."""
+
+OTHERS = 3
+"""How many covers beside the best one are kept to start from."""
+
+
+class Search:
+    """The best cover so far of v classes by experts of size k."""
+
+    def __init__(self, classes: int, size: int, lower: int, seed: int, watch: Watch) -> None:
+        self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
+        self.best: Cover | None = None
+        self.others: list[Cover] = []
+        self.smaller: Cover | None = None  # a cover of all classes but the last few
+        self.bases: list[Cover] = []  # covers by so few experts whose points may stand for several classes
+
+    def offer(self, cover: Cover) -> None:
+        """Keep a cover if it needs fewer experts than all before, without the redundant ones.
+
+        A few covers that are nearly as good are kept as other places to start from.
+        """
+        blocks = without_room(cover.blocks, self.classes)
+        few = len(blocks) * self.size**2 <= PRUNED
+        blocks = prune(blocks, self.classes) if few else prune_many(blocks, self.classes)
+        kept = Cover(blocks, cover.construction)
+        if self.best is not None and len(blocks) >= len(self.best.blocks):
+            self.others.append(kept)
+        else:
+            self.others += [self.best] if self.best is not None else []
+            self.best = kept
+        self.others = sorted(self.others, key=lambda other: len(other.blocks))[:OTHERS]
+
+    @property
+    def found(self) -> Cover:
+        """The best cover; there is one after the first offer."""
+        assert self.best is not None
+        return self.best
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to win, or nobody waits any more."""
+        return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the gap to the bound is so wide that it deserves more effort."""
+        return len(self.found.blocks) > WIDE * self.lower
+
+    def moved(self, moves: int) -> bool:
+        """Report moves to the watch; return whether to stop."""
+        return self.watch.moved(moves, f"{len(self.found.blocks)} experts; trying fewer")
+
+    def pause(self) -> Callable[[int, int], bool]:
+        """Return a callback for searches that report (moves made in all, size of their best cover)."""
+        reported = 0
+
+        def pause(made: int, size: int) -> bool:
+            nonlocal reported
+            step, reported = made - reported, made
+            experts = min(size or len(self.found.blocks), len(self.found.blocks))
+            return self.watch.moved(step, f"{experts} experts; trying fewer")
+
+        return pause

@@ -1,0 +1,1 @@
+"""Covers with a prescribed automorphism group."""

@@ -1,0 +1,260 @@
+"""Choose the cheapest experts of a pool that still cover every pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from math import ceil, gcd
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.arguments import check_accuracy, check_count, check_prior
+from covote.bounds import best_lower_bound
+from covote.covers.search.efforts import effort_named
+from covote.covers.set_cover.branch_and_bound import branch
+from covote.covers.set_cover.budget import Pool, afford
+from covote.covers.set_cover.lagrangian_bound import lagrangian_bound
+from covote.covers.set_cover.local_search import Weighting
+from covote.covers.set_cover.problem import PoolCover, pool_cover
+from covote.errors import CoverError, InputError
+from covote.panel import Name, Panel
+from covote.panel.certificate import Certificate
+from covote.progress import Progress
+
+Flags = NDArray[np.bool_]
+
+WORK = {"fast": 200_000_000, "normal": 4_000_000_000, "max": 50_000_000_000}
+"""How many entries of the problem the search may touch, by effort; a billion takes a second or so."""
+
+ROUNDS = {"fast": 150, "normal": 500, "max": 2000}
+"""How often the Lagrangian bound is improved."""
+
+PROVABLE = 5_000, 30_000
+"""Most entries of a problem for which branch and bound is tried: in any case, and if the gap is small."""
+
+SMALL_GAP = 0.2
+
+
+def select(
+    panel: Panel,
+    *,
+    times: int = 1,
+    keep: Iterable[Name] = (),
+    budget: float | None = None,
+    accuracy: Any = None,
+    prior: ArrayLike | None = None,
+    effort: str = "normal",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Panel:
+    """Return the cheapest part of a panel in which every pair is still known by `times` experts.
+
+    With a `budget`, the part that this pays for with the least bound on the error instead: whether it covers
+    every pair or not.
+
+    Parameters
+    ----------
+    panel
+        The pool to choose from, with its costs.
+    times
+        How many experts must know each pair.
+    keep
+        Names of experts that must stay.
+    budget
+        What the chosen experts may cost together, at most.
+    accuracy, prior
+        With a budget: how often experts are right inside their expertise (one number, 1 unless given; one for
+        each; or by name), and how likely every class is. See :func:`covote.bounds.confusion_bound`.
+    effort
+        "fast", "normal" (up to about 5 seconds) or "max" (a minute).
+    seed
+        The same seed gives the same choice.
+    progress
+        Called with (steps made, steps planned, message) a few times a second.
+
+    Returns
+    -------
+    The chosen experts, in the order of the pool, with a certificate: their total cost (with a budget: their
+    bound on the error), a lower bound that holds for every choice, and so the gap that may be left. Ctrl-C
+    during the search returns the best choice so far.
+
+    >>> pool = Panel.from_blocks(list("abcd"), ["abc", "abd", "cd", "abcd"], cost=[2, 2, 1, 7])
+    >>> chosen = select(pool)
+    >>> chosen.names, chosen.certificate.size, chosen.certificate.optimal
+    (('expert-1', 'expert-2', 'expert-3'), 5.0, True)
+    >>> select(pool, budget=4).names
+    ('expert-1', 'expert-2')
+    """
+    times = check_count(times, "times")
+    effort_named(effort)
+    check_count(seed, "seed", 0)
+    kept = _kept(panel, keep)
+    if budget is not None:
+        return _within(panel, budget, times, kept, accuracy, prior, effort, progress)
+    if accuracy is not None or prior is not None:
+        raise InputError("accuracy and prior say how to spend a budget; give a budget, too")
+    _check_cover(panel, times)
+    # Experts that must stay, or cost nothing, or without whom a pair is lost.
+    fixed = kept | (panel.cost == 0) | _forced(panel, times)
+    problem = _rest(panel, fixed, times)
+    candidates = np.flatnonzero(~fixed)
+    base = float(panel.cost[fixed].sum())
+    chosen, lower, bound = _solve(problem, effort, seed, progress)
+    inside = fixed.copy()
+    inside[candidates[chosen]] = True
+    inside = _without_redundant(panel, inside, kept, times)
+    total = float(panel.cost[inside].sum())
+    lower += base
+    counted, name = _counting(panel, kept, times)
+    if counted > lower:
+        lower, bound = counted, name
+    if total - lower <= 1e-9 * total:
+        lower = total
+    result = panel.only(*(panel.names[i] for i in np.flatnonzero(inside)))
+    if not result.covers(times):  # pragma: no cover
+        raise CoverError("the chosen experts do not cover; please report this as a fault of covote")
+    how = (
+        "local search with row weights over the pool" if len(problem.demand) else "the experts all pairs need"
+    )
+    return result.with_certificate(Certificate(total, min(lower, total), bound, how, times))
+
+
+def _within(
+    panel: Panel, budget: float, times: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
+    effort: str, progress: Progress | None,
+) -> Panel:  # fmt: skip
+    """Return the experts with the least bound on the error that a budget pays for."""
+    if times != 1:
+        raise InputError("with a budget, times cannot be promised; leave it out")
+    if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 <= float(budget) < math.inf:
+        raise InputError(f"budget={budget!r} must be a number, 0 or more")
+    least = float(panel.cost[kept].sum())
+    if least > budget:
+        raise InputError(f"the experts that must stay cost {least:g}, more than the budget of {budget:g}")
+    rates = check_accuracy(1.0 if accuracy is None else accuracy, panel)
+    pool = Pool(panel, float(budget), rates, check_prior(prior, len(panel.classes)))
+    found = afford(pool, kept, effort, progress)
+    error, lower = min(1.0, found.error), min(1.0, found.lower)
+    if error - lower <= 1e-12:
+        lower = error
+    result = panel.only(*(panel.names[i] for i in np.flatnonzero(found.chosen)))
+    how = f"greedy choices and exchanges within a budget of {budget:g}"
+    return result.with_certificate(Certificate(error, lower, "submodular", how, int(result.covers())))
+
+
+def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None) -> tuple[Flags, float, str]:
+    """Return the chosen columns, a lower bound, and its name."""
+    unit = cost_unit(problem.cost)
+    if len(problem.demand) == 0:
+        return np.zeros(len(problem.cost), dtype=bool), 0.0, "indispensable experts"
+    search = Weighting(problem, seed)
+    planned = search.steps(WORK[effort])
+
+    def tick(message: str = "looking for a cheaper choice") -> None:
+        if progress is not None:
+            progress(min(search.made, planned), planned, f"{message}; {search.total:g} so far")
+
+    lower, bound = 0.0, "Lagrangian"
+    try:
+        search.run(planned // 20, tick)
+        found, _ = lagrangian_bound(problem, search.total, ROUNDS[effort], tick)
+        lower = round_up(found, unit)
+        for share in (4, 2):
+            if lower >= search.total * (1 - 1e-9):
+                break
+            gap = (search.total - lower) / search.total
+            if len(problem.column_rows) <= PROVABLE[gap <= SMALL_GAP]:
+                best, proved = branch(problem, search.best, unit, WORK[effort] // share, tick)
+                search.offer(best)
+                if proved:
+                    return search.best, search.total, "branch and bound"
+            search.run(planned - search.made, tick)
+    except KeyboardInterrupt:
+        pass
+    return search.best, lower, bound
+
+
+def cost_unit(cost: NDArray[np.float64]) -> float:
+    """Return a number of which all costs are multiples, 0 if there is no decimal one.
+
+    >>> cost_unit(np.array([1.5, 2.25])), cost_unit(np.array([1.0, 2**0.5]))
+    (0.75, 0)
+    """
+    for scale in (1, 10, 100, 1000):
+        whole = np.round(cost * scale)
+        if np.abs(cost * scale - whole).max(initial=0) <= 1e-9 and whole.max(initial=0) < 2**40:
+            return gcd(*whole.astype(np.int64).tolist()) / scale
+    return 0
+
+
+def round_up(bound: float, unit: float) -> float:
+    """Raise a bound to the next multiple of the unit of the costs.
+
+    >>> round_up(6.2, 0.5), round_up(6.0000000001, 1), round_up(6.2, 0)
+    (6.5, 6, 6.2)
+    """
+    return ceil(bound / unit - 1e-6) * unit if unit > 0 else bound
+
+
+def _kept(panel: Panel, keep: Iterable[Name]) -> Flags:
+    if not isinstance(keep, Iterable | int | np.integer):
+        raise InputError(f"keep={keep!r}; give the names of the experts that must stay")
+    names = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
+    kept = np.zeros(len(panel), dtype=bool)
+    for name in names:
+        kept[panel.expert_index(name)] = True
+    return kept
+
+
+def _check_cover(panel: Panel, times: int) -> None:
+    missing = panel.uncovered(times)
+    if not missing:
+        return
+    shown = ", ".join(f"{a!r} and {b!r}" for a, b in missing[:3]) + (", ..." if len(missing) > 3 else "")
+    number = "1 pair of classes is" if len(missing) == 1 else f"{len(missing)} pairs of classes are"
+    fewer = "no expert of this pool" if times == 1 else f"fewer than {times} experts of this pool"
+    raise CoverError(
+        f"{number} known by {fewer} ({shown}); add experts first, with complete(panel, size) or "
+        "`covote complete`"
+    )
+
+
+def _forced(panel: Panel, times: int) -> Flags:
+    """Return the experts without whom some pair would be known too rarely."""
+    critical = panel.pair_counts() == times
+    np.fill_diagonal(critical, False)
+    known = [np.flatnonzero(row) for row in panel.knows]
+    return np.array([critical[np.ix_(k, k)].any() for k in known], dtype=bool)
+
+
+def _rest(panel: Panel, fixed: Flags, times: int) -> PoolCover:
+    """Return what is left to choose beside the fixed experts."""
+    need = np.full((len(panel.classes),) * 2, times, dtype=np.int32)
+    if fixed.any():
+        need -= panel.only(*(panel.names[i] for i in np.flatnonzero(fixed))).pair_counts()
+    return pool_cover(panel.knows[~fixed], need, panel.cost[~fixed])
+
+
+def _without_redundant(panel: Panel, inside: Flags, kept: Flags, times: int) -> Flags:
+    """Drop experts that the others make unnecessary, the most expensive first."""
+    inside = inside.copy()
+    counts = panel.only(*(panel.names[i] for i in np.flatnonzero(inside))).pair_counts()
+    np.fill_diagonal(counts, np.iinfo(np.int32).max)
+    for i in np.argsort(-panel.cost, kind="stable"):
+        known = np.flatnonzero(panel.knows[i])
+        if inside[i] and not kept[i] and counts[np.ix_(known, known)].min() > times:
+            inside[i] = False
+            counts[np.ix_(known, known)] -= 1
+    return inside
+
+
+def _counting(panel: Panel, kept: Flags, times: int) -> tuple[float, str]:
+    """Return what so many experts cost at least, as every cover by experts of this size must have."""
+    if len(panel.classes) < 2 or len(panel) == 0:
+        return 0.0, "no pairs"
+    fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), times)
+    others = np.sort(panel.cost[~kept])[: max(0, fewest - int(kept.sum()))]
+    return float(panel.cost[kept].sum() + others.sum()), f"cheapest {fewest} experts ({name})"

@@ -1,0 +1,173 @@
+"""The experts of a pool that make the fewest errors for what can be spent (theory: section 7).
+
+What an expert removes from the bound on the error, less the more others there are, is submodular. So the
+experts that remove most, or most for their cost, come close to the best choice; exchanges come closer; what
+all the others could remove at most says how close, and in small pools leaves few choices to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.bounds.confusion import apply, confusion, pair_weights
+from covote.panel import Panel
+from covote.progress import Progress
+
+Array = NDArray[Any]
+Flags = NDArray[np.bool_]
+
+WORK = {"fast": 0, "normal": 2_000_000_000, "max": 50_000_000_000}
+"""How many entries of the problem exchanges may touch, by effort; a billion takes a second or so."""
+
+
+FREE = 1e-12
+"""Stands for a cost of 0 where one has to divide by it."""
+
+
+@dataclass(frozen=True)
+class Affordable:
+    """Who is chosen, their bound on the error, and what no choice for this budget can be below."""
+
+    chosen: Flags
+    error: float
+    lower: float
+
+
+class Pool:
+    """A pool of experts of given accuracy, and a budget."""
+
+    def __init__(
+        self, panel: Panel, budget: float, accuracy: NDArray[np.float64], prior: NDArray[np.float64]
+    ) -> None:
+        self._knows = panel.knows
+        self._float = panel.knows.astype(np.float64)
+        self.cost, self.budget = panel.cost, budget
+        self._both, self._one = confusion(panel, accuracy)
+        self._weights = pair_weights(panel, prior)
+        self.touched = 0
+
+    def weights(self, chosen: Flags) -> Array:
+        """Return what is left of every pair's weight."""
+        left = self._weights.copy()
+        for i in np.flatnonzero(chosen).tolist():
+            self.add(left, i)
+        return left
+
+    def add(self, left: Array, i: int) -> None:
+        """Let an expert take its share of the weights, in place."""
+        apply(left, self._knows[i], self._both[i], self._one[i])
+
+    def gains(self, left: Array) -> Array:
+        """Return what every expert would take away from the error."""
+        self.touched += self._float.size * len(left)
+        inside = np.einsum("ik,ik->i", self._float @ left, self._float) / 2
+        across = self._float @ left.sum(axis=1) - 2 * inside
+        found: Array = (1 - self._both) * inside + (1 - self._one) * across
+        return found
+
+    def fits(self, chosen: Flags) -> Flags:
+        """Return who can still be paid."""
+        spent = float(self.cost[chosen].sum())
+        found: Flags = ~chosen & (self.cost <= (self.budget - spent) * (1 + 1e-12))
+        return found
+
+
+def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = None) -> Affordable:
+    """Choose experts within the budget; those in `kept` are among them."""
+    nobody = np.zeros_like(kept)
+    ways = [_greedy(pool, kept, kept, nobody, by_cost) for by_cost in (True, False)]
+    best = min(ways, key=lambda way: way.error)
+    lower = max(way.lower for way in ways)
+    begun = pool.touched
+
+    def go_on() -> bool:
+        made = pool.touched - begun
+        if progress is not None:
+            progress(min(made, WORK[effort]), WORK[effort], f"error at most {best.error:.4g} so far")
+        return made < WORK[effort]
+
+    try:
+        better: Affordable | None = best
+        while better is not None:
+            best, better = better, _exchanged(pool, better, kept, go_on)
+        best, all_seen = _branched(pool, best, kept, go_on)
+        lower = best.error if all_seen else lower
+    except KeyboardInterrupt:
+        pass
+    return Affordable(best.chosen, best.error, min(lower, best.error))
+
+
+def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool) -> Affordable:
+    """Take the expert that removes most (for its cost), again and again, but none of those barred."""
+    chosen, left, lower = chosen.copy(), pool.weights(chosen), 0.0
+    while True:
+        gains = pool.gains(left)
+        error = float(left.sum() / 2)
+        lower = max(lower, error - _at_most(pool, gains, chosen, kept))
+        can = pool.fits(chosen) & (gains > 0) & ~barred
+        if not can.any():
+            return Affordable(chosen, error, lower)
+        worth = gains / np.maximum(pool.cost, FREE) if by_cost else gains
+        i = int(np.argmax(np.where(can, worth, -1.0)))
+        chosen[i] = True
+        pool.add(left, i)
+
+
+def _at_most(pool: Pool, gains: Array, chosen: Flags, kept: Flags) -> float:
+    """Return what any others could remove beside these, if parts of experts could be paid.
+
+    However they are chosen, each removes at most its gain beside these: submodularity. All of them together
+    cost at most what those who must stay leave of the budget.
+    """
+    return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[kept].sum()))
+
+
+def _parts(gains: Array, cost: Array, money: float) -> float:
+    """Return the most that money can buy of these gains, if parts of experts could be paid."""
+    order = np.argsort(-gains / np.maximum(cost, FREE), kind="stable")
+    gains, cost = gains[order], cost[order]
+    share = np.clip((money - (np.cumsum(cost) - cost)) / np.maximum(cost, FREE), 0, 1)
+    return float((np.where(cost > 0, share, 1.0) * gains).sum())
+
+
+def _exchanged(pool: Pool, best: Affordable, kept: Flags, go_on: Callable[[], bool]) -> Affordable | None:
+    """Send away one expert and spend the money on others; return the first choice that is better."""
+    for i in np.flatnonzero(best.chosen & ~kept):
+        barred, without = np.zeros_like(kept), best.chosen.copy()
+        barred[i], without[i] = True, False
+        for by_cost in (True, False):
+            if not go_on():
+                return None
+            found = _greedy(pool, without, kept, barred, by_cost)
+            if found.error < best.error * (1 - 1e-12):
+                return found
+    return None
+
+
+def _branched(
+    pool: Pool, best: Affordable, kept: Flags, go_on: Callable[[], bool]
+) -> tuple[Affordable, bool]:
+    """Look at every choice that could be better, as long as the work lasts; say whether that was all."""
+    open_choices = [(kept, np.zeros_like(kept))]
+    while open_choices:
+        if not go_on():
+            return best, False
+        chosen, barred = open_choices.pop()
+        left = pool.weights(chosen)
+        gains, error = pool.gains(left), float(left.sum() / 2)
+        if error < best.error:
+            best = Affordable(chosen, error, 0.0)
+        can = pool.fits(chosen) & (gains > 0) & ~barred
+        money = pool.budget - float(pool.cost[chosen].sum())
+        if not can.any() or error - _parts(gains[can], pool.cost[can], money) >= best.error * (1 - 1e-12):
+            continue
+        i = int(np.argmax(np.where(can, gains / np.maximum(pool.cost, FREE), -1.0)))
+        with_it, without = chosen.copy(), barred.copy()
+        with_it[i] = without[i] = True
+        open_choices += [(chosen, without), (with_it, barred)]
+    return best, True

@@ -1,0 +1,87 @@
+"""Local search for cheap set covers, with weights on the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.covers.set_cover.problem import PoolCover
+
+STEP = 60_000_000
+"""Most entries touched between two looks at the outside world."""
+
+
+class Weighting:
+    """A search that begins with the greedy cover, and can be continued.
+
+    Attributes
+    ----------
+    best, total
+        The cheapest cover seen (one flag per column), and its cost.
+    made
+        Steps made.
+    """
+
+    def __init__(self, problem: PoolCover, seed: int) -> None:
+        from covote.covers.random_kernels import chance
+        from covote.covers.set_cover import local_search_kernels as kernel
+
+        columns, rows = len(problem.cost), len(problem.demand)
+        row_start, row_columns = problem.by_row()
+        self._kernel = kernel
+        self._state = chance(seed)
+        self._tables = kernel.Tables(
+            problem.column_start,
+            problem.column_rows,
+            row_start,
+            row_columns,
+            problem.demand,
+            problem.cost,
+            np.zeros(columns, dtype=bool),
+            np.diff(problem.column_start),
+            np.zeros(columns, dtype=np.int64),
+            np.zeros(rows, dtype=np.int32),
+            np.ones(rows, dtype=np.int64),
+            np.arange(rows, dtype=np.int32),
+            np.arange(rows, dtype=np.int32),
+            np.array([rows], dtype=np.int32),
+            np.zeros(columns, dtype=bool),
+            np.array([0, np.inf]),
+            np.zeros(1, dtype=np.int64),
+        )
+        # A step moves a few columns: their rows, and the columns of those rows.
+        entries = len(problem.column_rows)
+        self._step_work = 2_000 + 2 * columns + int(entries / max(1, columns) * entries / max(1, rows))
+        kernel.greedy(self._tables)
+        self.best: NDArray[np.bool_] = self._tables.best.copy()
+
+    @property
+    def made(self) -> int:
+        """Steps made."""
+        return int(self._tables.clock[0])
+
+    @property
+    def total(self) -> float:
+        """The cost of the cheapest cover."""
+        return float(self._tables.cost[self.best].sum())
+
+    def steps(self, work: int) -> int:
+        """Return how many steps touch about so many entries."""
+        return work // self._step_work
+
+    def run(self, steps: int, tick: Callable[[], None]) -> None:
+        """Make so many steps; `tick` is called several times a second."""
+        stretch = max(1, STEP // self._step_work)
+        while steps > 0:
+            self._kernel.search(self._tables, min(stretch, steps), self._state)
+            steps -= stretch
+            self.offer(self._tables.best)
+            tick()
+
+    def offer(self, cover: NDArray[np.bool_]) -> None:
+        """Keep a cover that was found, here or elsewhere, if it is cheaper than the best."""
+        if self._tables.cost[cover].sum() < self.total:
+            self.best = cover.copy()
+            self._tables.totals[1] = min(self._tables.totals[1], self.total)

@@ -1,0 +1,123 @@
+"""From votes to labels: one decoder per file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
+from covote.decoding.gold import gold_rows, no_gold
+from covote.decoding.methods.anchored import Anchored
+from covote.decoding.methods.authority import Authority
+from covote.decoding.methods.coupling import Coupling
+from covote.decoding.methods.dawid_skene import DawidSkene
+from covote.decoding.methods.em import Em
+from covote.decoding.methods.likelihood import Likelihood
+from covote.decoding.methods.lookup import Lookup
+from covote.decoding.methods.mean import Mean
+from covote.decoding.methods.pairwise import Pairwise
+from covote.decoding.methods.supervised import Supervised
+from covote.decoding.protocol import Decoder, learned, run
+from covote.decoding.statistics import Statistics
+from covote.errors import InputError
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.panel.checks import did_you_mean
+from covote.votes import Votes
+
+__all__ = [
+    "DECODERS",
+    "Decoder",
+    "ExpertReport",
+    "PairAgreement",
+    "Statistics",
+    "decode",
+    "expert_report",
+    "learned",
+    "pair_agreement",
+    "run",
+]
+
+DECODERS: dict[str, Callable[..., Decoder]] = {
+    "authority": Authority,
+    "lookup": Lookup,
+    "likelihood": Likelihood,
+    "pairwise": Pairwise,
+    "anchored": Anchored,
+    "em": Em,
+    "dawid-skene": DawidSkene,
+    "coupling": Coupling,
+    "mean": Mean,
+    "supervised": Supervised,
+}
+"""Every method by name. A new decoder is one new file and one line here."""
+
+
+def decode(
+    votes: Votes,
+    panel: Panel | None = None,
+    method: str = "authority",
+    *,
+    ties: Literal["default", "report"] | None = None,
+    workers: int = 1,
+    **options: Any,
+) -> Labels:
+    """Say the class of every item, and how sure that is.
+
+    Parameters
+    ----------
+    votes
+        What the experts answered.
+    panel
+        Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
+    method
+        The name of a decoder, a key of ``DECODERS``.
+    ties
+        What the authority vote does where several classes share the best score: ``"report"`` leaves them
+        tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
+        how the experts answer, else for the class with more authorities. What still ties is reported.
+    workers
+        How many threads to use; the labels are the same.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")
+    >>> labels.value, labels.status
+    (array(['cat', None], dtype=object), array(['sure', 'tied'], dtype='<U8'))
+    >>> labels.tied_classes(1)
+    ('cat', 'dog', 'fox')
+    """
+    if not isinstance(votes, Votes):
+        raise InputError(
+            f"votes are a {type(votes).__name__}; make Votes of them first, with Votes.from_dense(array, "
+            "panel) or Votes.from_table(table, panel)"
+        )
+    if panel is not None:
+        votes = votes.for_panel(panel)
+    if workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}")
+    if ties is not None:
+        options["ties"] = ties
+    decoder = make(method, options)
+    gold = options.get("gold")
+    if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
+        raise no_gold(gold)
+    if isinstance(decoder, Authority) and decoder.ties == "default" and not votes.soft:
+        # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
+        bare = run(Authority(ties="report"), votes, workers)
+        if bare.index.min(initial=0) >= 0 or not bare.tied.any():
+            return bare
+    return run(decoder, votes, workers)
+
+
+def make(method: str, options: Mapping[str, Any]) -> Decoder:
+    """Return the decoder of that name; options are the parameters of its class."""
+    if method not in DECODERS:
+        near = did_you_mean(method, tuple(DECODERS))
+        raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}")
+    known = [name for name in inspect.signature(DECODERS[method]).parameters if name != "rounds"]
+    for name in options:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(f"method {method!r} has no option {name!r}; it has: {listed}")
+    return DECODERS[method](**options)

@@ -1,0 +1,103 @@
+"""Rows of answers in two halves.
+
+Under the models of `em` and `dawid-skene` the chance of a row of answers is a product over the experts, and a
+row teaches the same about each of its answers. Where everybody answered, few different half rows make up many
+rows: products are formed per half row and multiplied once per row; what rows teach is added up per half row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding.rows import Patterns, cells
+from covote.decoding.scoring import UNIT
+from covote.decoding.statistics import ONE
+from covote.panel import Panel
+
+Array = NDArray[Any]
+
+MOST = 1 << 16
+"""Halves with more possible rows than this are not worth it."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """Different answers of some neighbouring experts (half rows x experts), numbered as in `patterns.cells`.
+
+    `which` is the half row of every pattern.
+    """
+
+    which: NDArray[np.int32]
+    cell: NDArray[np.int64]
+
+
+def pays(panel: Panel) -> bool:
+    """Whether few half rows are possible. It depends on the panel only: all parts must be counted alike."""
+    middle = len(panel) // 2
+    sizes = [int(size) + 1 for size in panel.sizes]
+    return middle > 0 and max(math.prod(sizes[:middle]), math.prod(sizes[middle:])) <= MOST
+
+
+def shared_out(
+    patterns: Patterns, count: Array, panel: Panel, chance: Array, prior: Array, share: Array, table: Array
+) -> None:
+    """Share every row out among the classes by prior x chances of its answers, and count its answers so.
+
+    `chance` and `table` are (answers x classes); `share` gets the items of each class.
+    """
+    from covote.decoding import halves_kernels
+
+    left, right = _halves(patterns, panel)
+    chances = [np.multiply.reduce(chance[half.cell], axis=1) for half in (left, right)]
+    totals = [np.zeros(c.shape, dtype=np.int64) for c in chances]
+    halves_kernels.shared_out(left.which, right.which, count, prior * chances[0], chances[1], ONE, *totals)
+    for half, total in zip((left, right), totals, strict=True):
+        halves_kernels.count_answers(half.cell, total, table)
+    share += totals[0].sum(axis=0)
+
+
+def best(patterns: Patterns, panel: Panel, weight: Array, base: Array) -> tuple[Array, ...]:
+    """Return (best class, how many share its score, its probability, margin, runner-up) of every row.
+
+    The score of a class is its base and the weights (answers x classes) of all answers, in whole numbers.
+    """
+    from covote.decoding import halves_kernels
+
+    left, right = _halves(patterns, panel)
+    scores = [weight[half.cell].sum(axis=1) for half in (left, right)]
+    known = np.flatnonzero(panel.knows.any(axis=0))
+    size = len(patterns)
+    out = (
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size),
+        np.empty(size, np.int64),
+    )  # fmt: skip
+    halves_kernels.best(left.which, right.which, scores[0] + base, scores[1], known, 1 / UNIT, *out)
+    return out
+
+
+def _halves(patterns: Patterns, panel: Panel) -> tuple[Half, Half]:
+    """Cut patterns that everybody answered in two; kept with them, since rounds go over the same rows."""
+    found: tuple[Half, Half] | None = patterns.__dict__.get("halves")
+    if found is None:
+        cell = patterns.cell.reshape(len(patterns), len(panel))
+        middle = len(panel) // 2
+        spans = slice(0, middle), slice(middle, len(panel))
+        found = _half(cell, spans[0], panel), _half(cell, spans[1], panel)
+        patterns.__dict__["halves"] = found  # derived from frozen arrays; only a shortcut
+    return found
+
+
+def _half(cell: Array, span: slice, panel: Panel) -> Half:
+    from covote.decoding import rows_kernels
+
+    start = cells(panel).start
+    keys = np.zeros(len(cell), dtype=np.int64)
+    for i in range(span.start, span.stop):
+        keys = keys * (start[i + 1] - start[i]) + cell[:, i] - start[i]  # below MOST
+    first, _, which = rows_kernels.distinct(keys)
+    return Half(which, np.ascontiguousarray(cell[first, span]))

@@ -1,0 +1,74 @@
+"""Anchored: what the answers say inside and outside expertise, learned once from the authority labels.
+
+theory.md section 9: I + O outright, a single re-estimation. It replaces the authority score, so it is less
+safe on intact covers than deciding only the ties by it (:mod:`tie_score`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import scoring, tie_score
+from covote.decoding.gold import Gold
+from covote.decoding.statistics import Statistics, fits
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.votes import Votes
+
+Column = Callable[..., NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Learn from authority labels how experts answer, then let every answer speak about every class.
+
+    Parameters
+    ----------
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
+    past
+        What was learned from earlier votes of the same panel, to go on from.
+    """
+
+    gold: Gold | None = None
+    past: Statistics | None = None
+
+    @property
+    def rounds(self) -> int:
+        """One pass: a second one does harm (theory.md section 9)."""
+        return 1
+
+    def start(self, panel: Panel) -> None:
+        """Begin without weights: the first pass uses authority labels."""
+
+    def statistics(self, part: Votes, weights: object) -> Statistics:
+        """Count answers by authority label."""
+        return tie_score.statistics(part, self.gold)
+
+    def learn(self, panel: Panel, counts: Statistics, weights: object) -> tie_score.Weights:
+        """Return what each answer says about each class."""
+        return tie_score.learn(counts if self.past is None else self.past + counts)
+
+    def score(self, part: Votes, weights: tie_score.Weights) -> Labels:
+        """Return the labels; the confidence is tempered by the number of authorities."""
+        return scoring.apply(part, remembered(weights), temperature=temperature(part.panel))
+
+
+def temperature(panel: Panel) -> float:
+    """Return sqrt(mean d): experts err together, so d answers are worth about sqrt(d) independent ones."""
+    known = panel.knows.sum(axis=0)
+    return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
+
+
+@lru_cache(maxsize=4)
+def remembered(weights: tie_score.Weights) -> Column:
+    """Return the columns of the weights, each worked out once where they all fit into memory."""
+    if not fits(weights.statistics.panel):
+        return weights.column
+    return lru_cache(maxsize=None)(weights.column)

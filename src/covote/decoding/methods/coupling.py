@@ -1,0 +1,19 @@
+"""Coupling: the class probabilities that fit best what all experts gave to the classes they know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from covote.decoding.soft import COUPLED, Soft
+
+
+@dataclass(frozen=True)
+class Coupling(Soft):
+    """Pairwise coupling generalised to experts of any size: argmax q_k.
+
+    The confidence is q_k, sharpened again by as much as the probabilities were tempered. With ``power=1``
+    they are taken as they are (theory.md section 9).
+    """
+
+    by: ClassVar[int] = COUPLED

@@ -1,0 +1,173 @@
+"""Dawid-Skene: a full confusion table per expert, restricted to the answers it can give.
+
+Right for crowds of people who know every class. On classifiers that know a part of the classes it learns how
+they answer what they do not know, and goes astray (theory.md section 9): a warning says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import halves, scoring, tie_score
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.rows import cells, pattern_parts
+from covote.decoding.scoring import UNIT
+from covote.decoding.statistics import ONE, Statistics, fits
+from covote.errors import InputError, TooLargeError
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.panel.known_lists import known_lists
+from covote.votes import Votes
+
+Array = NDArray[Any]
+
+OUTSIDE = 0.2
+"""Warn when more than this share of the answers is about classes that the expert does not know."""
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions:
+    """The weight of every answer for every class (answers x classes), and of every class by itself."""
+
+    statistics: Statistics
+    table: NDArray[np.int64]
+    base: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """Estimate a confusion table per expert by expectation maximisation.
+
+    Parameters
+    ----------
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
+    past
+        What was learned from earlier votes of the same panel, to go on from.
+    smoothing
+        Added to every count; with 0, an answer that was never given to a class rules it out (almost).
+    iterations
+        At most so many passes over the votes.
+    tolerance
+        Stop when no probability of an answer moves by more than this factor, as a logarithm.
+    """
+
+    gold: Gold | None = None
+    past: Statistics | None = None
+    smoothing: float = 0.01
+    iterations: int = 50
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.smoothing < 0 or self.iterations < 1:
+            raise InputError(f"smoothing={self.smoothing} must be >= 0 and iterations={self.iterations} >= 1")
+
+    @property
+    def rounds(self) -> int:
+        """At most `iterations` passes."""
+        return self.iterations
+
+    def start(self, panel: Panel) -> None:
+        """Begin without weights: the first pass shares every item out by its votes."""
+        if not fits(panel):
+            raise TooLargeError(
+                f"dawid-skene needs a table of {len(cells(panel))} answers by {len(panel.classes)} classes; "
+                "use method 'em', which keeps one accuracy per expert, or 'authority'"
+            )
+
+    def statistics(self, part: Votes, weights: Confusions | None) -> Statistics:
+        """Count every answer by the probability of each class."""
+        from covote.decoding.methods import dawid_skene_kernels as kernels
+
+        panel = part.panel
+        start, known = known_lists(panel)
+        table = np.zeros((len(cells(panel)), len(panel.classes)), dtype=np.int64)
+        share = np.zeros(len(panel.classes), dtype=np.int64)
+        rows, truth = gold_rows(self.gold, part)
+        all_heard = part.complete and bool(panel.knows.any(axis=0).all())
+        items = 0
+        for patterns, span in pattern_parts(part):
+            mine = (rows >= span.start) & (rows < span.stop)
+            count = patterns.count_without(rows[mine] - span.start)
+            items += int(count.sum())
+            if weights is None:
+                kernels.share_counts(
+                    patterns.indptr, patterns.expert, patterns.label, patterns.cell, count, start, known,
+                    ONE, share, table,
+                )  # fmt: skip
+            elif all_heard and _safe(weights, patterns.indptr) and halves.pays(panel):
+                chance, prior = np.exp(weights.table / UNIT), np.exp(weights.base / UNIT)
+                halves.shared_out(patterns, count, panel, chance, prior, share, table)
+            elif all_heard and _safe(weights, patterns.indptr):
+                kernels.product_counts(
+                    patterns.indptr, patterns.cell, count, np.exp(weights.table / UNIT),
+                    np.exp(weights.base / UNIT), ONE, share, table,
+                )  # fmt: skip
+            else:
+                kernels.model_counts(
+                    patterns.indptr, patterns.expert, patterns.cell, count, start, known,
+                    all_heard,
+                    weights.table, weights.base, 1 / UNIT, ONE, share, table,
+                )  # fmt: skip
+        found = Statistics.of_table(panel, "dawid-skene", items, share, table)
+        if not len(rows):
+            return found
+        return found + tie_score.known_truth(part, rows, truth, "dawid-skene")
+
+    def learn(self, panel: Panel, counts: Statistics, weights: Confusions | None) -> Confusions:
+        """Return better confusion tables; the same object when they have settled."""
+        if self.past is not None:
+            counts = self.past + counts
+        if weights is None:
+            _warn_about_classifiers(counts)
+        assert counts.table is not None  # `start` has checked the size
+        layout = cells(panel)
+        _, _, none = counts.inside()
+        can = (layout.label < len(panel.classes)) | (none > 0)[layout.expert]
+        amount = np.where(can[:, None], np.maximum(counts.table / ONE + self.smoothing, 1e-10), 0.0)
+        total = np.add.reduceat(amount, layout.start[:-1], axis=0)[layout.expert]
+        table = np.rint(np.log(np.where(can[:, None], amount / total, 1.0)) * UNIT).astype(np.int64)
+        share = np.maximum(counts.share / ONE, 1e-10)
+        base = np.rint(np.log(share / share.sum()) * UNIT).astype(np.int64)
+        if weights is not None and np.abs(table - weights.table).max() <= self.tolerance * UNIT:
+            return weights
+        return Confusions(counts, table, base)
+
+    def score(self, part: Votes, weights: Confusions) -> Labels:
+        """Return the labels; the confidence is the probability of the class under the model."""
+        columns = np.ascontiguousarray(weights.table.T)
+        if not (part.complete and halves.pays(part.panel)):
+            return scoring.apply(part, lambda k: columns[k], weights.base)
+        scored = scoring.Scored.empty(part)
+        for patterns, span in pattern_parts(part):
+            found = halves.best(patterns, part.panel, weights.table, weights.base)
+            scored.put(span, patterns.spread, found)
+        return scored.labels(
+            part, lambda rows: scoring.equal_best(part, rows, lambda k: columns[k], weights.base)
+        )
+
+
+def _safe(weights: Confusions, indptr: NDArray[np.int64]) -> bool:
+    """Whether no product of the chances of one row can come near the smallest number."""
+    longest = int(np.diff(indptr).max(initial=0))
+    lowest = int(weights.table.min()) * longest + int(weights.base.min())
+    return lowest > -600 * UNIT
+
+
+def _warn_about_classifiers(counts: Statistics) -> None:
+    """Warn when the experts seem to answer items whose class they do not know."""
+    _, inside, _ = counts.inside()
+    assert counts.table is not None
+    answers = counts.table.sum() / ONE
+    if answers > 0 and 1 - inside.sum() / answers > OUTSIDE:
+        warnings.warn(
+            f"{1 - inside.sum() / answers:.0%} of the answers seem to be about classes that their expert "
+            "does not know, as classifiers answer; dawid-skene can be far off there, use method 'authority'",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,162 @@
+"""Maximum likelihood under uniform noise.
+
+Paper: the ML decoder of the statistical model; theory: section 8 for experts that may say "none of mine".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.arguments import check_accuracy, per_name
+from covote.decoding.evidence import evidence, ragged_parts
+from covote.errors import InputError
+from covote.labels import Labels
+from covote.panel import Name, Panel
+from covote.panel.known_lists import known_lists
+from covote.votes import Votes
+from covote.votes.vote_checks import smallest_int
+
+
+class LogWeights(NamedTuple):
+    """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on an order.
+
+    An answer of expert i adds to every class it knows: `hit` to the class it named, `miss` to the others,
+    `none` to all if it named none. `certain` stands for an infinite ratio: it outweighs all finite ones.
+    """
+
+    hit: NDArray[np.int64]
+    miss: NDArray[np.int64]
+    none: NDArray[np.int64]
+    prior: NDArray[np.int64]
+    possible: NDArray[np.bool_]
+    certain: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The most likely class if experts answer uniformly at random outside what they know.
+
+    Parameters
+    ----------
+    accuracy
+        How often an expert that knows the class names it: one number, one per expert, or a mapping by name.
+        At 1, the paper's model, the class with fewest violations wins and likelihood decides among equals.
+    prior
+        How frequent the classes are: one weight per class, or a mapping by name. Equal unless given.
+    false_none
+        How often an expert says "none of mine" although it knows the class (alpha).
+    false_alarm
+        How often an expert that does not know the class names one all the same (beta); 1 is forced choice.
+
+    The confidence is the posterior probability of the label.
+    """
+
+    accuracy: float | ArrayLike | Mapping[Name, float] = 1.0
+    prior: ArrayLike | Mapping[Name, float] | None = None
+    false_none: float = 0.0
+    false_alarm: float = 1.0
+    rounds: int = 0
+
+    def start(self, panel: Panel) -> LogWeights:
+        """Return the log-likelihood ratios of every expert's answers."""
+        accuracy = check_accuracy(self.accuracy, panel)
+        prior = checked_prior(self.prior, panel)
+        if not 0 <= self.false_none < 1:
+            raise InputError(f"false_none={self.false_none} must be at least 0 and below 1")
+        if not 0 < self.false_alarm <= 1:
+            raise InputError(f"false_alarm={self.false_alarm} must be above 0 and at most 1")
+        return log_weights(panel, accuracy, prior, self.false_none, self.false_alarm)
+
+    def statistics(self, part: Votes, weights: LogWeights) -> int:
+        """Return how many items there are; the accuracy is given, not learned."""
+        return len(part)
+
+    def learn(self, panel: Panel, counts: int, weights: LogWeights) -> LogWeights:
+        """Return the weights unchanged."""
+        return weights
+
+    def score(self, part: Votes, weights: LogWeights) -> Labels:
+        """Return the labels of a part."""
+        from covote.decoding.methods import likelihood_kernels
+
+        panel, size = part.panel, len(part)
+        index = np.empty(size, dtype=smallest_int(len(panel.classes)))
+        runner_up, tied = np.empty_like(index), np.empty(size, dtype=np.bool_)
+        confidence, margin = np.empty(size, np.float32), np.empty(size, np.float32)
+        start, known = known_lists(panel)
+        for runs, span in ragged_parts(part):
+            likelihood_kernels.most_likely(
+                *runs, start, known, *weights,
+                index[span], tied[span], confidence[span], margin[span], runner_up[span],
+            )  # fmt: skip
+        return Labels(
+            panel, index, tied,
+            lambda: evidence(part, index, tied, confidence, margin, runner_up),
+            lambda rows: _likeliest(part, weights, rows), part._ids, part.start,
+        )  # fmt: skip
+
+
+def _likeliest(part: Votes, weights: LogWeights, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the classes that share the best likelihood, for some items."""
+    from covote.decoding.methods import likelihood_kernels
+
+    start, known = known_lists(part.panel)
+    found = []
+    for row in rows:
+        runs = part.part(int(row), int(row) + 1).ragged
+        found.append(likelihood_kernels.likeliest(*runs, start, known, *weights))
+    return found
+
+
+def log_weights(
+    panel: Panel, accuracy: NDArray[Any], prior: NDArray[Any], false_none: float, false_alarm: float
+) -> LogWeights:
+    """Return the ratios P(answer | k known) / P(answer | k not known), theory: section 8."""
+    size = panel.sizes.astype(float)
+    answers = math.log((1 - false_none) / false_alarm)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hit = answers + np.log(np.where(size > 1, accuracy, 1) * size)
+        # A wrong answer of a perfect expert: the finite part that is left of log(error) + ... as error -> 0.
+        wrong = np.where(accuracy < 1, 1 - accuracy, 1) * size / np.maximum(size - 1, 1)
+        miss = answers + np.log(wrong)
+    none = math.log(false_none / (1 - false_alarm)) if false_none > 0 and false_alarm < 1 else 0.0
+    impossible_none = false_none == 0
+    log_prior = np.log(np.where(prior > 0, prior, 1))
+    finite = np.abs(hit) + np.abs(miss) + abs(none)
+    most = float((panel.knows * finite[:, None]).sum(axis=0).max()) + float(np.abs(log_prior).max())
+    certain = 2 * most + 1
+    authorities = int(panel.knows.sum(axis=0).max())
+    scale = 2.0 ** math.floor(math.log2(2.0**61 / (certain * (authorities + 1))))
+    scale = min(scale, 2.0**40)
+    miss = miss - np.where((accuracy >= 1) & (size > 1), certain, 0)
+    nones = np.full(len(panel), none - (certain if impossible_none else 0))
+
+    def whole(values: NDArray[Any]) -> NDArray[np.int64]:
+        return np.rint(values * scale).astype(np.int64)
+
+    return LogWeights(
+        whole(hit), whole(miss), whole(nones), whole(log_prior), prior > 0, round(certain * scale), scale
+    )
+
+
+def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
+    """Return one prior probability per class; they sum to 1."""
+    if prior is None:
+        return np.full(len(panel.classes), 1 / len(panel.classes))
+    if isinstance(prior, float | int):
+        raise InputError(f"prior={prior} must be one weight per class, or a mapping by name")
+    values = per_name(prior, panel.classes, panel.class_index, "prior", "class")
+    for name, value in zip(panel.classes, values, strict=True):
+        if not (value >= 0 and math.isfinite(value)):
+            raise InputError(f"prior {value} of class {name!r} must be a finite number, 0 or more")
+    if values.sum() <= 0:
+        raise InputError("the prior is 0 for every class; give some class a positive weight")
+    shares: NDArray[np.float64] = values / values.sum()
+    return shares

@@ -1,0 +1,15 @@
+"""Mean: the class to which its authorities gave the highest probability on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from covote.decoding.soft import MEAN, Soft
+
+
+@dataclass(frozen=True)
+class Mean(Soft):
+    """Mean probability of the authorities outright; it is also the confidence (theory.md section 9)."""
+
+    by: ClassVar[int] = MEAN

@@ -1,0 +1,294 @@
+"""Supervised: a few labelled items make the confidence honest, more of them the labels better.
+
+theory.md section 9: from 5 labelled items per class, a temperature for the confidence; from 20, a learned
+combination of all answers. Two things the theory does not have: after the temperature, the confidence is
+shifted and stretched to fit the labelled items, which lowers the calibration error; and votes with
+probabilities get a correction of the default (:mod:`correction`). Both are measured in
+benchmarks/accuracy.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import scoring, tie_score
+from covote.decoding.calibration import (
+    USUAL_SHIFT,
+    fitted_temperature,
+    fitted_trust,
+    own_share,
+    softmax,
+    trusted,
+)
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.methods.anchored import remembered
+from covote.decoding.methods.authority import Authority, Learned
+from covote.decoding.methods.supervised_combination import Combination, combined, features
+from covote.decoding.methods.supervised_correction import LONGEST, Correction, corrected
+from covote.decoding.rows import cells
+from covote.decoding.soft import Soft, log_coupled, log_given
+from covote.decoding.statistics import Statistics
+from covote.errors import InputError, TooLargeError
+from covote.labels import Evidence, Labels
+from covote.panel import Panel
+from covote.votes import Votes
+from covote.votes.vote_checks import check_choice
+
+Array = NDArray[Any]
+
+FEWEST = 20
+"""Labelled items that a temperature needs at least, over all classes; 5 per class make it good."""
+
+COMBINATION, EACH = 20, 5
+"""Labelled items per class that a learned combination needs: on average, and of every class."""
+
+LARGEST = 1 << 25
+"""The most numbers (labelled items x classes) to learn from at once."""
+
+WIDEST = 1 << 27
+"""The most numbers (labelled items x possible answers) to learn labels from, half a gigabyte."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What the votes say about labelled items; the examples of two parts add up to those of both."""
+
+    score: Array  # items x classes
+    default: Array  # items x classes: the default's scores of votes with probabilities, else no columns
+    features: Array  # items x features
+    label: Array
+    confidence: Array
+    truth: Array
+
+    @property
+    def soft(self) -> bool:
+        """Whether the votes have probabilities."""
+        return bool(self.default.shape[1])
+
+    def __add__(self, other: Examples) -> Examples:
+        return Examples(
+            *(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Authority weights, and then how far to trust them; or what labels better than they do."""
+
+    authority: Learned
+    temperature: float = 1.0
+    trust: tuple[float, float] = (0.0, 1.0)
+    better: Combination | Correction | None = None
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The counts behind the weights."""
+        return self.authority.statistics
+
+
+@dataclass(frozen=True)
+class Supervised:
+    """The authority vote with a confidence, or a combination of the votes, learned from labelled items.
+
+    Parameters
+    ----------
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They must
+        be among the votes; 5 per class are good, 20 in all are needed.
+    learn_by
+        ``"temperature"`` keeps the authority labels and makes their confidence honest; ``"combination"``
+        learns the labels too: a logistic regression on the answers, or on the probabilities beside the
+        default's scores. ``"auto"`` does so if there are 20 labelled items per class on average and at least
+        5 of every class; with probabilities, only if that labels better what it was not shown.
+    past
+        What was learned from earlier votes of the same panel, to go on from.
+    """
+
+    gold: Gold | None = None
+    learn_by: Literal["auto", "temperature", "combination"] = "auto"
+    past: Statistics | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("learn_by", self.learn_by, ("auto", "temperature", "combination"))
+        if self.gold is None or len(self.gold) == 0:
+            raise InputError("supervised needs labelled items; pass gold={item: class}")
+
+    @property
+    def rounds(self) -> int:
+        """One pass to learn how the experts answer, one to gather the labelled items."""
+        return 2
+
+    @property
+    def _authority(self) -> Authority:
+        return Authority(gold=self.gold, past=self.past)
+
+    def start(self, panel: Panel) -> None:
+        """Begin without weights."""
+
+    def statistics(self, part: Votes, weights: Judgement | None) -> Statistics | Examples:
+        """Count answers by authority label; then gather what the votes say about labelled items."""
+        if weights is None:
+            return tie_score.statistics(part, self.gold)
+        rows, truth = gold_rows(self.gold, part)
+        if len(rows) * len(part.panel.classes) > LARGEST:
+            raise TooLargeError(
+                f"{len(rows)} labelled items of {len(part.panel.classes)} classes are too many to learn from "
+                "at once; give fewer"
+            )
+        labelled = part.subset(rows)
+        labels = self._authority.score(labelled, weights.authority)
+        return Examples(
+            agreement(labelled, weights.authority),
+            _default(labelled, weights.authority),
+            _features(labelled, weights.authority)
+            if self._learns_labels(part.panel)
+            else np.empty((len(rows), 0)),
+            labels.index,
+            labels.confidence,
+            truth,
+        )
+
+    def learn(
+        self, panel: Panel, counts: Statistics | Examples, weights: Judgement | None
+    ) -> Judgement | None:
+        """Return the authority weights; then how far to trust them."""
+        if isinstance(counts, Statistics):
+            if self.past is not None:
+                counts = self.past + counts
+            first = self._authority.start(panel)
+            return Judgement(Learned(first.votes, tie_score.learn(counts), counts))
+        assert weights is not None
+        each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
+        if len(counts.truth) < FEWEST:
+            raise InputError(
+                f"{len(counts.truth)} labelled items among these votes; supervised needs {FEWEST} or more, "
+                "better 5 of every class"
+            )
+        better = self._better(counts, each, len(panel.classes))
+        if better is not None:
+            return replace(weights, better=better)
+        temperature = fitted_temperature(counts.score, counts.truth)
+        mean = counts.confidence if counts.soft else None
+        before = own_share(counts.score / temperature, counts.label, mean)
+        trust = fitted_trust(before, counts.label == counts.truth, USUAL_SHIFT if mean is None else 0.0)
+        return replace(weights, temperature=temperature, trust=trust)
+
+    def _better(self, found: Examples, each: Array, classes: int) -> Combination | Correction | None:
+        """Learn to label, if there are enough labelled items of each class; else None."""
+        needed = self.learn_by == "combination"
+        enough = self.learn_by == "auto" and each.mean() >= COMBINATION and each.min() >= EACH
+        if not (needed or enough):
+            return None
+        if found.features.shape[1] and not found.soft:
+            return combined(found.features, found.truth, classes)
+        work = len(found.truth) * min(found.features.shape) * classes
+        if 0 < work <= LONGEST:
+            return corrected(found.default, found.score, found.features, found.truth, needed=needed)
+        if needed:
+            raise TooLargeError(
+                f"{len(found.truth)} labelled items of {classes} classes are too many to learn labels from; "
+                'give fewer, or learn_by="temperature" for the confidence alone'
+            )
+        return None
+
+    def _learns_labels(self, panel: Panel) -> bool:
+        """Whether what labels are learned from is gathered; on every machine the same answer."""
+        assert self.gold is not None
+        gold = self.gold
+        items = len(gold) if isinstance(gold, Mapping) else int(np.count_nonzero(np.asarray(gold) >= 0))
+        return self.learn_by != "temperature" and items * len(cells(panel)) <= WIDEST
+
+    def score(self, part: Votes, weights: Judgement) -> Labels:
+        """Return the labels of a part."""
+        if weights.better is not None:
+            return _labelled_better(part, weights.authority, weights.better)
+        labels = self._authority.score(part, weights.authority)
+        confidence = np.zeros(len(part), dtype=np.float32)
+        for piece, span in _pieces(part):
+            index, mean = labels.index[span], labels.confidence[span] if part.soft else None
+            share = own_share(agreement(piece, weights.authority) / weights.temperature, index, mean)
+            confidence[span] = np.where(index >= 0, trusted(share, weights.trust), 0)
+
+        def behind() -> Evidence:
+            return replace(labels.evidence, confidence=confidence)
+
+        return replace(labels, _evidence=behind)
+
+
+def agreement(part: Votes, weights: Learned) -> Array:
+    """Return the scores (items x classes) that make a confidence: I + O / 2, or log q of probabilities."""
+    if part.soft:
+        return log_coupled(part)
+    assert weights.ties is not None
+    column = remembered(weights.ties)
+    return scoring.scores(part, lambda k: column(k, 1.0, 0.5))
+
+
+def _default(part: Votes, weights: Learned) -> Array:
+    """Return the default's scores of votes with probabilities (items x classes), else no columns."""
+    return Soft().table(part, weights.ties) if part.soft else np.empty((len(part), 0))
+
+
+def _features(part: Votes, weights: Learned) -> Array:
+    """Return what a label is learned from (items x features)."""
+    if part.soft:
+        return log_given(part)
+    assert weights.ties is not None
+    return features(part, weights.ties)
+
+
+def _labelled_better(part: Votes, authority: Learned, better: Combination | Correction) -> Labels:
+    """Return the labels that were learned; the margin is one of chances."""
+    scored = scoring.Scored.empty(part)
+    for piece, span in _pieces(part):
+        scored.put(span, _same, _best(_chances(piece, authority, better)))
+
+    def equal(rows: Array) -> list[Array]:
+        table = _chances(part.subset(rows), authority, better)
+        return [np.flatnonzero((row == row.max()) & (row > 0)) for row in table]
+
+    return scored.labels(part, equal)
+
+
+def _chances(part: Votes, authority: Learned, better: Combination | Correction) -> Array:
+    """Return the chances of all classes in whole millionths, so that none is ahead by rounding alone."""
+    if isinstance(better, Correction):
+        default, coupled = _default(part, authority), agreement(part, authority)
+        score = better.scores(default, coupled, _features(part, authority))
+    else:
+        score = better.scores(_features(part, authority))
+    found: Array = np.rint(1e6 * softmax(score))
+    found[np.diff(part.ragged.indptr) == 0] = 0
+    return found
+
+
+def _best(table: Array) -> tuple[Array, ...]:
+    """Return (best, how many share its place, confidence, margin, runner-up) of chances in millionths."""
+    rows, best = np.arange(len(table)), table.argmax(axis=1)
+    top = table[rows, best]
+    shared = np.where(top > 0, (table == top[:, None]).sum(axis=1), 0)
+    rest = table.copy()
+    rest[rows, best] = -1
+    second = rest.argmax(axis=1)
+    next_top = rest[rows, second]
+    alone = (rest == next_top[:, None]).sum(axis=1) == 1
+    runner_up = np.where(alone & (next_top > 0), second, -1)
+    margin = np.where(next_top < 0, np.nan, (top - next_top) / 1e6)
+    return np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
+    """Yield (votes, which items they are), so few items at a time that all classes fit beside them."""
+    size = max(1, (1 << 22) // (len(part.panel.classes) + len(cells(part.panel))))
+    for first in range(0, len(part), size):
+        last = min(first + size, len(part))
+        yield part.part(first, last), slice(first, last)

@@ -1,0 +1,20 @@
+"""Files: votes, gold, labels, reports; larger than memory."""
+
+from __future__ import annotations
+
+from covote.files.decoding_files import Outcome, decode_file, decode_votes
+from covote.files.gold_files import read_gold
+from covote.files.inferred_panel import inferred_panel
+from covote.files.label_files import writing_labels
+from covote.files.vote_files import VoteFile, VoteSource
+
+__all__ = [
+    "Outcome",
+    "VoteFile",
+    "VoteSource",
+    "decode_file",
+    "decode_votes",
+    "inferred_panel",
+    "read_gold",
+    "writing_labels",
+]

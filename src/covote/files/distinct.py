@@ -1,0 +1,102 @@
+"""Labels of the different rows of answers in a file, each worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.files.packed import MOST, Packed, Rows, unpacked
+from covote.labels import Evidence, Labels
+from covote.votes import Votes
+
+Score = Callable[[Votes], Labels]
+
+
+class DistinctRows:
+    """Labels by row of answers, worked out when a row first comes.
+
+    Nine experts of four classes answer millions of items with some ten thousand different rows. Files in
+    which most rows differ are labelled item by item.
+
+    Parameters
+    ----------
+    rows
+        None yet; or all that there are, with how many items have each.
+    score
+        How rows are labelled.
+    """
+
+    def __init__(self, rows: Rows, score: Score) -> None:
+        self.rows = rows
+        self._score = score
+        self._given = rows.count if len(rows) else None
+        self._items = 0
+        self._labelled: list[tuple[Votes, Labels]] = []
+        self._known = 0
+        self._count = np.zeros(0, np.int64)
+        self._index: NDArray[np.int64] | None = None
+        self._evidence: Evidence | None = None
+
+    def __reduce__(self) -> Any:
+        return DistinctRows, (self.rows, self._score)  # labels are worked out again faster than they travel
+
+    def labels(self, part: Packed) -> Labels | None:
+        """Return the labels of a part, or None if it should be labelled item by item."""
+        # Those of this part may be numbered already; they are labelled whatever they are.
+        if self._known > MOST or 2 * self._known > self._items + 2 * MOST:
+            return None
+        which = self.rows.numbers(part)
+        self._items += len(part)
+        self._learn()
+        if self._given is None:
+            self._count = np.bincount(which, minlength=self._known) + np.pad(
+                self._count, (0, self._known - len(self._count))
+            )
+        return self._spread(part, which)
+
+    def _learn(self) -> None:
+        """Label the rows that are new."""
+        if len(self.rows) == self._known:
+            return
+        votes = unpacked(self.rows.panel, self.rows.keys[self._known : len(self.rows)])
+        labels = self._score(votes)
+        self._known += len(votes)
+        self._labelled.append((votes, labels))
+        if self._index is None or self._evidence is None:
+            self._index, self._tied, self._evidence = labels.index, labels.tied, labels.evidence
+            return
+        self._index = np.concatenate([self._index, labels.index])
+        self._tied = np.concatenate([self._tied, labels.tied])
+        self._evidence = Evidence(
+            *(
+                np.concatenate([getattr(self._evidence, name), getattr(labels.evidence, name)])
+                for name in Evidence.__annotations__
+            )
+        )
+
+    def _spread(self, part: Packed, which: NDArray[np.int32]) -> Labels:
+        assert self._index is not None
+        assert self._evidence is not None
+        known = self._evidence
+
+        def evidence() -> Evidence:
+            return Evidence(*(getattr(known, name).take(which) for name in Evidence.__annotations__))
+
+        def tied_classes(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+            return self._score(part.votes(rows))._tied_classes(np.arange(len(rows)))
+
+        return Labels(
+            part.panel, self._index.take(which), self._tied.take(which), evidence, tied_classes, part.ids
+        )
+
+    def counted(self) -> Iterator[tuple[Votes, Labels, NDArray[np.int64]]]:
+        """Yield (different rows, their labels, how many items have each)."""
+        self._learn()
+        count = self._count if self._given is None else self._given
+        at = 0
+        for votes, labels in self._labelled:
+            yield votes, labels, count[at : at + len(votes)]
+            at += len(votes)

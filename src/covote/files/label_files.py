@@ -1,0 +1,149 @@
+"""Files of labels: written part by part, there complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covote import atomic
+from covote.errors import InputError
+from covote.labels import STATUSES, Labels
+from covote.votes.item_ids import id_array
+from covote.votes.names import arrow, name_array, texts
+
+ROWS = 1 << 19
+"""Labels in a row group."""
+_TYPES = {"parquet": "parquet", "pq": "parquet", "csv": "csv"}
+_DICTIONARIES = ["label", "runner_up", "status", "confidence", "margin", "violations"]
+
+
+def label_format(path: str | os.PathLike[str]) -> str:
+    """Return "parquet" or "csv" by the ending of the file's name."""
+    kind = _TYPES.get(Path(path).suffix.lower().removeprefix("."))
+    if kind is None:
+        raise InputError(f"{path}: a file of labels ends in .parquet or .csv, not in {Path(path).suffix!r}")
+    return kind
+
+
+class LabelWriter:
+    """Writes labels to a Parquet or CSV file, one part after another; see :func:`writing_labels`.
+
+    The file is the same byte for byte, whatever the parts.
+    """
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._path = path
+        self._kind = kind
+        self._writer: Any = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, labels: Labels) -> None:
+        """Append the labels of a part."""
+        self.write_batch(label_batch(labels))
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the labels of a part, as :func:`label_batch` gives them."""
+        while self._rows + batch.num_rows >= ROWS:
+            fits = ROWS - self._rows
+            self._waiting.append(batch.slice(0, fits))
+            batch = batch.slice(fits)
+            self._flush()
+        if batch.num_rows:
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+
+    def _flush(self) -> None:
+        """Write what waits, as one row group."""
+        one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
+        self._waiting, self._rows = [], 0
+        # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
+        times = pa.types.is_temporal(one.schema.field("item").type)
+        batch = _dense(one) if self._kind == "csv" or times else one
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        try:
+            self._writer.write_batch(batch)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"these labels cannot be written as CSV ({error}); write them to a .parquet file"
+            ) from error
+
+    def _open(self, schema: pa.Schema) -> Any:
+        if self._kind == "csv":
+            from pyarrow import csv
+
+            return csv.CSVWriter(
+                str(self._path), schema, write_options=csv.WriteOptions(quoting_style="needed")
+            )
+        import pyarrow.parquet as pq
+
+        # Whole ids go by their differences, which are small where items are in order.
+        whole = pa.types.is_integer(schema.field("item").type)
+        return pq.ParquetWriter(
+            str(self._path),
+            schema,
+            use_dictionary=_DICTIONARIES,
+            column_encoding={"item": "DELTA_BINARY_PACKED"} if whole else None,
+            write_statistics=["item"],
+            store_schema=not any(map(pa.types.is_dictionary, schema.types)),
+        )
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._waiting:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+@contextmanager
+def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
+    """Give a writer; the file appears when the block ends well, and not at all otherwise."""
+    kind = label_format(path)
+    with atomic.replacing(path, nameless=True) as beside:
+        writer = LabelWriter(beside, kind)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+def label_batch(labels: Labels) -> pa.RecordBatch:
+    """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries."""
+    evidence, names = labels.evidence, name_array(labels.panel.classes)
+    columns = {
+        "item": id_array(labels._ids, labels._start, labels._start + len(labels)),
+        "label": _named(labels.index, names),
+        "confidence": arrow(evidence.confidence),
+        "margin": arrow(evidence.margin),
+        "runner_up": _named(evidence.runner_up, names),
+        "violations": arrow(evidence.violations),
+        "status": _named(evidence.status.view(np.int8), texts(STATUSES)),
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _named(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
+    """Return names by their indices, null where the index is -1."""
+    valid = None
+    codes = index
+    if (index < 0).any():
+        valid = pa.py_buffer(np.packbits(index >= 0, bitorder="little"))
+        codes = np.maximum(index, 0)
+    codes = np.ascontiguousarray(codes)
+    kind = pa.from_numpy_dtype(codes.dtype)
+    indices = pa.Array.from_buffers(kind, len(codes), [valid, pa.py_buffer(codes)])
+    return pa.DictionaryArray.from_arrays(indices, names)

@@ -1,0 +1,210 @@
+"""What a file of votes and its labels add up to: the closing summary and the report's numbers."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding.intervals import Z99, wilson
+from covote.files.packed import Packed
+from covote.labels import STATUSES, Labels
+from covote.panel import Name, Panel
+from covote.votes import Votes
+from covote.votes.vote_checks import NONE_OF_MINE
+
+BINS = 20
+_MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
+
+
+@dataclass(frozen=True)
+class Look:
+    """An item worth a second look, and what was said about it."""
+
+    item: Any
+    label: Name | None
+    runner_up: Name | None
+    confidence: float
+    margin: float
+    violations: int
+    status: str
+    answers: list[tuple[Name, Name | None, bool]]
+    """(expert, its answer or None for "none of mine", whether it knows the label)"""
+
+
+@dataclass
+class Tally:
+    """Counts over all parts of votes and labels; they grow with :meth:`add`.
+
+    Attributes
+    ----------
+    items, votes
+        How many.
+    statuses, classes, confidences, violations
+        Items per status, per label (last: no label), per bin of confidence, per number of violations.
+    right, asked
+        (experts x classes) answers that agree with the label, and all answers, inside expertise.
+    outside, nones
+        Per expert: answers about classes it does not know; "none of mine" answers.
+    wrong
+        (label x vote) answers inside expertise that differ from the label; empty beyond 1,000 classes.
+    """
+
+    panel: Panel
+    looks: int = 0
+    items: int = 0
+    votes: int = 0
+    statuses: NDArray[np.int64] = field(init=False)
+    classes: NDArray[np.int64] = field(init=False)
+    confidences: NDArray[np.int64] = field(init=False)
+    violations: NDArray[np.int64] = field(init=False)
+    right: NDArray[np.int64] = field(init=False)
+    asked: NDArray[np.int64] = field(init=False)
+    outside: NDArray[np.int64] = field(init=False)
+    nones: NDArray[np.int64] = field(init=False)
+    wrong: NDArray[np.int64] = field(init=False)
+    _worst: list[tuple[float, int, Look]] = field(init=False, default_factory=list)
+    _seen: int = 0
+
+    def __post_init__(self) -> None:
+        experts, classes = self.panel.knows.shape
+        self.statuses = np.zeros(len(STATUSES), np.int64)
+        self.classes = np.zeros(classes + 1, np.int64)
+        self.confidences = np.zeros(BINS, np.int64)
+        self.violations = np.zeros(1, np.int64)
+        self.right = np.zeros((experts, classes), np.int64)
+        self.asked = np.zeros((experts, classes), np.int64)
+        self.outside = np.zeros(experts, np.int64)
+        self.nones = np.zeros(experts, np.int64)
+        self.wrong = np.zeros((classes, classes) if classes <= _MOST_PAIRS else (0, 0), np.int64)
+
+    def add(self, votes: Votes, labels: Labels, count: NDArray[np.int64] | None = None) -> None:
+        """Count a part, each item `count` times."""
+        from covote.files import long_kernels
+
+        times = np.ones(len(labels), np.int64) if count is None else count
+        tables = (self.right, self.asked, self.outside, self.nones, self.wrong)
+        if votes.columns is not None:
+            self.votes += long_kernels.tally_columns(
+                votes.columns, votes.start, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
+            )
+        elif votes.runs is not None:
+            self.votes += long_kernels.tally_runs(
+                *votes.runs, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
+            )
+        evidence = labels.evidence
+        self.items += int(times.sum())
+        self.statuses += _counted(evidence.status, times, len(STATUSES))
+        self.classes += np.roll(_counted(labels.index.astype(np.int64) + 1, times, len(self.classes)), -1)
+        known = np.isfinite(evidence.confidence)
+        bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)
+        self.confidences += _counted(bins, times[known], BINS)
+        counts = _counted(evidence.violations, times, len(self.violations))
+        counts[: len(self.violations)] += self.violations
+        self.violations = counts
+
+    def __add__(self, later: Tally) -> Tally:
+        """Return the tally of two parts, of which the other one comes later."""
+        whole = Tally(self.panel, self.looks, self.items + later.items, self.votes + later.votes)
+        size = max(len(self.violations), len(later.violations))
+        whole.violations = np.zeros(size, np.int64)
+        for part in (self, later):
+            for name in ("statuses", "classes", "confidences", "right", "asked", "outside", "nones", "wrong"):
+                getattr(whole, name).__iadd__(getattr(part, name))
+            whole.violations[: len(part.violations)] += part.violations
+        shifted = [(doubt, place - self._seen, look) for doubt, place, look in later._worst]
+        whole._worst = heapq.nlargest(self.looks, self._worst + shifted, key=lambda entry: entry[:2])[::-1]
+        whole._seen = self._seen + later._seen
+        return whole
+
+    def remember(self, part: Votes | Packed, labels: Labels) -> None:
+        """Keep the items with the least confidence, then margin, then the most violations."""
+        if not self.looks or not len(labels):
+            return
+        evidence = labels.evidence
+        doubt = 1 - np.nan_to_num(evidence.confidence.astype(np.float64), nan=0.5)
+        doubt -= 1e-3 * np.nan_to_num(evidence.margin.astype(np.float64), nan=0.0)
+        doubt += 1e-6 * np.minimum(evidence.violations, 999)
+        few = min(self.looks, len(doubt))
+        least = np.partition(doubt, len(doubt) - few)[len(doubt) - few]
+        above, equal = np.flatnonzero(doubt > least), np.flatnonzero(doubt == least)
+        for n in (*above, *equal[: few - len(above)]):
+            # Of equally doubtful items the first stay: an entry is the greater the earlier its item came.
+            entry = (float(doubt[n]), -(self._seen + int(n)))
+            if len(self._worst) < self.looks:
+                heapq.heappush(self._worst, (*entry, _look(part, labels, int(n))))
+            elif entry > self._worst[0][:2]:
+                heapq.heapreplace(self._worst, (*entry, _look(part, labels, int(n))))
+        self._seen += len(labels)
+
+    @property
+    def second_look(self) -> list[Look]:
+        """The items most worth a second look, the most doubtful first."""
+        return [look for *_, look in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1]))]
+
+    # What it says about experts
+
+    def accuracy(self) -> NDArray[np.float64]:
+        """Return (experts x 3): agreement with the labels inside expertise, and its 99% interval."""
+        right, asked = self.right.sum(axis=1), self.asked.sum(axis=1)
+        share = np.divide(right, asked, out=np.full(len(right), np.nan), where=asked > 0)
+        return np.column_stack([share, *wilson(right, asked, Z99)])
+
+    def doubtful(self) -> list[Name]:
+        """Return the experts whose agreement is surely below 1/2, or 10 points below the median's."""
+        asked = self.asked.sum(axis=1) > 0
+        if not asked.any():
+            return []
+        rates = self.accuracy()
+        bar = max(0.5, float(np.median(rates[asked, 0])) - 0.1)
+        return [
+            name
+            for name, (_, _, high), some in zip(self.panel.names, rates, asked, strict=True)
+            if some and high < bar
+        ]
+
+    def pair_agreement(self) -> NDArray[np.float64]:
+        """Return (classes x classes): how often experts who know both classes agree with the label.
+
+        Of their answers k or j to items labelled k or j, the share that is the label; NaN where there is
+        none.
+        theory: section 9 (agreement per pair, inside expertise only).
+        """
+        if not self.wrong.size:
+            return np.full((0, 0), np.nan)
+        agree = self.right.T @ self.panel.knows.astype(np.int64)
+        agree = agree + agree.T
+        differ = self.wrong + self.wrong.T
+        total = agree + differ
+        np.fill_diagonal(total, 0)
+        share: NDArray[np.float64] = np.full(total.shape, np.nan)
+        return np.divide(agree, total, out=share, where=total > 0)
+
+
+def _counted(values: NDArray[Any], times: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return how often each value from 0 on occurs."""
+    # Counts stay far below 2**53, where sums of floats are exact.
+    return np.bincount(values, weights=times, minlength=size).astype(np.int64)
+
+
+def _look(votes: Votes | Packed, labels: Labels, n: int) -> Look:
+    evidence, classes = labels.evidence, (*labels.panel.classes, None)
+    one = votes.votes(slice(n, n + 1)) if isinstance(votes, Packed) else votes.part(n, n + 1)
+    k = int(labels.index[n])
+    runs = one.ragged
+    answers = [
+        (votes.panel.names[i], one.label_name(int(v)), k >= 0 and bool(votes.panel.knows[i, k]))
+        for i, v in zip(runs.expert.tolist(), runs.label.tolist(), strict=True)
+    ]
+    return Look(
+        _plain(labels.items[n]), classes[labels.index[n]], classes[evidence.runner_up[n]],
+        float(evidence.confidence[n]), float(evidence.margin[n]), int(evidence.violations[n]),
+        STATUSES[evidence.status[n]], answers,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,8 @@
+"""Experts that are models: functions, scikit-learn, skops, ONNX, torch, inference servers."""
+
+from __future__ import annotations
+
+from covote.models.modelled import ModelExpert, open_expert, open_experts
+from covote.models.protocol import NO_ANSWER, Answers, Batch, Expert, Model
+
+__all__ = ["NO_ANSWER", "Answers", "Batch", "Expert", "Model", "ModelExpert", "open_expert", "open_experts"]

@@ -1,0 +1,295 @@
+"""From what a model says, in its own words, to answers that a panel understands."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import ExpertError, InputError
+from covote.models.protocol import NO_ANSWER, Answers, Coded
+from covote.panel import Name
+from covote.panel.checks import some_of
+from covote.votes import NONE_OF_MINE
+
+NONE = "none of mine"
+"""The label that means: this item belongs to none of the classes that I know."""
+
+_STRANGE = -4  # no class that the expert knows
+_SINGLE = np.dtype(np.float32)
+_SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
+
+
+class Columns(NamedTuple):
+    """What the columns of a model's probabilities mean.
+
+    Attributes
+    ----------
+    codes
+        The class of each.
+    one_each
+        Whether there is one for each class that the expert knows.
+    order
+        Their order by class; None if they are in that order.
+    """
+
+    codes: NDArray[np.int64]
+    one_each: bool
+    order: NDArray[np.int64] | None
+
+
+class Dictionary(dict[Any, int]):
+    """From a model's labels to indices into what its expert knows; filled as labels come.
+
+    A label is looked up in `labels` (theirs to ours) if that has it, else among the classes the expert knows:
+    as it is, or by its text where that is unambiguous (a panel file cannot write the keys of `labels` as
+    numbers).
+
+    >>> words = Dictionary(("skin", "eye"), {"naevus": "skin", "0": "eye"})
+    >>> words["eye"], words["naevus"], words[0], words["none of mine"]
+    (1, 0, 1, -2)
+    """
+
+    def __init__(self, knows: Sequence[Name], labels: Mapping[str, Name]) -> None:
+        super().__init__()
+        self.knows = tuple(knows)
+        self._known = {name: k for k, name in enumerate(knows)}
+        texts = Counter(map(str, knows))
+        self._texts = {str(name): k for name, k in self._known.items() if texts[str(name)] == 1}
+        self._labels = dict(labels)
+        for theirs, ours in self._labels.items():
+            if self._ours(ours) == _STRANGE:
+                raise InputError(
+                    f"labels maps {theirs!r} to {ours!r}, which the expert does not know (it knows: "
+                    f'{some_of(knows)}); map it to one of these or to "{NONE}"'
+                )
+
+        self._columns: dict[tuple[Any, ...], Columns] = {}
+        self._numbers: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def columns(self, names: tuple[Any, ...]) -> Columns:
+        """Return what columns mean."""
+        columns = self._columns.get(names)
+        if columns is None:
+            codes = np.array([self[name] for name in names], dtype=np.int64)
+            order = np.argsort(codes)
+            one_each = np.array_equal(codes[order], np.arange(len(self._known)))
+            columns = Columns(codes, one_each, None if np.array_equal(codes[order], codes) else order)
+            self._columns[names] = columns
+        return columns
+
+    def numbers(self, least: int, most: int) -> NDArray[np.int64] | None:
+        """Return the codes of the numbers from 0 to `most`; None if there are others or very many."""
+        if least < 0 or most > 4 * len(self._known) + 100:
+            return None
+        if most >= len(self._numbers):
+            self._numbers = np.array([self[number] for number in range(most + 1)], dtype=np.int64)
+        return self._numbers
+
+    def _ours(self, name: Any) -> int:
+        if name in self._known:
+            return self._known[name]
+        if str(name) in self._texts:
+            return self._texts[str(name)]
+        return NONE_OF_MINE if name == NONE else _STRANGE
+
+    def __missing__(self, label: Any) -> int:
+        if isinstance(label, bytes):
+            label = label.decode("utf-8", "replace")
+        whole = int(label) if isinstance(label, float) and label.is_integer() else label
+        if label is None:
+            code = NO_ANSWER
+        elif str(whole) in self._labels:
+            code = self._ours(self._labels[str(whole)])
+        else:
+            code = self._ours(whole)
+        if label == label:  # not-a-number is no two times the same
+            self[label] = code
+        return code
+
+
+def understood(
+    said: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
+) -> Answers:
+    """Check what a model said about `items` items, and put it into the words of the panel."""
+    array = said
+    if isinstance(said, Coded):
+        array = said.position
+    elif not isinstance(said, np.ndarray):
+        array, classes = _array(said, classes)
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
+        array = array[:, 0]
+    if array.ndim == 0 or len(array) != items:
+        rows = "one answer" if array.ndim == 0 else f"{len(array)} answers"
+        raise ExpertError(f"gave {rows} for {items} items (shape {array.shape})")
+    if isinstance(said, Coded):
+        codes = words.columns(said.names).codes[array]
+        return _usable(codes, words, lambda row: said.names[array[row]])
+    if array.ndim == 1:
+        return _labels(array, words)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ExpertError(
+            f"gave an array of shape {array.shape} and type {array.dtype}; it must give one label per "
+            "item, or a matrix of probabilities with one column per class"
+        )
+    if array.dtype != _SINGLE and (array.dtype.kind != "f" or array.dtype.itemsize < 4):
+        array = array.astype(np.float64)  # 16 bits are too few to add up
+    return _probabilities(array, words, classes, logits)
+
+
+def _array(said: Any, classes: tuple[Any, ...] | None) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
+    """Return an array of what is none, and what its columns are."""
+    if isinstance(said, list) and said and all(isinstance(row, Mapping) for row in said):
+        classes, said = _from_mappings(said)
+    # numpy would turn [1, "1"] into two equal strings.
+    mixed = isinstance(said, list | tuple) and any(isinstance(value, str) for value in said)
+    return np.array(said, dtype=object) if mixed else np.asarray(said), classes
+
+
+def _from_mappings(rows: list[Mapping[Any, float]]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return the classes and the matrix of one mapping (class to probability) per item."""
+    classes = tuple(rows[0])
+    return classes, np.array([[row.get(name, 0.0) for name in classes] for row in rows], dtype=np.float64)
+
+
+def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
+    if array.dtype.kind in "iu" and len(array):
+        numbers = words.numbers(int(array.min()), int(array.max()))
+        if numbers is not None:
+            return _usable(numbers[array], words, lambda row: int(array[row]))
+    values = array.tolist()
+    try:
+        codes = np.fromiter(map(words.__getitem__, values), dtype=np.int64, count=len(values))
+    except TypeError as error:
+        raise ExpertError(f"gave {values[0]!r} as a label; labels are strings or integers") from error
+    return _usable(codes, words, values.__getitem__)
+
+
+def _usable(codes: NDArray[np.int64], words: Dictionary, label: Callable[[int], Any]) -> Answers:
+    """Return the answers, without those that the expert does not know; `label` is what it said to an item."""
+    if not len(codes) or codes[codes.argmin()] > _STRANGE:
+        return Answers(codes)
+    strange = codes == _STRANGE
+    first = int(np.argmax(strange))
+    codes[strange] = NO_ANSWER
+    return Answers(codes, None, _not_known(label(first), first, words.knows))
+
+
+def _probabilities(
+    chances: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
+) -> Answers:
+    names = _columns(chances.shape[1], words.knows, classes)
+    codes, one_each, order = words.columns(names)
+    if logits:
+        chances = _softmax(chances)
+    answers = _one_column_each(chances, order) if one_each else None
+    if answers is not None:
+        return answers
+    bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1, keepdims=False)
+    _check_probabilities(chances[~bad])
+    return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, words.knows)
+
+
+def _one_column_each(chances: NDArray[Any], order: NDArray[np.int64] | None) -> Answers | None:
+    """Return the answers if nothing is wrong with any of them, which is nearly always so; else None.
+
+    Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
+    """
+    # In a run that will decode, the compiler is there; otherwise loading it takes longer than many batches.
+    if "numba" in sys.modules and order is None and chances.dtype == _SINGLE and chances.flags.c_contiguous:
+        label = np.empty(len(chances), dtype=np.int64)
+        found = _compiled()(chances, _SLACK, label)
+        return None if found < 0 else Answers(label, np.minimum(chances, 1) if found else chances)
+    if not _are_probabilities(chances):
+        return None
+    soft = (chances if order is None else chances[:, order]).astype(np.float32, copy=False)
+    return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1) if soft.max(initial=0) > 1 else soft)
+
+
+@cache
+def _compiled() -> Any:
+    """Return the compiled loop; to import it for every batch takes a microsecond each time."""
+    from covote.models.answer_kernels import best_columns
+
+    return best_columns
+
+
+def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Return probabilities; rows that are no numbers stay so."""
+    finite: NDArray[np.bool_] = np.isfinite(scores).all(axis=1, keepdims=True)
+    safe = np.where(finite, scores, 0.0).astype(np.float64)
+    chances = np.exp(safe - safe.max(axis=1, keepdims=True))
+    return np.where(finite, chances / chances.sum(axis=1, keepdims=True), np.nan)
+
+
+def _are_probabilities(chances: NDArray[Any]) -> bool:
+    """Whether all rows are non-negative and add up to 1; not-a-number is neither."""
+    sums = chances @ np.ones(chances.shape[1], dtype=chances.dtype)
+    return bool(chances.min(initial=0) >= 0 and (np.abs(sums - 1) <= _SLACK).all())
+
+
+def _summed(
+    chances: NDArray[Any],
+    bad: NDArray[np.bool_],
+    codes: NDArray[np.int64],
+    names: tuple[Any, ...],
+    knows: tuple[Name, ...],
+) -> Answers:
+    """Add up columns of the same class; a class outside that is the most probable is no answer."""
+    total = np.zeros((len(chances), len(knows)))
+    for column in np.flatnonzero(codes >= 0):
+        total[:, codes[column]] += chances[:, column]
+    none = chances[:, codes == NONE_OF_MINE].sum(axis=1)
+    other = chances[:, codes == _STRANGE].max(axis=1, initial=-1.0)
+    label = np.argmax(total, axis=1)
+    best = total.max(axis=1, initial=0.0)
+    label[none > best] = NONE_OF_MINE
+    strange = (other > np.maximum(best, none)) & ~bad
+    note = ""
+    if strange.any():
+        first = int(np.argmax(strange))
+        likely = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
+        note = _not_known(names[likely], first, knows)
+    if bad.any():
+        note = f"gave probabilities that are no numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
+    label[strange | bad] = NO_ANSWER
+    total[strange | bad] = 0.0
+    return Answers(label, np.minimum(total, 1.0).astype(np.float32), note)
+
+
+def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    if classes is None:
+        raise ExpertError(
+            f"gave {count} columns of probabilities without saying which classes they are; write classes = "
+            f"[...] beside the model, in the order of its columns (the expert knows: {some_of(knows)})"
+        )
+    if len(classes) != count:
+        raise ExpertError(
+            f"gave {count} columns of probabilities for {len(classes)} classes ({some_of(classes)}); correct "
+            "classes = [...] beside the model"
+        )
+    return classes
+
+
+def _check_probabilities(chances: NDArray[Any]) -> None:
+    if _are_probabilities(chances):
+        return
+    outside = (chances < 0) | (chances > 1 + _SLACK)
+    sums = chances.sum(axis=1)
+    what = f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
+    if outside.any():
+        what = f"gave {chances[outside][0]:.4g} as a probability"
+    raise ExpertError(f"{what}; if these are scores before softmax, write logits = true beside the model")
+
+
+def _not_known(label: Any, row: int, knows: tuple[Name, ...]) -> str:
+    return (
+        f"answered {label!r} (row {row} of a batch), which it does not know (it knows: {some_of(knows)}); if "
+        f'that is another name for one of these, write labels = {{ "{label}" = "..." }} beside the model, or '
+        f'"{NONE}" for a class outside'
+    )

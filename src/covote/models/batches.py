@@ -1,0 +1,113 @@
+"""Batches of items as models want them: one matrix, some columns, channels first, a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import ExpertError
+from covote.models.protocol import Batch
+
+
+def size(batch: Batch) -> int:
+    """Return how many items a batch has.
+
+    >>> size({"age": np.array([50, 60])}), size(np.zeros((3, 8, 8)))
+    (2, 3)
+    """
+    return len(batch) if isinstance(batch, np.ndarray) else len(next(iter(batch.values()), ()))
+
+
+def taken(batch: Batch, rows: Any) -> Batch:
+    """Return some items of a batch: a slice, positions or a mask."""
+    if isinstance(batch, Mapping):
+        return {name: column[rows] for name, column in batch.items()}
+    part: NDArray[Any] = batch[rows]
+    return part
+
+
+def chunks(batch: Batch, rows: int | None) -> Iterator[Batch]:
+    """Yield a batch in pieces of at most `rows` items; the whole if there is no limit."""
+    count = size(batch)
+    if rows is None or count <= rows:
+        yield batch
+        return
+    for start in range(0, count, rows):
+        yield taken(batch, slice(start, start + rows))
+
+
+def selected(batch: Batch, columns: Sequence[str] | None) -> Batch:
+    """Return only these columns of a table."""
+    if columns is None:
+        return batch
+    if not isinstance(batch, Mapping):
+        raise ExpertError("has columns = [...], but the data are an array without named columns; remove it")
+    missing = [name for name in columns if name not in batch]
+    if missing:
+        raise ExpertError(
+            f"wants the column {missing[0]!r}, which the data do not have (they have: {', '.join(batch)})"
+        )
+    return {name: batch[name] for name in columns}
+
+
+def matrix(batch: Batch) -> NDArray[Any]:
+    """Return a batch as one array: numbers side by side, or a single column of text as it is.
+
+    >>> matrix({"age": np.array([50, 60]), "dose": np.array([0.5, 1.0])})
+    array([[50. ,  0.5],
+           [60. ,  1. ]])
+    """
+    if isinstance(batch, np.ndarray):
+        return batch
+    block: NDArray[Any] | None = getattr(batch, "block", None)
+    if block is not None:
+        return block  # the data have it ready
+    columns = list(batch.values())
+    text = [name for name, column in batch.items() if column.dtype.kind not in "fiub"]
+    if text and len(columns) == 1:
+        return columns[0]
+    if text:
+        raise ExpertError(
+            f"takes numbers, but the column {text[0]!r} has none; choose columns with --columns, or for this "
+            "expert alone with columns = [...] beside its model"
+        )
+    if len(columns) == 1 and columns[0].ndim > 1:
+        return columns[0]
+    flat = [column.reshape(len(column), -1) for column in columns]
+    out = np.empty((len(flat[0]), sum(c.shape[1] for c in flat)), dtype=np.result_type(*flat))
+    place = 0
+    for column in flat:
+        out[:, place : place + column.shape[1]] = column
+        place += column.shape[1]
+    return out
+
+
+def pictured(batch: Batch, channels: str, scale: float) -> Batch:
+    """Return images with their channels first, if asked, and their values times `scale`, if that is not 1."""
+    if channels == "last" and scale == 1:
+        return batch
+    array = matrix(batch)
+    if channels == "first":
+        array = np.moveaxis(array, -1, 1)
+    return array if scale == 1 else np.asarray(array * np.float32(scale), dtype=np.float32)
+
+
+def in_fixed_batches(
+    run: Callable[[list[NDArray[Any]]], Any], inputs: list[NDArray[Any]], rows: int | None
+) -> Any:
+    """Run a model that takes exactly `rows` items at a time (None: any number); repeat an item to fill up."""
+    if rows is None or len(inputs[0]) == rows:
+        return run(inputs)
+    count, pieces = len(inputs[0]), []
+    for start in range(0, count, rows):
+        part = [array[start : start + rows] for array in inputs]
+        short = rows - len(part[0])
+        if short:
+            part = [np.concatenate([array, np.repeat(array[-1:], short, axis=0)]) for array in part]
+        pieces.append(run(part)[: rows - short])
+    if isinstance(pieces[0], list):
+        return [row for piece in pieces for row in piece]
+    return np.concatenate(pieces)

@@ -1,0 +1,167 @@
+"""Servers that speak the Open Inference Protocol, version 2, over HTTP: KServe, Triton, MLServer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import ExpertError, InputError
+from covote.models.batches import chunks, matrix, selected
+from covote.models.http import PATIENCE, Connections, Patience
+from covote.models.protocol import Batch
+
+_TYPES = {
+    **{f"FP{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    **{f"INT{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"UINT{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "BOOL": "bool",
+    "BYTES": "object",
+}
+_NAMES = {numpy: name for name, numpy in _TYPES.items()}
+
+
+class Server:
+    """One model on an inference server.
+
+    Parameters
+    ----------
+    url
+        Where the model is: ``http://host:port/v2/models/NAME``, optionally ``/versions/VERSION`` behind it.
+    classes
+        What the columns of its probabilities are.
+    batch
+        The most items in one request.
+    in_flight
+        The most requests that wait for an answer at a time.
+    timeout
+        Seconds to wait for the answer to a request.
+    retries
+        How often to ask again after a time-out, a lost connection or a passing failure (429, 5xx).
+    input, output
+        Which tensors to use, if the server does not say or if there are several.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        classes: Sequence[Any] | None = None,
+        *,
+        batch: int = 256,
+        in_flight: int = 4,
+        timeout: float = 60.0,
+        retries: int = 3,
+        input: str | None = None,
+        output: str | None = None,
+    ) -> None:
+        for name, value, least in (("batch", batch, 1), ("in_flight", in_flight, 1), ("retries", retries, 0)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"{name} = {value!r} must be a whole number, {least} or more")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+            raise InputError(f"timeout = {timeout!r} must be a number of seconds above 0")
+        parts = urlsplit(url)
+        if not parts.hostname or not parts.path.startswith("/v2/models/"):
+            raise InputError(
+                f'model "{url}" is not understood; the address of a model on an inference server looks like '
+                "http://localhost:8080/v2/models/NAME"
+            )
+        self.classes = tuple(classes) if classes is not None else None
+        self._path = parts.path.rstrip("/")
+        self._connections = Connections(url, timeout=timeout, retries=retries)
+        self._batch, self._in_flight = batch, in_flight
+        self._input, self._output = input, output
+        self._pool: ThreadPoolExecutor | None = None
+        self._inputs: list[dict[str, Any]] | None = None
+
+    def __call__(self, batch: Batch) -> Any:
+        """Ask the server, in several requests at a time if the batch is large."""
+        patience = PATIENCE.get(None) or Patience()
+        if self._inputs is None:
+            found = self._connections.json(patience, "GET", self._path)
+            self._inputs = [
+                node for node in found.get("inputs") or [] if self._input in (None, node.get("name"))
+            ]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="covote-http")
+        waiting: list[Future[NDArray[Any]]] = []
+        try:
+            for piece in chunks(batch, self._batch):
+                waiting.append(self._pool.submit(self._asked, patience, piece))
+            pieces = [future.result() for future in waiting]
+        except KeyboardInterrupt:
+            patience.give_up()  # or the process could not end before they are answered
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
+        return np.concatenate(pieces)
+
+    def _asked(self, patience: Patience, batch: Batch) -> NDArray[Any]:
+        body = {"inputs": self._tensors(batch)}
+        said = self._connections.json(patience, "POST", f"{self._path}/infer", body)
+        outputs = said.get("outputs") if isinstance(said, dict) else None
+        if not isinstance(outputs, list) or not outputs:
+            raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")
+        return _array(self._chosen(outputs))
+
+    def _tensors(self, batch: Batch) -> list[dict[str, Any]]:
+        assert self._inputs is not None
+        if len(self._inputs) > 1:
+            names = [str(node["name"]) for node in self._inputs]
+            if not isinstance(batch, Mapping):
+                raise ExpertError(f"takes several inputs ({', '.join(names)}), but the data have no columns")
+            columns = selected(batch, names)
+            assert isinstance(columns, Mapping)
+            return [_tensor(columns[str(node["name"])], node) for node in self._inputs]
+        node = self._inputs[0] if self._inputs else {"name": self._input or "input-0"}
+        return [_tensor(matrix(batch), node)]
+
+    def _chosen(self, outputs: list[dict[str, Any]]) -> dict[str, Any]:
+        names = [str(node.get("name")) for node in outputs]
+        if self._output is not None:
+            if self._output not in names:
+                raise ExpertError(f"has no output {self._output!r}; it has: {', '.join(names)}")
+            return outputs[names.index(self._output)]
+        soft = [node for node in outputs if str(node.get("datatype")).startswith("FP")]
+        labels = [node for node in outputs if node not in soft]
+        for choice in (soft if self.classes else [], labels, soft):
+            if len(choice) == 1:
+                return choice[0]
+        raise ExpertError(
+            f'has several outputs; say which one to use with output = "..." ({", ".join(names)})'
+        )
+
+
+def _tensor(array: NDArray[Any], node: Mapping[str, Any]) -> dict[str, Any]:
+    kind = node.get("datatype") or _NAMES.get("object" if array.dtype.kind in "OUS" else array.dtype.name)
+    if kind not in _TYPES:
+        raise ExpertError(f"wants {kind} for the input {node['name']!r}, which is not supported")
+    if array.ndim == 1 and len(node.get("shape") or ()) == 2:
+        array = array.reshape(-1, 1)
+    if kind == "BYTES":
+        values = [str(value) for value in array.ravel().tolist()]
+    else:
+        try:
+            array = array.astype(_TYPES[kind], copy=False)
+        except (TypeError, ValueError) as error:
+            raise ExpertError(f"wants numbers ({kind}) for the input {node['name']!r}: {error}") from error
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ExpertError(
+                "cannot be sent values that are missing or infinite; fill them in the data first"
+            )
+        values = array.ravel().tolist()
+    return {"name": node["name"], "shape": list(array.shape), "datatype": kind, "data": values}
+
+
+def _array(node: Mapping[str, Any]) -> NDArray[Any]:
+    kind = _TYPES.get(str(node.get("datatype")))
+    try:
+        if kind is None:
+            raise ValueError(f"data type {node.get('datatype')!r}")
+        return np.array(node["data"], dtype=kind).reshape(node["shape"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ExpertError(f"answered with an output that cannot be read ({error})") from error

@@ -1,0 +1,90 @@
+"""Torch exported programs (``.pt2``, from ``torch.export.save``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from covote.errors import ExpertError, FileError, InputError, MissingDependencyError
+from covote.models.batches import in_fixed_batches, matrix, selected
+from covote.models.protocol import Batch
+
+
+class Torch:
+    """An exported program with one input, or one per named column.
+
+    The classes of its columns are given beside the model, or in the file as an extra file ``classes.json``.
+    """
+
+    def __init__(self, program: Any, classes: Sequence[Any] | None, output: int | str | None) -> None:
+        self._module = program.module()
+        self.classes = tuple(classes) if classes is not None else None
+        self._output = output
+        wanted = set(program.graph_signature.user_inputs)
+        nodes = [node for node in program.graph.nodes if node.op == "placeholder" and node.name in wanted]
+        self._inputs = [(node.name, node.meta["val"]) for node in nodes]
+        first = self._inputs[0][1].shape[0] if self._inputs and len(self._inputs[0][1].shape) else None
+        self._rows = first if isinstance(first, int) else None
+
+    def __call__(self, batch: Batch) -> Any:
+        """Run the program."""
+        if len(self._inputs) == 1:
+            arrays = [matrix(batch)]
+        else:
+            names = [name for name, _ in self._inputs]
+            columns = selected(batch, names)
+            assert isinstance(columns, Mapping)
+            arrays = [columns[name] for name in names]
+        return in_fixed_batches(self._run, arrays, self._rows)
+
+    def _run(self, arrays: list[np.ndarray[Any, Any]]) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            tensors = [
+                torch.from_numpy(np.ascontiguousarray(array)).to(example.dtype)
+                for array, (_, example) in zip(arrays, self._inputs, strict=True)
+            ]
+            said = self._module(*tensors)
+        if self._output is not None:
+            said = said[self._output]
+        elif isinstance(said, list | tuple) and len(said) == 1:
+            said = said[0]
+        if not isinstance(said, torch.Tensor):
+            raise ExpertError(
+                f"gave a {type(said).__name__}, not one tensor; say which part to use with output = ... (a "
+                "number or a name) beside the model"
+            )
+        return said.float().numpy() if said.is_floating_point() else said.numpy()
+
+
+def open_torch(
+    path: Path, classes: Sequence[Any] | None, *, output: int | str | None = None, trust: bool = False
+) -> Torch:
+    """Load an exported program; one that could run code while it is loaded needs `trust`."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingDependencyError(
+            "exported programs need torch; install it with: pip install 'covote[torch]'"
+        ) from error
+    from covote.models.torch_archive import danger
+
+    found = None if trust is True else danger(path)
+    if found is not None:
+        raise InputError(
+            f"{path} contains {found}: loading it could run any code that its author put there, so it is "
+            "refused. If it is yours, write trust = true beside the model"
+        )
+    extra = {"classes.json": ""}
+    try:
+        program = torch.export.load(path, extra_files=extra)
+    except Exception as error:
+        raise FileError(f"{path} cannot be loaded as a torch exported program: {error}") from error
+    if classes is None and extra["classes.json"]:
+        classes = json.loads(extra["classes.json"])
+    return Torch(program, classes, output)

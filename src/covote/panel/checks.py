@@ -1,0 +1,185 @@
+"""What a panel accepts: names, who knows what, costs. Each check names the value and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.errors import InputError, TooLargeError, UnknownNameError
+
+Name = str | int
+"""A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
+
+_SHOWN = 6  # names in a message
+_LONGEST = 60  # characters of a name in a message
+
+
+def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
+    """Return an all-False matrix, or say that there is not enough memory for it."""
+    try:
+        return np.zeros((experts, classes), dtype=bool)
+    except MemoryError as error:
+        size = experts * classes / 2**30
+        raise TooLargeError(
+            f"{experts} experts x {classes} classes need {size:.1f} GiB of memory; use fewer classes"
+        ) from error
+
+
+def class_names(classes: int | Iterable[Name]) -> tuple[Name, ...]:
+    """Check the classes; a number K stands for the classes 0..K-1.
+
+    >>> class_names(3)
+    (0, 1, 2)
+    """
+    if isinstance(classes, bool):
+        raise InputError(f"classes must be names or a number, not {classes}")
+    if isinstance(classes, int | np.integer):
+        if classes < 1:
+            raise InputError(f"{classes} classes: there must be at least one class")
+        return tuple(range(int(classes)))
+    names = unique_names(classes, "class")
+    if not names:
+        raise InputError("no classes: there must be at least one class")
+    return names
+
+
+def plain_name(name: object) -> Name:
+    """Return numpy's strings and integers as Python's."""
+    if isinstance(name, np.integer):
+        return int(name)
+    if isinstance(name, np.str_):
+        return str(name)
+    return cast(Name, name)
+
+
+def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
+    """Check names of classes or experts: strings or integers, no two alike."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise InputError(f"the {what} names must be a list of strings or integers, not {names!r}")
+    seen: dict[Name, None] = {}
+    for raw in names:
+        name = plain_name(raw)
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InputError(f"{what} name {name!r} is a {type(name).__name__}; use a string or an integer")
+        if isinstance(name, str) and not name.strip():
+            raise InputError(f"{what} name {name!r} is empty; give it a name")
+        if isinstance(name, str) and not _writable(name):
+            raise InputError(f"{what} name {name!r} cannot be written as UTF-8; choose another name")
+        if name in seen:
+            raise InputError(f"{what} name {name!r} appears twice; names must be unique")
+        seen[name] = None
+    return tuple(seen)
+
+
+def _writable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
+    """Check who knows what; return a read-only copy."""
+    try:
+        matrix = np.asarray(knows)
+    except ValueError as error:
+        raise InputError(
+            "`knows` must be a matrix (experts x classes); its rows have unequal lengths"
+        ) from error
+    if matrix.size == 0 and matrix.ndim < 2:
+        matrix = matrix.reshape(0, classes)
+    if matrix.ndim != 2 or matrix.shape[1] != classes:
+        raise InputError(
+            f"`knows` has shape {matrix.shape}; it must have one row per expert and {classes} columns, "
+            "one per class"
+        )
+    if matrix.dtype != bool:
+        wrong = np.argwhere((matrix != 0) & (matrix != 1))
+        if len(wrong):
+            i, k = wrong[0]
+            raise InputError(f"knows[{i}, {k}] is {matrix[i, k]!r}; it must be True or False (1 or 0)")
+    frozen = np.array(matrix, dtype=bool, order="C")
+    frozen.flags.writeable = False
+    return frozen
+
+
+def knows_of_blocks(
+    classes: tuple[Name, ...], blocks: Sequence[Sequence[Name]], experts: Sequence[Name]
+) -> NDArray[np.bool_]:
+    """Return who knows what as a matrix, from what each expert knows."""
+    column = {name: k for k, name in enumerate(classes)}
+    knows = zeros(len(blocks), len(classes))
+    for i, block in enumerate(blocks):
+        for name in map(plain_name, block):
+            if name not in column:
+                expert = repr(experts[i]) if i < len(experts) else f"number {i + 1}"
+                raise UnknownNameError(
+                    f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
+                    f"{did_you_mean(name, classes)}; add it to the classes or remove it there"
+                )
+            knows[i, column[name]] = True
+    return knows
+
+
+def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.float64]:
+    """Check the costs, 1 each unless given; return a read-only copy."""
+    try:
+        vector = np.ones(len(names)) if cost is None else np.array(cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cost must be one number per expert, not {cost!r}") from error
+    if vector.shape != (len(names),):
+        raise InputError(
+            f"cost has shape {vector.shape} for {len(names)} experts; give one number per expert"
+        )
+    for name, value in zip(names, vector, strict=True):
+        if not np.isfinite(value) or value < 0:
+            raise InputError(f"expert {name!r} costs {value}; a cost must be a finite number, 0 or more")
+    vector.flags.writeable = False
+    return vector
+
+
+def lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Name]) -> int:
+    """Return the place of a name, or say which name was meant."""
+    try:
+        return index[plain_name(name)]
+    except (KeyError, TypeError):
+        raise UnknownNameError(
+            f"no {what} {name!r} among the {len(known)} of this panel{did_you_mean(name, known)}"
+        ) from None
+
+
+def some_of(names: Sequence[Name]) -> str:
+    """Return the first few names, for a message.
+
+    >>> some_of("abc"), some_of(range(9))
+    ('a, b, c', '0, 1, 2, 3, 4, 5, ... 9 in all')
+    """
+    more = f", ... {len(names):,} in all" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
+
+
+def shown(name: object) -> str:
+    """Return a name as a message has it: a stray quote can make one of a whole file.
+
+    >>> shown("skin"), len(shown("skin" * 1000))
+    ("'skin'", 63)
+    """
+    text = repr(name[:_LONGEST] if isinstance(name, str) else name)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def did_you_mean(name: object, known: Sequence[Name]) -> str:
+    """Suggest the name that was meant: another type of the same text, or a near miss."""
+    texts = {str(other): other for other in known}
+    if str(name) in texts:
+        other = texts[str(name)]
+        return f" (there is {other!r}, of type {type(other).__name__})"
+    text = str(name)[:_LONGEST]
+    near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
+    near = near or difflib.get_close_matches(text, list(texts), n=1)
+    return f" (did you mean {texts[near[0]]!r}?)" if near else ""

@@ -1,0 +1,227 @@
+"""The three panel file formats: TOML a person can write, JSON, and a CSV matrix.
+
+Text in, plain dicts out, and back; reading what was written gives the same panel.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from covote.errors import FileError, InputError
+
+MODEL_OPTIONS = (
+    "batch", "channels", "classes", "columns", "in_flight", "input", "labels", "logits", "output",
+    "probabilities", "providers", "retries", "scale", "threads", "timeout", "trust",
+)  # fmt: skip
+"""What may be written beside an expert's model; see docs/experts.md."""
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return "toml", "json" or "csv" by the ending of the file's name."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in _WRITERS:
+        raise InputError(f"{path}: a panel file ends in .toml, .json or .csv, not in {Path(path).suffix!r}")
+    return ending
+
+
+def text_of(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the text of a panel file, and its format."""
+    kind = format_of(path)
+    try:
+        # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path} is not a text file in UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from error
+    return text, kind
+
+
+def dumps(data: Mapping[str, Any], kind: str) -> str:
+    """Write a panel's dict in the given format."""
+    return _WRITERS[kind](data)
+
+
+def loads(text: str, kind: str) -> dict[str, Any]:
+    """Read a panel's dict from text in the given format."""
+    return _READERS[kind](text)
+
+
+def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Check the shape of a panel's dict and return its experts, each with a name."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("classes"), list):
+        raise InputError('no list of classes; write classes = ["...", "..."] at the top')
+    experts = data.get("experts", [])
+    if not isinstance(experts, list) or not all(isinstance(expert, Mapping) for expert in experts):
+        raise InputError("experts must be tables; write [[experts]] above each expert's name and knows")
+    unknown = set(data) - {"classes", "experts"}
+    if unknown:
+        raise InputError(f"unexpected entry {sorted(unknown)[0]!r}; a panel has classes and experts")
+    checked = []
+    for number, expert in enumerate(experts, start=1):
+        named = _with_options({"name": f"expert-{number}", **expert})
+        surplus = set(named) - {"name", "knows", "cost", "model"}
+        if surplus:
+            raise InputError(
+                f"expert {named['name']!r} has an unexpected entry {sorted(surplus)[0]!r}; "
+                "an expert has name, knows, cost and model"
+                + (f", and beside a model: {', '.join(MODEL_OPTIONS)}" if "model" in named else "")
+            )
+        if not isinstance(named.get("knows"), list):
+            raise InputError(
+                f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."]'
+            )
+        checked.append(named)
+    return checked
+
+
+def _with_options(expert: dict[str, Any]) -> dict[str, Any]:
+    """Return an expert whose model's options, if they stand beside the model, are inside it."""
+    beside = {key: expert[key] for key in expert if key in MODEL_OPTIONS}
+    if not beside or "model" not in expert:
+        return expert
+    model = expert["model"]
+    inside = dict(model) if isinstance(model, Mapping) else {"use": model}
+    rest = {key: value for key, value in expert.items() if key not in beside}
+    return {**rest, "model": {**inside, **beside}}
+
+
+# TOML
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but TOML also wants DEL escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
+    if isinstance(value, Mapping):
+        pairs = (f"{_toml_value(str(key))} = {_toml_value(item)}" for key, item in value.items())
+        return "{ " + ", ".join(pairs) + " }" if value else "{}"
+    raise InputError(f"a panel file cannot hold {value!r} ({type(value).__name__})")
+
+
+def _toml_dumps(data: Mapping[str, Any]) -> str:
+    lines = [f"classes = {_toml_value(data['classes'])}"]
+    for expert in data["experts"]:
+        lines += ["", "[[experts]]"]
+        lines += [f"{key} = {_toml_value(value)}" for key, value in expert.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_loads(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not a TOML file: {error}") from error
+
+
+# JSON
+
+
+def _json_dumps(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def _json_loads(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not a JSON file: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError("not a panel: the JSON file must be an object with classes and experts")
+    return data
+
+
+# CSV: one row per expert, one column per class. Integers are written bare; a string that looks like an
+# integer, or that begins with an apostrophe, gets an apostrophe in front, as in spreadsheets.
+
+
+def _csv_cell(name: str | int) -> str:
+    if isinstance(name, str) and (_INTEGER.fullmatch(name) or name.startswith("'")):
+        return "'" + name
+    return str(name)
+
+
+def _csv_name(cell: str) -> str | int:
+    if cell.startswith("'"):
+        return cell[1:]
+    return int(cell) if _INTEGER.fullmatch(cell) else cell
+
+
+def _csv_dumps(data: Mapping[str, Any]) -> str:
+    if any("model" in expert for expert in data["experts"]):
+        raise InputError("a CSV panel has no room for models; save it as .toml or .json")
+    out = io.StringIO()
+    # Everything is quoted, so that names with line breaks or blanks at their ends come back as they were.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(["expert", "cost", *map(_csv_cell, data["classes"])])
+    for expert in data["experts"]:
+        known = set(expert["knows"])
+        marks = ["1" if name in known else "0" for name in data["classes"]]
+        writer.writerow([_csv_cell(expert["name"]), repr(expert.get("cost", 1)), *marks])
+    return out.getvalue()
+
+
+def _csv_loads(text: str) -> dict[str, Any]:
+    try:
+        # People write a blank after a comma; one that belongs to a name stands in quotes.
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise InputError(f"not a CSV file: {error}") from error
+    if rows and rows[0][0].startswith("expert;"):
+        raise InputError("';' separates its columns, not a comma; save it with commas")
+    if not rows or rows[0][:1] != ["expert"]:
+        raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
+    first = 2 if rows[0][1:2] == ["cost"] else 1
+    classes = [_csv_name(cell) for cell in rows[0][first:]]
+    experts = []
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(rows[0]):
+            raise InputError(f"row {number} has {len(row)} cells, the first row has {len(rows[0])}")
+        expert: dict[str, Any] = {"name": _csv_name(row[0])}
+        marks = [cell.strip() for cell in row[first:]]
+        wrong = [cell for cell in marks if cell not in {"", "0", "1"}]
+        if wrong:
+            raise InputError(
+                f"row {number} has {wrong[0]!r} in the matrix; write 1 for known, else 0 or nothing"
+            )
+        expert["knows"] = [name for name, mark in zip(classes, marks, strict=True) if mark == "1"]
+        if first == 2:
+            try:
+                expert["cost"] = float(row[1].strip() or 1)
+            except ValueError as error:
+                raise InputError(
+                    f"row {number} has cost {row[1]!r}, which is not a number; write it as 1.5"
+                ) from error
+        experts.append(expert)
+    return {"classes": classes, "experts": experts}
+
+
+_WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "toml": _toml_dumps,
+    "json": _json_dumps,
+    "csv": _csv_dumps,
+}
+_READERS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "toml": _toml_loads,
+    "json": _json_loads,
+    "csv": _csv_loads,
+}

@@ -1,0 +1,338 @@
+"""Panel: the classes, the experts, and who knows what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote import atomic
+from covote.errors import InputError, UnknownNameError
+from covote.panel import formats, pictures
+from covote.panel.certificate import Certificate
+from covote.panel.checks import (
+    Name,
+    class_names,
+    cost_vector,
+    knows_matrix,
+    knows_of_blocks,
+    lookup,
+    unique_names,
+    zeros,
+)
+from covote.panel.pairs import fewest_together, pair_count_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Name", "Panel", "class_names", "zeros"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Experts that each know some of the classes.
+
+    Paper: the rows of `knows` are the classification matrix A of Def 3.
+
+    Parameters
+    ----------
+    classes
+        The K classes: strings or integers, or the number K for the classes 0..K-1.
+    knows
+        Boolean matrix (experts x classes): who knows what.
+    names
+        One name per expert; ``expert-1``, ``expert-2``, ... unless given.
+    cost
+        One finite, non-negative cost per expert; 1 each unless given.
+    models
+        What answers for each expert, as written in a panel file; kept as it is.
+    certificate
+        What is proved about this panel, if covote built it.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> panel
+    Panel(3 experts, 3 classes, size 2, covers every pair)
+    >>> panel.authorities("dog")
+    ('expert-1', 'expert-2')
+    """
+
+    classes: tuple[Name, ...]
+    knows: NDArray[np.bool_]
+    names: tuple[Name, ...]
+    cost: NDArray[np.float64]
+    models: tuple[Any, ...]
+    certificate: Certificate | None = field(default=None)
+
+    def __init__(
+        self,
+        classes: int | Iterable[Name],
+        knows: ArrayLike,
+        names: Iterable[Name] | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        models: Sequence[Any] | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        checked_classes = class_names(classes)
+        matrix = knows_matrix(knows, len(checked_classes))
+        experts = len(matrix)
+        if names is None:
+            names = (f"expert-{i + 1}" for i in range(experts))
+        checked_names = unique_names(names, "expert")
+        if len(checked_names) != experts:
+            raise InputError(
+                f"{len(checked_names)} names for {experts} experts; give one name per row of `knows`"
+            )
+        if models is None:
+            models = (None,) * experts
+        if len(models) != experts:
+            raise InputError(
+                f"{len(models)} models for {experts} experts; give one per expert, None for none"
+            )
+        for name, row_size in zip(checked_names, matrix.sum(axis=1), strict=True):
+            if row_size == 0:
+                raise InputError(f"expert {name!r} knows no class; remove it or say what it knows")
+        put = object.__setattr__  # the dataclass is frozen; this is its only writer
+        put(self, "classes", checked_classes)
+        put(self, "knows", matrix)
+        put(self, "names", checked_names)
+        put(self, "cost", cost_vector(cost, checked_names))
+        put(self, "models", tuple(models))
+        put(self, "certificate", certificate)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Copies in other processes are as read-only as the original.
+        for name in ("knows", "cost"):
+            state[name].flags.writeable = False
+        self.__dict__.update(state)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        classes: int | Iterable[Name],
+        blocks: Iterable[Iterable[Name]],
+        names: Iterable[Name] | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        models: Sequence[Any] | None = None,
+        certificate: Certificate | None = None,
+    ) -> Panel:
+        """Build a panel from what each expert knows, as lists of classes.
+
+        >>> Panel.from_blocks(5, [[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4]]).covers()
+        True
+        """
+        checked_classes = class_names(classes)
+        rows = [list(block) for block in blocks]
+        labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
+        knows = knows_of_blocks(checked_classes, rows, labels)
+        return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
+
+    # Who knows what
+
+    @cached_property
+    def _class_index(self) -> dict[Name, int]:
+        return {name: k for k, name in enumerate(self.classes)}
+
+    @cached_property
+    def _expert_index(self) -> dict[Name, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def class_index(self, name: Name) -> int:
+        """Return the column of a class."""
+        return lookup(self._class_index, name, "class", self.classes)
+
+    def expert_index(self, name: Name) -> int:
+        """Return the row of an expert."""
+        return lookup(self._expert_index, name, "expert", self.names)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many classes each expert knows (R_i)."""
+        return cast("NDArray[np.int64]", self.knows.sum(axis=1))
+
+    def blocks(self) -> list[tuple[Name, ...]]:
+        """Return what each expert knows, as class names."""
+        return [tuple(self.classes[k] for k in np.flatnonzero(row)) for row in self.knows]
+
+    def authorities(self, name: Name) -> tuple[Name, ...]:
+        """Return the experts that know the class (C_k)."""
+        return tuple(self.names[i] for i in np.flatnonzero(self.knows[:, self.class_index(name)]))
+
+    # Pairs
+
+    def pair_counts(self) -> NDArray[np.int32]:
+        """Return how many experts know both classes of each pair (K x K; lambda_kj); the diagonal has d_k."""
+        counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
+        for k, row in pair_count_rows(self.knows):
+            counts[k] = row
+        return counts
+
+    @cached_property
+    def redundancy(self) -> int:
+        """The fewest experts that know a common pair (the smallest lambda_kj).
+
+        0 means that some pair is uncovered. With a single class there are no pairs, and the number of experts
+        is returned.
+        """
+        return fewest_together(self.knows)
+
+    def covers(self, times: int = 1) -> bool:
+        """Whether every pair of classes is known by at least `times` common experts.
+
+        Paper: Cor 1 (the covering condition) for ``times=1``.
+        """
+        if times < 1:
+            raise InputError(f"times must be at least 1, not {times}")
+        return len(self.classes) == 1 or self.redundancy >= times
+
+    def uncovered(self, times: int = 1) -> list[tuple[Name, Name]]:
+        """Return the pairs of classes that fewer than `times` experts know together."""
+        if times < 1:
+            raise InputError(f"times must be at least 1, not {times}")
+        return [
+            (self.classes[k], self.classes[j])
+            for k, row in pair_count_rows(self.knows)
+            for j in np.flatnonzero(row[k + 1 :] < times) + (k + 1)
+        ]
+
+    def correctable(self) -> int:
+        """How many wrong answers per item can always be repaired: the largest f with lambda >= 2f + 1.
+
+        theory: section 3. A panel that does not even cover repairs none.
+        """
+        return max(0, (self.redundancy - 1) // 2)
+
+    def detectable(self) -> int:
+        """How many wrong answers per item can always be noticed: the largest f with lambda >= f + 1."""
+        return max(0, self.redundancy - 1)
+
+    # Other panels
+
+    def only(self, *names: Name) -> Panel:
+        """Return the panel of these experts, in this panel's order."""
+        wanted = {self.expert_index(name) for name in names}
+        return self._rows(sorted(wanted))
+
+    def without(self, *names: Name) -> Panel:
+        """Return the panel of all other experts: what is left after an outage."""
+        gone = {self.expert_index(name) for name in names}
+        return self._rows([i for i in range(len(self.names)) if i not in gone])
+
+    def _rows(self, rows: Sequence[int]) -> Panel:
+        return Panel(
+            self.classes,
+            self.knows[list(rows)],
+            [self.names[i] for i in rows],
+            self.cost[list(rows)],
+            models=[self.models[i] for i in rows],
+        )
+
+    def renamed(self, names: Iterable[Name]) -> Panel:
+        """Return the same panel with other names for its experts."""
+        return Panel(
+            self.classes, self.knows, names, self.cost, models=self.models, certificate=self.certificate
+        )
+
+    def with_certificate(self, certificate: Certificate) -> Panel:
+        """Return the same panel with a proof attached."""
+        return Panel(
+            self.classes, self.knows, self.names, self.cost, models=self.models, certificate=certificate
+        )
+
+    def __add__(self, other: object) -> Panel:
+        """Return both panels' experts together, over the classes of both."""
+        if not isinstance(other, Panel):
+            return NotImplemented
+        twice = sorted(str(name) for name in set(self.names) & set(other.names))
+        if twice:
+            raise InputError(
+                f"both panels have an expert {twice[0]!r} ({len(twice)} names in common); "
+                "give one panel other names with panel.renamed(...)"
+            )
+        classes = list(self.classes) + [name for name in other.classes if name not in self._class_index]
+        column = {name: k for k, name in enumerate(classes)}
+        knows = zeros(len(self.names) + len(other.names), len(classes))
+        knows[: len(self.names), : len(self.classes)] = self.knows
+        knows[len(self.names) :, [column[name] for name in other.classes]] = other.knows
+        return Panel(
+            classes,
+            knows,
+            self.names + other.names,
+            np.concatenate([self.cost, other.cost]),
+            models=self.models + other.models,
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the panel to a ``.toml``, ``.json`` or ``.csv`` file, completely or not at all."""
+        atomic.write_text(path, formats.dumps(self.to_dict(), formats.format_of(path)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Panel:
+        """Read a panel from a ``.toml``, ``.json`` or ``.csv`` file."""
+        text, kind = formats.text_of(path)
+        try:
+            return cls.from_dict(formats.loads(text, kind))
+        except (InputError, UnknownNameError) as error:
+            raise type(error)(f"{path}: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the panel as plain lists and dicts, as the panel files have it."""
+        experts = []
+        for name, known, cost, model in zip(self.names, self.blocks(), self.cost, self.models, strict=True):
+            expert: dict[str, Any] = {"name": name, "knows": list(known)}
+            if cost != 1:
+                expert["cost"] = int(cost) if cost == int(cost) else float(cost)
+            if model is not None:
+                expert["model"] = model
+            experts.append(expert)
+        return {"classes": list(self.classes), "experts": experts}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Panel:
+        """Build a panel from what :meth:`to_dict` gives."""
+        experts = formats.checked_experts(data)
+        return cls.from_blocks(
+            data["classes"],
+            [expert["knows"] for expert in experts],
+            [expert["name"] for expert in experts],
+            [expert.get("cost", 1) for expert in experts],
+            models=[expert.get("model") for expert in experts],
+        )
+
+    # How it looks
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw who knows what, as a matrix, with matplotlib; return the axes."""
+        return pictures.plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        return pictures.html(self)
+
+    def __repr__(self) -> str:
+        return f"Panel({pictures.summary(self)})"
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        """Same classes, experts, knowledge, costs and models; the certificate does not matter."""
+        if not isinstance(other, Panel):
+            return NotImplemented
+        return (
+            self.classes == other.classes
+            and self.names == other.names
+            and self.models == other.models
+            and np.array_equal(self.knows, other.knows)
+            and np.array_equal(self.cost, other.cost)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.names, self.knows.tobytes(), self.cost.tobytes()))

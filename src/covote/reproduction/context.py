@@ -1,0 +1,120 @@
+"""What every table and figure is given: data, stored votes, the paper's panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from covote import atomic
+from covote.covers import design
+from covote.errors import DataError
+from covote.panel import Panel
+from covote.reproduction.datasets import ImageSet, Source, load_images
+from covote.reproduction.store import DataSet, Experts, Store
+from covote.reproduction.trainers import Progress, Subset, Trainer, trainer
+
+SIZES = (2, 4, 6, 8)
+"""The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
+CLASSES = 10
+
+
+@dataclass(eq=False)
+class Context:
+    """One run of the experiments.
+
+    Attributes
+    ----------
+    source, out
+        Where the data sets are, and where votes and pages go.
+    profile, seed
+        How experts are trained, and their seed.
+    train
+        Whether experts that are not stored are trained; without, what needs them is left out.
+    """
+
+    source: Source
+    out: Path
+    profile: str = "quick"
+    seed: int = 0
+    train: bool = True
+    progress: Progress = lambda done, total, message: None
+    _images: dict[str, ImageSet] = field(default_factory=dict)
+
+    @cached_property
+    def store(self) -> Store:
+        """The votes of this profile."""
+        return Store(self.out / "votes" / self.profile)
+
+    def images(self, name: str) -> ImageSet:
+        """Return an image set; it is read once."""
+        if name not in self._images:
+            self.progress(0, 1, f"reading {name}")
+            self._images[name] = load_images(name, self.source)
+        return self._images[name]
+
+    def experts(
+        self,
+        images: str,
+        subsets: Iterable[Subset],
+        *,
+        per_class: int | None = None,
+        effort: float = 1.0,
+        partly: bool = False,
+    ) -> Experts:
+        """Return experts of an image set: stored ones where they are there, else trained now.
+
+        Where nothing may be trained, `partly` gives those that are there.
+        """
+        data = self.images(images)
+        if per_class is not None:
+            data = data.reduced(per_class, self.seed)
+        model = trainer(self.profile, images, seed=self.seed, effort=effort)
+        return self.experts_by(model, data, subsets, partly=partly)
+
+    def experts_by(
+        self, model: Trainer, data: DataSet, subsets: Iterable[Subset], *, partly: bool = False
+    ) -> Experts:
+        """Return the experts of any trainer on any data set, in the same way."""
+        wanted = list(dict.fromkeys(subsets))
+        if not self.train:
+            there = self.store.stored(data, model, wanted)
+            if not there or (len(there) < len(wanted) and not partly):
+                raise DataError(
+                    f"{len(wanted) - len(there)} of {len(wanted)} experts on {data.name} are not trained "
+                    "yet; run again without --stored"
+                )
+            wanted = there
+        return self.store.experts(data, model, wanted, self.progress)
+
+    def keep(self, name: str) -> Path:
+        """Return a folder for what a figure wants to find again in the next run."""
+        return atomic.make_folder(self.out / "runs" / self.profile / name, "--out")
+
+
+def paper_panel(size: int) -> Panel:
+    """Return the paper's greedy cover of ten classes by experts of this size.
+
+    >>> [len(paper_panel(size)) for size in SIZES]
+    [45, 9, 5, 3]
+    """
+    return design(CLASSES, size, method="paper")
+
+
+def subsets_of(panel: Panel) -> list[Subset]:
+    """Return what each expert of a panel knows, as class indices."""
+    return [tuple(int(k) for k in row.nonzero()[0]) for row in panel.knows]
+
+
+def paper_subsets() -> list[Subset]:
+    """Return the 62 experts of the paper's four covers.
+
+    >>> len(paper_subsets())
+    62
+    """
+    return [subset for size in SIZES for subset in subsets_of(paper_panel(size))]
+
+
+EVERYTHING: Subset = tuple(range(CLASSES))
+"""What the centralised model knows."""

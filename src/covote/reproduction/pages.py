@@ -1,0 +1,153 @@
+"""The pages: the same sections as Markdown and as one HTML file with everything in it."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from covote import atomic
+from covote.reproduction.advice import advice
+from covote.reproduction.pictures import svg
+from covote.reproduction.result import Cell, Grid, Section
+
+if TYPE_CHECKING:
+    from covote.reproduction.reproduce import Report
+
+PROFILES = {
+    "quick": "Two cores, minutes: closed-form experts and small networks stand in for the paper's networks.",
+    "medium": "Two cores, about an hour: compact convolutional networks, equal steps for each.",
+    "full": "A GPU: the paper's networks and training.",
+}
+
+
+def write_pages(report: Report, out: Path) -> tuple[Path, ...]:
+    """Write the HTML page, the Markdown page and the pictures beside it; return where they are."""
+    folder = out / f"{report.profile}-pictures"
+    drawn = {p.name: svg(p.figure) for section in report.sections for p in section.pictures}
+    if drawn:
+        atomic.make_folder(folder, "--out")
+    for name, text in drawn.items():
+        atomic.write_text(folder / f"{name}.svg", text)
+    html, markdown = out / f"{report.profile}.html", out / f"{report.profile}.md"
+    atomic.write_text(markdown, markdown_page(report, folder.name))
+    atomic.write_text(html, html_page(report, drawn))
+    return html, markdown
+
+
+def about(report: Report) -> dict[str, str]:
+    """Say how the numbers were made."""
+    from covote import __version__
+
+    return {
+        "profile": f"{report.profile}. {PROFILES[report.profile]}",
+        "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",
+        "time": f"this run took {minutes(report.seconds)} ({minutes(report.cpu_seconds)} of CPU time); "
+        f"training took {minutes(report.training_seconds)} of CPU time, now or in earlier runs",
+    }
+
+
+def minutes(seconds: float) -> str:
+    """Say a time in words.
+
+    >>> minutes(75.2), minutes(8)
+    ('1 min 15 s', '8 s')
+    """
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+
+
+def number(value: float | None, spread: float | None, digits: int) -> str:
+    """Write a number with its spread."""
+    if value is None:
+        return "–"
+    return f"{value:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+def cell_text(cell: Cell, digits: int) -> str:
+    """Write a cell: ours, and the paper's in brackets where there is one.
+
+    >>> cell_text(Cell(98.931, 99.03), 2)
+    '98.93 (99.03)'
+    """
+    if cell.text:
+        return cell.text
+    ours = number(cell.ours, cell.spread, digits)
+    if cell.paper is None:
+        return ours
+    return f"{ours} ({number(cell.paper, cell.paper_spread, digits)})"
+
+
+# Markdown
+
+
+def markdown_page(report: Report, pictures: str) -> str:
+    """Return the page as Markdown; pictures are files in a folder beside it."""
+    lines = [f"# The paper's experiments again: profile {report.profile}", ""]
+    lines += [f"- {name}: {text}" for name, text in about(report).items()]
+    lines += ["", "Numbers in brackets are the paper's.", "", "## Which size and which decoder?", ""]
+    lines += [f"- {sentence}" for sentence in advice(report.sections)]
+    lines.append("")
+    for section in report.sections:
+        lines += _markdown_section(section, pictures)
+    if report.left_out:
+        lines += ["## Not run", ""]
+        lines += [f"- `{name}`: {reason}" for name, reason in report.left_out.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _markdown_section(section: Section, pictures: str) -> list[str]:
+    lines = [f"## {section.title}", ""]
+    if section.models:
+        mark = " **Surrogate models**, not the paper's." if section.surrogate else ""
+        lines += [f"Experts: {section.models}.{mark}", ""]
+    lines += [f"- {sentence}" for sentence in section.findings]
+    lines.append("")
+    for grid in section.grids:
+        lines += _markdown_grid(grid)
+    for picture in section.pictures:
+        lines += [f"![{picture.caption}]({pictures}/{picture.name}.svg)", ""]
+    if section.differences:
+        lines += ["What differs from the paper:", ""]
+        lines += [f"- {sentence}" for sentence in section.differences]
+    if section.seconds:
+        lines += ["", f"Training: {minutes(section.seconds)} of CPU time."]
+    return [*lines, ""]
+
+
+def _markdown_grid(grid: Grid) -> list[str]:
+    lines = [f"**{grid.title}**", "", f"| | {' | '.join(grid.columns)} |"]
+    lines.append("|---" * (1 + len(grid.columns)) + "|")
+    for name, cells in grid.rows:
+        lines.append(f"| {name} | {' | '.join(cell_text(cell, grid.digits) for cell in cells)} |")
+    return [*lines, "", *([grid.note, ""] if grid.note else [])]
+
+
+# HTML
+
+
+def html_page(report: Report, drawn: dict[str, str]) -> str:
+    """Return the page as one HTML file; pictures are inside."""
+    from covote.files.report.html import render
+
+    contents = {
+        "report": report,
+        "about": about(report),
+        "advice": advice(report.sections),
+        "pictures": {name: text[text.index("<svg") :] for name, text in drawn.items()},
+        "number": number,
+        "minutes": minutes,
+    }
+    return render("covote.reproduction", "reproduction.html", {"inline": inline}, contents)
+
+
+def inline(text: str) -> Any:
+    """Turn the `code` and **bold** of a sentence into HTML; everything else is escaped."""
+    from markupsafe import Markup, escape
+
+    safe = str(escape(text))
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
+    return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", safe))

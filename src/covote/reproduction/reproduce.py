@@ -1,0 +1,158 @@
+"""Run the experiments of the paper and write the pages: the work behind `covote reproduce`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from covote import __version__, atomic
+from covote.errors import DataError, InputError, MissingDependencyError
+from covote.panel.checks import did_you_mean
+from covote.reproduction.context import Context
+from covote.reproduction.cores import end_processes
+from covote.reproduction.kept_sections import keep, kept
+from covote.reproduction.pages import write_pages
+from covote.reproduction.result import Section
+from covote.reproduction.tables import TABLES, table_file
+from covote.reproduction.trainers import TRAINERS, Subset
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run gave: the sections, what could not run and why, the time, where the pages are.
+
+    `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
+    CPU time that training took, in this run or the runs that it continued.
+    """
+
+    profile: str
+    sections: tuple[Section, ...]
+    fresh: tuple[str, ...]
+    left_out: dict[str, str]
+    seconds: float
+    cpu_seconds: float
+    training_seconds: float
+    files: tuple[Path, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures, for programs."""
+        return {
+            "profile": self.profile,
+            "seconds": round(self.seconds, 1),
+            "cpu_seconds": round(self.cpu_seconds, 1),
+            "training_cpu_seconds": round(self.training_seconds, 1),
+            "sections": [section.as_dict() for section in self.sections],
+            "left_out": self.left_out,
+            "files": [str(path) for path in self.files],
+        }
+
+
+@dataclass
+class _Run:
+    """The state of a run: what is done, what was left out."""
+
+    context: Context
+    names: Sequence[str]
+    started: float = field(default_factory=time.monotonic)
+    cpu_started: float = field(default_factory=lambda: cpu_time())
+    sections: dict[str, Section] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def made_by(self) -> str:
+        """What sections of one page have in common."""
+        return f"covote {__version__}, seed {self.context.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where finished sections are kept."""
+        return self.context.out / "sections" / self.context.profile
+
+    def train(self) -> None:
+        """Train the experts that all tables want, image set by image set: features are made once."""
+        if not self.context.train:
+            return
+        wanted: dict[str, list[Subset]] = {}
+        for number, name in enumerate(self.names):
+            self.context.progress(number, len(self.names), f"panels of {name}")
+            for images, subsets in table_file(name).needs(self.context).items():
+                wanted.setdefault(images, []).extend(subsets)
+        for images, subsets in wanted.items():
+            try:
+                self.context.experts(images, subsets)
+            except (DataError, MissingDependencyError):
+                continue  # each table that needs them says so in its place
+
+    def build(self) -> None:
+        for number, name in enumerate(self.names):
+            self.context.progress(number, len(self.names), name)
+            try:
+                section = table_file(name).build(self.context)
+                self.sections[name] = keep(self.folder, section, self.made_by)
+                self.left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
+            except (DataError, MissingDependencyError) as error:
+                self.left_out[name] = str(error)
+            self.write()
+
+    def write(self) -> Report:
+        """Write the pages as far as they are: an interrupted run leaves what it has."""
+        context = self.context
+        # Of what could not run now, what an earlier run gave.
+        past = [name for name in TABLES if name not in self.names or name in self.left_out]
+        earlier = {name: kept(self.folder, name, self.made_by) for name in past}
+        found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
+        sections = tuple(section for section in found.values() if section is not None)
+        # Federated networks are no experts of a panel: they are not in the store of votes.
+        others = sum(section.seconds for section in sections if section.name == "fedavg")
+        report = Report(
+            context.profile,
+            sections,
+            tuple(self.sections),
+            dict(self.left_out),
+            time.monotonic() - self.started,
+            cpu_time() - self.cpu_started,
+            others + context.store.seconds(),
+            (),
+        )
+        return write_report(report, context.out)
+
+
+def cpu_time() -> float:
+    """Return the CPU time of this process and of those that it started and that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def write_report(report: Report, out: Path) -> Report:
+    """Write the HTML page, the Markdown page, the pictures and the JSON; return the report with the files."""
+    files = write_pages(report, out)
+    place = out / f"{report.profile}.json"
+    with_files = replace(report, files=(*files, place))
+    atomic.write_text(place, json.dumps(with_files.as_dict(), indent=1, ensure_ascii=False) + "\n")
+    return with_files
+
+
+def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
+    """Run tables and figures by name, all of them unless given, and write the pages after each.
+
+    The pages show what earlier runs finished in the same folder, too. A table that lacks its data or a
+    library is left out and named in the report; the others run. Experts are stored as they are trained, so
+    that a run that was stopped goes on where it was.
+    """
+    for name in names:
+        if name not in TABLES:
+            near = did_you_mean(name, tuple(TABLES))
+            raise InputError(f"no table {name!r}{near}; choose from {', '.join(TABLES)}")
+    if context.profile not in TRAINERS:
+        raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(TRAINERS)}")
+    atomic.make_folder(context.out, "--out")
+    run = _Run(context, [name for name in TABLES if not names or name in names])
+    run.train()
+    run.build()
+    end_processes()
+    return run.write()

@@ -1,0 +1,233 @@
+"""Stored votes: every expert is trained once, and what it answered is kept as one Parquet file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote import atomic
+from covote.errors import FileError
+from covote.panel import Panel
+from covote.reproduction.trainers import Progress, Subset, Trained, Trainer
+from covote.votes import Votes
+
+SPLITS = ("train", "test")
+_LONGEST = 100  # characters of a file name before it becomes a hash
+
+
+class DataSet(Protocol):
+    """What the store wants to know of a data set."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Its classes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of its content."""
+
+    @property
+    def train_y(self) -> NDArray[np.int64]:
+        """The classes of the training items."""
+
+    @property
+    def test_y(self) -> NDArray[np.int64]:
+        """The classes of the test items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """What an expert answered, read back from its file: votes and probabilities by split."""
+
+    subset: Subset
+    votes: dict[str, NDArray[np.integer[Any]]]
+    probabilities: dict[str, NDArray[np.float16]]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """The stored experts of one image set and trainer, and the truth about the images."""
+
+    data: DataSet
+    trainer: Trainer
+    by_subset: dict[Subset, Expert]
+
+    def truth(self, split: str) -> NDArray[np.int64]:
+        """Return the true class of every image of a split that the experts were asked about."""
+        if split == "test":
+            return self.data.test_y
+        return self.data.train_y[: self.train_rows]
+
+    @property
+    def train_rows(self) -> int:
+        """How many training images the experts were asked about: the first so many."""
+        return min(len(expert.votes["train"]) for expert in self.by_subset.values())
+
+    def has(self, subsets: Iterable[Subset]) -> bool:
+        """Whether all of these experts are here."""
+        return all(subset in self.by_subset for subset in subsets)
+
+    def panel(self, subsets: Sequence[Subset]) -> Panel:
+        """Return the panel of these experts; every class of the image set is in it, known or not."""
+        knows = np.zeros((len(subsets), len(self.data.classes)), dtype=bool)
+        for row, subset in zip(knows, subsets, strict=True):
+            row[list(subset)] = True
+        return Panel(len(self.data.classes), knows, names=[subset_name(subset) for subset in subsets])
+
+    def votes(self, subsets: Sequence[Subset], split: str, *, soft: bool) -> Votes:
+        """Return the votes of these experts, with their probabilities if `soft`."""
+        experts = [self.by_subset[subset] for subset in subsets]
+        rows = len(self.truth(split))
+        columns = np.stack([expert.votes[split][:rows] for expert in experts], axis=1)
+        given = None
+        if soft:
+            given = np.concatenate([expert.probabilities[split][:rows] for expert in experts], axis=1)
+            given = given.astype(np.float32)
+        return Votes.from_dense(columns, self.panel(subsets), probabilities=given)
+
+    def alone(self, subset: Subset, split: str) -> float:
+        """Return how often an expert is right about the classes that it knows."""
+        truth = self.truth(split)
+        asked = np.isin(truth, subset)
+        said = self.by_subset[subset].votes[split][: len(truth)]
+        return float(np.mean(said[asked] == truth[asked]))
+
+    @property
+    def seconds(self) -> float:
+        """CPU time that training these experts took, now or in an earlier run."""
+        return sum(expert.seconds for expert in self.by_subset.values())
+
+
+def subset_name(subset: Subset) -> str:
+    """Return the name of an expert, which says what it knows.
+
+    >>> subset_name((0, 3, 7))
+    '0-3-7'
+    """
+    return "-".join(map(str, subset))
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of votes. What is there is used; what is missing is trained and added, expert by expert."""
+
+    folder: Path
+    _read: dict[Path, Expert] = field(default_factory=dict, repr=False, compare=False)
+
+    def stored(self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
+        """Return those subsets whose experts are there."""
+        place = self.place(data, trainer)
+        return [subset for subset in dict.fromkeys(subsets) if _file(place, subset).is_file()]
+
+    def experts(
+        self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
+    ) -> Experts:
+        """Return experts for these subsets, trained only where they are not stored yet."""
+        wanted = list(dict.fromkeys(subsets))
+        place = self.place(data, trainer)
+        there = set(self.stored(data, trainer, wanted))
+        missing = [subset for subset in wanted if subset not in there]
+        if missing:
+            _write_about(place, data, trainer)
+            for trained in trainer.train(data, missing, progress):
+                write_expert(_file(place, trained.subset), trained)
+        return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
+
+    def _expert(self, path: Path, data: DataSet) -> Expert:
+        """Return what an expert answered; its file is read once."""
+        if path not in self._read:
+            self._read[path] = read_expert(path, data)
+        return self._read[path]
+
+    def seconds(self) -> float:
+        """Return the CPU time that training everything in this folder took."""
+        from pyarrow import parquet
+
+        files = self.folder.glob("*/[!.]*.parquet")
+        return sum(float((parquet.read_schema(path).metadata or {}).get(b"seconds", 0)) for path in files)
+
+    def place(self, data: DataSet, trainer: Trainer) -> Path:
+        """Return the folder for votes of this trainer on these images; others have another."""
+        recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
+        mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
+        words = re.sub(r"[^a-z0-9]+", "-", trainer.name.lower()).strip("-")[:40]
+        return self.folder / f"{data.name}-{words}-{mark}"
+
+
+def _file(place: Path, subset: Subset) -> Path:
+    name = subset_name(subset)
+    if len(name) > _LONGEST:
+        name = hashlib.sha256(name.encode()).hexdigest()[:24]
+    return place / f"{name}.parquet"
+
+
+def _write_about(place: Path, data: DataSet, trainer: Trainer) -> None:
+    """Say in words what a folder of votes holds."""
+    atomic.make_folder(place, "--out")
+    about = {
+        "images": data.name,
+        "classes": data.classes,
+        "trainer": trainer.name,
+        "surrogate": trainer.surrogate,
+        "recipe": trainer.recipe,
+        "data": data.fingerprint,
+        "rows": "training images (all, or the first), then all test images, in the order of the data set",
+    }
+    atomic.write_text(place / "about.json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_expert(path: Path, trained: Trained) -> None:
+    """Write an expert's votes and probabilities, completely or not at all."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    given = np.concatenate([trained.train, trained.test]).astype(np.float16)
+    known = np.array(trained.subset, dtype=np.int8 if max(trained.subset) < 128 else np.int16)
+    # The vote is the best of the exact probabilities: rounding to 16 bits may make two of them equal.
+    best = np.concatenate([trained.train.argmax(axis=1), trained.test.argmax(axis=1)])
+    columns: dict[str, Any] = {"vote": known[best]}
+    columns |= {f"p{k}": np.ascontiguousarray(given[:, n]) for n, k in enumerate(trained.subset)}
+    about = {"seconds": str(trained.seconds), "train": str(len(trained.train))}
+    table = pa.table(columns).replace_schema_metadata(about)
+    with atomic.replacing(path) as beside:
+        parquet.write_table(table, beside, compression="zstd")
+
+
+def read_expert(path: Path, data: DataSet) -> Expert:
+    """Read an expert's file back."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+        about = table.schema.metadata
+        subset = tuple(int(name[1:]) for name in table.column_names if name != "vote")
+        first, seconds = int(about[b"train"]), float(about[b"seconds"])
+        votes = table["vote"].to_numpy()
+        given = np.stack([table[f"p{k}"].to_numpy() for k in subset], axis=1)
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
+        raise FileError(f"{path} is not a file of votes ({error}); remove it and run again") from error
+    if first > len(data.train_y) or len(votes) != first + len(data.test_y):
+        raise FileError(
+            f"{path} has votes on {first} training and {len(votes) - first} test images, where there are "
+            f"{len(data.train_y)} and {len(data.test_y)}; remove it and run again"
+        )
+    return Expert(
+        subset,
+        {"train": votes[:first], "test": votes[first:]},
+        {"train": given[:first], "test": given[first:]},
+        seconds,
+    )

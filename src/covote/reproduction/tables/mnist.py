@@ -1,0 +1,19 @@
+"""Table: MNIST accuracies of the greedy covers, R = 2, 4, 6, 8, 10."""
+
+from __future__ import annotations
+
+from covote.reproduction import greedy_covers, paper_values
+from covote.reproduction.context import Context
+from covote.reproduction.result import Section
+from covote.reproduction.tables import TABLES, Needs
+
+
+def needs(context: Context) -> Needs:
+    """Return the experts of the table."""
+    return {"mnist": greedy_covers.wanted()}
+
+
+def build(context: Context) -> Section:
+    """Return the table."""
+    nets = "the mnist_cnn network of the Keras examples, 12 epochs"
+    return greedy_covers.accuracy_section(context, "mnist", TABLES["mnist"], paper_values.MNIST, nets)

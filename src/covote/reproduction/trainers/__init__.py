@@ -1,0 +1,92 @@
+"""How experts are trained: one file per kind of model, and which profile uses which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+
+__all__ = ["TRAINERS", "Progress", "Subset", "Trained", "Trainer", "trainer"]
+
+Progress = Callable[[int, int, str], None]
+Subset = tuple[int, ...]
+"""What an expert knows: class indices, ascending."""
+
+
+class Trained(NamedTuple):
+    """An expert's probabilities for the classes it knows, for every image, also of classes it does not know.
+
+    Attributes
+    ----------
+    subset
+        The classes it knows.
+    train, test
+        (images x classes it knows), each row sums to 1. `train` may hold only the first training images.
+    seconds
+        CPU time that its training took.
+    """
+
+    subset: Subset
+    train: NDArray[np.float32]
+    test: NDArray[np.float32]
+    seconds: float
+
+
+class Trainer(Protocol):
+    """A way to make experts from the items of the classes that they know."""
+
+    @property
+    def name(self) -> str:
+        """What the experts are, in words."""
+
+    @property
+    def surrogate(self) -> bool:
+        """Whether these are other models than the paper's."""
+
+    @property
+    def recipe(self) -> str:
+        """Everything that decides what comes out; votes of another recipe are kept apart."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about how they are trained, sentences."""
+
+    def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+        """Train one expert per subset, and give each as soon as it is there, in any order.
+
+        `data` is of the kind that the trainer is made for: images or texts.
+        """
+
+
+_HERE = "covote.reproduction.trainers"
+TRAINERS: dict[str, dict[str, str]] = {
+    "quick": {
+        "mnist": f"{_HERE}.ridge:mnist",
+        "fashion": f"{_HERE}.ridge:mnist",
+        "cifar10": f"{_HERE}.ridge:cifar10",
+    },
+    "medium": {
+        "mnist": f"{_HERE}.neural:medium_mnist",
+        "fashion": f"{_HERE}.neural:medium_mnist",
+        "cifar10": f"{_HERE}.neural:medium_cifar10",
+    },
+    "full": {
+        "mnist": f"{_HERE}.neural:full_mnist",
+        "fashion": f"{_HERE}.neural:full_mnist",
+        "cifar10": f"{_HERE}.neural:full_cifar10",
+    },
+}
+"""The trainer of each profile and image set, as module:callable, imported when it is used."""
+
+
+def trainer(profile: str, images: str, *, seed: int = 0, effort: float = 1.0) -> Trainer:
+    """Return the trainer of a profile for an image set; `effort` 0.5 means half the training."""
+    if profile not in TRAINERS:
+        raise InputError(f"no profile {profile!r}; choose one of {', '.join(TRAINERS)}")
+    module, _, name = TRAINERS[profile][images].partition(":")
+    return cast("Trainer", getattr(import_module(module), name)(seed=seed, effort=effort))

@@ -1,0 +1,215 @@
+"""Votes from known truth, under a model of how experts err: :func:`simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.arguments import check_count
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.simulation.adversary import Decoder, adversarial
+from covote.simulation.noise import Noise, confusions, similar
+from covote.votes import NONE_OF_MINE, Votes
+
+__all__ = ["simulate"]
+
+NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], int, NDArray[np.intp]], ArrayLike]
+
+
+def simulate(
+    panel: Panel,
+    truth: ArrayLike,
+    *,
+    noise: str | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
+    accuracy: float | ArrayLike = 1.0,
+    missing: float | ArrayLike = 0.0,
+    byzantine: Name | Iterable[Name] = (),
+    none_rate: float | tuple[float, float] = 0.0,
+    similarity: ArrayLike | None = None,
+    temperature: float = 0.0,
+    against: Decoder | None = None,
+    first: int = 0,
+    seed: int = 0,
+) -> Votes:
+    """Let a panel vote on items whose true class is known.
+
+    Paper: the model of the statistical setting (perfect inside expertise, uniform outside) is the default.
+
+    Parameters
+    ----------
+    panel
+        Who knows what.
+    truth
+        The true class of each item: names, or indices into ``panel.classes``. Where the classes are
+        integers themselves, integers are names.
+    noise
+        How experts answer about classes they do not know: ``"uniform"``; ``"similar"``, always the most
+        similar class they know; ``"adversarial"``, all together for the wrong class that comes closest to
+        winning; a function ``(rng, truth, expert, known) -> class indices``, called once per expert; or one
+        confusion table per expert (true class x answer), which then holds inside expertise too.
+    accuracy
+        How often experts are right about classes they know; one number, or one per expert. They err
+        uniformly among the other classes they know (with adversarial noise: for the rival if they know it).
+    missing
+        How often an answer is missing; one number, or one per expert.
+    byzantine
+        Experts that are never right: they agree on a wrong class for each item.
+    none_rate
+        How often an expert answers "none of mine" about a class it does not know; or a pair, (inside
+        expertise, outside).
+    similarity
+        For similar noise: (classes x classes), larger is more alike; unless given, random points in a plane.
+    temperature
+        For similar noise: 0 always answers the most similar class, more spreads.
+    against
+        For adversarial noise: a function that decodes :class:`Votes`; the authority vote unless given.
+    first
+        The number of the first item: parts of the items, drawn apart, make the same votes as the whole.
+    seed
+        Same seed, same votes, on every machine.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> simulate(panel, ["cat", "fox"], seed=1).dense
+    array([[0, 2, 0],
+           [0, 2, 2]], dtype=int8)
+    """
+    from covote.simulation.noise_kernels import draw
+
+    indices = truth_indices(panel, truth)
+    check_count(seed, "seed", 0)
+    experts = len(panel)
+    if isinstance(none_rate, tuple | list):
+        if len(none_rate) != 2:
+            raise InputError(f"none_rate must be one rate or a pair (inside, outside), not {none_rate!r}")
+        inside, outside = none_rate
+    else:
+        inside, outside = 0.0, none_rate
+    model = _noise_model(panel, noise, accuracy, similarity, temperature, against, seed)
+    traitors = np.zeros(experts, dtype=bool)
+    named = [byzantine] if isinstance(byzantine, str | int) else byzantine
+    traitors[[panel.expert_index(name) for name in named]] = True
+    owners, members = np.nonzero(panel.knows)
+    answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
+    draw(
+        indices,
+        int(first),
+        np.random.SeedSequence(seed).generate_state(3, np.uint64),
+        np.ascontiguousarray(panel.knows.T),
+        np.searchsorted(owners, np.arange(experts + 1)),
+        members.astype(np.int32),
+        _rates(missing, experts, "missing"),
+        _rates(inside, experts, "none_rate"),
+        _rates(outside, experts, "none_rate"),
+        _rates(accuracy, experts, "accuracy"),
+        traitors,
+        model.habit,
+        model.rival_start,
+        model.rivals,
+        model.chances,
+        model.chances_start,
+        model.chances_inside,
+        NONE_OF_MINE,
+        answers,
+    )
+    if callable(noise):
+        _ask(noise, panel, indices, traitors, answers, first, seed)
+    return Votes.from_dense(answers.T, panel, items=np.arange(first, first + len(indices)) if first else None)
+
+
+def truth_indices(panel: Panel, truth: ArrayLike) -> NDArray[np.int64]:
+    """Return true classes, given by name or by index, as indices."""
+    values = np.asarray(truth)
+    if values.ndim != 1:
+        raise InputError(f"truth has shape {values.shape}; it must be one class per item")
+    classes = len(panel.classes)
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    if values.dtype.kind in "iu":
+        named = any(isinstance(name, int) for name in panel.classes)
+        if not named or panel.classes == tuple(range(classes)):
+            wrong = (values < 0) | (values >= classes)
+            if wrong.any():
+                n = int(np.argmax(wrong))
+                raise InputError(
+                    f"truth of item {n} is {values[n]}; there are {classes} classes, 0 to {classes - 1}"
+                )
+            return values.astype(np.int64)
+    elif values.dtype.kind not in "UOS":
+        raise InputError(f"truth is of type {values.dtype}; give class names or indices")
+    names, inverse = np.unique(values, return_inverse=True) if values.dtype.kind != "O" else (None, None)
+    if names is None:
+        return np.array([panel.class_index(name) for name in values], dtype=np.int64)
+    index = np.array([panel.class_index(name) for name in names.tolist()], dtype=np.int64)
+    return index[inverse]
+
+
+def _noise_model(
+    panel: Panel,
+    noise: Any,
+    accuracy: Any,
+    similarity: ArrayLike | None,
+    temperature: float,
+    against: Decoder | None,
+    seed: int,
+) -> Noise:
+    if callable(noise):
+        return Noise()
+    if not isinstance(noise, str):
+        if np.any(np.asarray(accuracy) != 1.0):
+            raise InputError("confusion tables already say how accurate experts are; leave out accuracy")
+        return confusions(panel, noise)
+    if noise == "uniform":
+        return Noise()
+    if noise == "similar":
+        return similar(panel, similarity, temperature, seed)
+    if noise == "adversarial":
+        return adversarial(panel, against, seed)
+    raise InputError(
+        f"noise {noise!r} is not known; use 'uniform', 'similar', 'adversarial', a function or confusions"
+    )
+
+
+def _rates(value: Any, experts: int, what: str) -> NDArray[np.float64]:
+    """Return one rate in [0, 1] per expert."""
+    try:
+        rates = np.broadcast_to(np.asarray(value, dtype=np.float64), (experts,)).copy()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be one number or one per expert ({experts}), not {value!r}") from error
+    if not ((rates >= 0) & (rates <= 1)).all():
+        wrong = rates[~((rates >= 0) & (rates <= 1))][0]
+        raise InputError(f"{what} is {wrong}; it must be between 0 and 1")
+    return rates
+
+
+def _ask(
+    noise: NoiseFunction,
+    panel: Panel,
+    truth: NDArray[np.int64],
+    traitors: NDArray[np.bool_],
+    answers: NDArray[Any],
+    first: int,
+    seed: int,
+) -> None:
+    """Replace every answer outside expertise by what the function says."""
+    for i, row in enumerate(panel.knows):
+        items = np.flatnonzero(~row[truth] & (answers[i] >= 0))
+        if traitors[i] or not len(items):
+            continue
+        known = np.flatnonzero(row)
+        said = np.asarray(noise(np.random.default_rng([seed, first, i]), truth[items], i, known))
+        if said.shape != items.shape or said.dtype.kind not in "iu":
+            raise InputError(
+                f"the noise function gave {said.dtype} of shape {said.shape} for expert {panel.names[i]!r}; "
+                f"it must give {len(items)} class indices"
+            )
+        wrong = ~np.isin(said, known)
+        if wrong.any():
+            raise InputError(
+                f"the noise function answered {said[np.argmax(wrong)]} for expert {panel.names[i]!r}, "
+                "a class index that it does not know"
+            )
+        answers[i, items] = said

@@ -1,0 +1,245 @@
+"""Error against the number of experts, beside the bounds.
+
+Paper: the statistical setting (Thm 4, Thm 5), random experts that are perfect inside their expertise and
+uniform outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.arguments import check_count, check_size
+from covote.bounds import random_panel_error
+from covote.decoding import decode
+from covote.decoding.intervals import wilson
+from covote.errors import InputError
+from covote.labels import chances
+from covote.panel import Panel
+from covote.simulation import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """How often the label is wrong, for several numbers of experts.
+
+    Attributes
+    ----------
+    classes, size
+        K and R.
+    experts
+        The numbers of experts (m).
+    error, low, high
+        Measured error probability and its 95% interval (over items and panels).
+    fano, converse
+        No panel can err less (Thm 4; theory: section 5).
+    random_panels, paper
+        Random panels err less on average (theory: section 5; Thm 5).
+    """
+
+    classes: int
+    size: int
+    experts: tuple[int, ...]
+    error: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    fano: NDArray[np.float64]
+    converse: NDArray[np.float64]
+    random_panels: NDArray[np.float64]
+    paper: NDArray[np.float64]
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return one dict per number of experts."""
+        names = ("error", "low", "high", "fano", "converse", "random_panels", "paper")
+        return [
+            {"experts": m, **{name: float(getattr(self, name)[n]) for name in names}}
+            for n, m in enumerate(self.experts)
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve between its bounds, on a logarithmic scale; return the axes."""
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
+        m, grid = self.experts, range(1, max(self.experts) + 1)
+        for bound, style, colour, text in (
+            (paper_error, "--", "#b5532a", "upper bound, Thm 5"),
+            (random_panel_error, "-", "#b5532a", "upper bound, exact over pairs"),
+            (converse_error, "-", "#5b7f3a", "lower bound, converse"),
+            (fano_error, "--", "#5b7f3a", "lower bound, Thm 4 (Fano)"),
+        ):
+            values = np.array([bound(self.classes, self.size, n) for n in grid])
+            ax.plot(
+                grid, np.where(values > 0, values, np.nan), style, color=colour, label=text, linewidth=1.4
+            )
+        seen = np.where(self.error > 0, self.error, np.nan)
+        below = np.where(np.isnan(seen), 0, seen - self.low)
+        above = np.where(np.isnan(seen), 0, self.high - seen)
+        ax.errorbar(
+            m,
+            seen,
+            yerr=[below, above],
+            fmt="o-",
+            color="#1f6f8b",
+            markersize=4,
+            capsize=3,
+            label="measured, with 95% interval",
+        )
+        ax.set_yscale("log")
+        positive = seen[np.isfinite(seen)]
+        ax.set_ylim(min(positive.min() / 3 if len(positive) else 1e-4, 1e-2), 1.3)
+        ax.set_xlabel("experts (m)")
+        ax.set_ylabel("error probability")
+        ax.set_title(f"{self.classes} classes, experts that know {self.size} of them")
+        ax.grid(which="both", alpha=0.25)
+        ax.legend(frameon=False, fontsize=9)
+        return ax
+
+
+def error_curve(
+    classes: int,
+    size: int,
+    experts: Iterable[int],
+    *,
+    panels: int = 100,
+    items: int = 500,
+    method: str = "likelihood",
+    seed: int = 0,
+    progress: Progress | None = None,
+    **model: Any,
+) -> ErrorCurve:
+    """Measure the error of random panels against their number of experts.
+
+    Parameters
+    ----------
+    classes, size
+        K and R: every expert knows R random classes.
+    experts
+        The numbers of experts to try.
+    panels, items
+        How many random panels for each number, and how many items for each panel.
+    method
+        How to decode; the default is the most likely class under the paper's model.
+    seed
+        Same seed, same curve.
+    model
+        Passed to :func:`covote.simulation.simulate`: noise, accuracy, missing, ... The bounds hold for the
+        default.
+
+    A tie counts as an error with the probability of picking another of the tied classes.
+
+    >>> curve = error_curve(10, 4, [5, 20], panels=5, items=100)
+    >>> bool(curve.error[1] < curve.error[0])
+    True
+    """
+    check_size(classes, size)
+    sizes = tuple(check_count(m, "the number of experts") for m in experts)
+    if not sizes:
+        raise InputError("no numbers of experts; give at least one")
+    check_count(panels, "the number of panels")
+    check_count(items, "the number of items")
+    measured = np.empty((len(sizes), 3))
+    for n, m in enumerate(sizes):
+        rates = []
+        for p in range(panels):
+            panel = random_panel(classes, size, m, [seed, m, p])
+            rates.append(error_rate(panel, items, method, [seed, m, p, 1], **model))
+            if progress is not None:
+                progress(n * panels + p + 1, len(sizes) * panels, f"{m} experts")
+        measured[n] = clustered_interval(np.array(rates), items)
+    return ErrorCurve(
+        classes, size, sizes, measured[:, 0], measured[:, 1], measured[:, 2],
+        np.array([fano_error(classes, size, m) for m in sizes]),
+        np.array([converse_error(classes, size, m) for m in sizes]),
+        np.array([random_panel_error(classes, size, m) for m in sizes]),
+        np.array([paper_error(classes, size, m) for m in sizes]),
+    )  # fmt: skip
+
+
+def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Panel:
+    """Return experts that each know `size` classes, all subsets equally likely (the model of Thm 5)."""
+    return Panel(classes, random_knowledge(classes, size, experts, seed))
+
+
+def random_knowledge(classes: int, size: int, experts: int, seed: list[int]) -> NDArray[np.bool_]:
+    """Return who knows what in such a panel (experts x classes)."""
+    return np.random.default_rng(seed).random((experts, classes)).argsort(axis=1) < size
+
+
+def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: Any) -> float:
+    """Return how often the labels of simulated votes on random items are wrong.
+
+    The classes must be 0..K-1. A class that no expert knows wins where, with experts that are never wrong
+    about what they know, no other can be true.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, len(panel.classes), items)
+    labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
+    chance = chances(labels, truth)
+    orphans = np.flatnonzero(~panel.knows.any(axis=0))
+    if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
+        impossible = labels.violations > 0
+        chance[impossible] = np.isin(truth[impossible], orphans) / len(orphans)
+    return float(1 - chance.mean())
+
+
+def clustered_interval(rates: NDArray[np.float64], items: int) -> tuple[float, float, float]:
+    """Return the mean of the panels' error rates and its 95% interval.
+
+    Items of one panel are alike, so they count for less than independent ones: Wilson's interval with the
+    number of independent items that would scatter as the panels do.
+    """
+    mean, panels = float(rates.mean()), len(rates)
+    number = float(panels * items)
+    scatter = float(rates.var(ddof=1)) / panels if panels > 1 else 0.0
+    if scatter > 0:
+        number = min(number, mean * (1 - mean) / scatter)
+    number = max(number, 1.0)
+    low, high = wilson(mean * number, number)
+    return mean, min(mean, float(low)), max(mean, float(high))
+
+
+def fano_error(classes: int, size: int, experts: int) -> float:
+    """No panel errs less: Thm 4 solved for the error, 1 - (m R/K ln R + ln 2) / ln K.
+
+    >>> round(fano_error(100, 12, 10), 3)
+    0.202
+    """
+    told = experts * size / classes * math.log(size) + math.log(2)
+    return max(0.0, 1 - told / math.log(classes)) if classes > 1 else 0.0
+
+
+def converse_error(classes: int, size: int, experts: int) -> float:
+    """No panel errs less: the best of 1 - R^t/K - m R / (K (t+1)) over t >= 0 (theory: section 5).
+
+    >>> round(converse_error(100, 12, 10), 3)
+    0.28
+    """
+    best, t = 0.0, 0
+    while size**t < classes:
+        best = max(best, 1 - size**t / classes - experts * size / (classes * (t + 1)))
+        t += 1
+    return best
+
+
+def paper_error(classes: int, size: int, experts: int) -> float:
+    """Random panels err less on average: Thm 5 solved for the error, K exp(-m (K-R)(R-1) / (K(K-1))).
+
+    >>> round(paper_error(100, 12, 95), 3)
+    0.009
+    """
+    if size == classes:
+        return 0.0
+    rate = (classes - size) * (size - 1) / (classes * (classes - 1))
+    return min(1.0, classes * math.exp(-experts * rate))

@@ -1,0 +1,213 @@
+"""The arrays behind Votes: sliced, regrouped, translated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+from covote.panel import Panel
+from covote.votes.vote_checks import (
+    NONE_OF_MINE,
+    NOT_ASKED,
+    Ragged,
+    frozen,
+    is_complete,
+    smallest_int,
+    unknown_class,
+)
+
+if TYPE_CHECKING:
+    from covote.votes import Votes
+
+
+def part(votes: Votes, start: int, stop: int) -> Votes:
+    """Return the items start:stop of the votes."""
+    if not 0 <= start <= stop <= len(votes):
+        raise InputError(f"no items {start}:{stop} among {len(votes)}")
+    runs = votes.runs
+    if runs is not None:
+        runs = runs._replace(indptr=runs.indptr[start : stop + 1])
+    return replace(votes, runs=runs, start=votes.start + start, stop=votes.start + stop)
+
+
+def densified(votes: Votes) -> Votes:
+    """Return ragged votes as dense ones."""
+    from covote.votes import votes_kernels
+
+    runs, panel, size = votes.ragged, votes.panel, len(votes)
+    columns = np.full((len(panel), size), NOT_ASKED, dtype=runs.label.dtype)
+    votes_kernels.to_columns(runs.indptr, runs.expert, runs.label, columns)
+    vote = per_class = None
+    if votes.soft:
+        item = np.repeat(np.arange(size), np.diff(runs.indptr))
+        first = int(votes.runs.indptr[0]) if votes.runs is not None else 0
+        last = first + len(runs.expert)
+        if votes.vote_probability is not None:
+            vote = np.zeros(columns.shape, dtype=np.float32)
+            vote[runs.expert, item] = votes.vote_probability[first:last]
+        else:
+            vote, per_class = None, _dense_class_probability(votes, runs, item, first, last)
+    return replace(
+        votes, columns=frozen(columns), runs=None, start=0, stop=size, _ids=_own_ids(votes), class_start=None,
+        vote_probability=None if vote is None else frozen(vote), class_probability=per_class,
+    )  # fmt: skip
+
+
+def _dense_class_probability(
+    votes: Votes, runs: Ragged, item: NDArray[Any], first: int, last: int
+) -> NDArray[np.float32]:
+    assert votes.class_probability is not None
+    assert votes.class_start is not None
+    sizes = votes.panel.sizes
+    row = np.cumsum(sizes) - sizes
+    lengths = sizes[runs.expert]
+    starts = votes.class_start[first : last + 1]
+    within = np.arange(starts[-1] - starts[0]) - np.repeat(starts[:-1] - starts[0], lengths)
+    dense = np.zeros((int(sizes.sum()), len(votes)), dtype=np.float32)
+    values = votes.class_probability[starts[0] : starts[-1]]
+    dense[np.repeat(row[runs.expert], lengths) + within, np.repeat(item, lengths)] = values
+    return frozen(dense)
+
+
+def raggedised(votes: Votes) -> Votes:
+    """Return dense votes as ragged ones."""
+    from covote.votes import votes_kernels
+
+    assert votes.columns is not None
+    start, stop = votes.start, votes.stop
+    indptr = votes_kernels.count_answers(votes.columns, start, stop)
+    expert = np.empty(indptr[-1], dtype=smallest_int(len(votes.panel)))
+    label = np.empty(indptr[-1], dtype=votes.columns.dtype)
+    votes_kernels.to_ragged(votes.columns, start, stop, indptr, expert, label)
+    vote = per_class = starts = None
+    item = start + np.repeat(np.arange(stop - start), np.diff(indptr)) if votes.soft else None
+    if votes.vote_probability is not None:
+        vote = frozen(votes.vote_probability[expert, item])
+    if votes.class_probability is not None:
+        assert item is not None
+        sizes = votes.panel.sizes
+        lengths = sizes[expert]
+        starts = frozen(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        row = np.cumsum(sizes) - sizes
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        per_class = frozen(
+            votes.class_probability[np.repeat(row[expert], lengths) + within, np.repeat(item, lengths)]
+        )
+    runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
+    return replace(
+        votes, columns=None, runs=runs, start=0, stop=stop - start, _ids=_own_ids(votes),
+        vote_probability=vote, class_probability=per_class, class_start=starts,
+    )  # fmt: skip
+
+
+def _own_ids(votes: Votes) -> Any:
+    """Return the ids of exactly these items, for votes that no longer share the arrays of the whole."""
+    if votes._ids is None:
+        return None if votes.start == 0 else np.arange(votes.start, votes.stop)
+    return votes._ids[votes.start : votes.stop]
+
+
+def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
+    """Return the votes on some items."""
+    if rows.dtype == bool:
+        if rows.shape != (len(votes),):
+            raise InputError(f"a mask of shape {rows.shape} for {len(votes)} items")
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InputError("rows must be positions or a boolean mask")
+    rows = rows.astype(np.int64)
+    wrong = rows[(rows < 0) | (rows >= len(votes))]
+    if len(wrong):
+        raise InputError(f"no item at position {wrong[0]}; there are {len(votes)}")
+    if votes.columns is None:
+        return _ragged_subset(votes, rows)
+    at = votes.start + rows
+    vote, per_class = votes.vote_probability, votes.class_probability
+    columns = frozen(np.ascontiguousarray(votes.columns[:, at]))
+    return replace(
+        votes, columns=columns, start=0, stop=len(rows), _ids=_taken_ids(votes, rows),
+        complete=votes.complete or is_complete(columns),
+        vote_probability=None if vote is None else frozen(np.ascontiguousarray(vote[:, at])),
+        class_probability=None if per_class is None else frozen(np.ascontiguousarray(per_class[:, at])),
+    )  # fmt: skip
+
+
+def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
+    assert votes.runs is not None
+    indptr, expert, label = votes.runs
+    bounds, at = _gather(indptr, rows)
+    vote, per_class, starts = votes.vote_probability, votes.class_probability, votes.class_start
+    if vote is not None:
+        vote = frozen(vote[at])
+    if per_class is not None and starts is not None:
+        starts, inner = _gather(starts, at)
+        per_class, starts = frozen(per_class[inner]), frozen(starts)
+    return replace(
+        votes, runs=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
+        _ids=_taken_ids(votes, rows), vote_probability=vote, class_probability=per_class, class_start=starts,
+    )  # fmt: skip
+
+
+def _gather(
+    indptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the boundaries of the chosen rows, and the positions of their entries."""
+    lengths = indptr[rows + 1] - indptr[rows]
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return bounds, np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], lengths)
+
+
+def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
+    at = votes.start + rows
+    if votes._ids is None:
+        return at
+    if isinstance(votes._ids, np.ndarray):
+        return votes._ids[at]
+    import pyarrow as pa
+
+    # pa.array would import pandas wherever it is installed.
+    index = np.ascontiguousarray(at, dtype=np.int64)
+    return votes._ids.take(pa.Array.from_buffers(pa.int64(), len(index), [None, pa.py_buffer(index)]))
+
+
+def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
+    """Return the votes seen with another panel, by the names of experts and classes."""
+    old = votes.panel
+    experts = np.array([panel._expert_index.get(name, -1) for name in old.names], dtype=np.int64)
+    classes = np.array([panel._class_index.get(name, -3) for name in old.classes] + [NONE_OF_MINE, NOT_ASKED])
+    if not drop and (experts < 0).any():
+        name = old.names[int(np.argmin(experts))]
+        raise InputError(
+            f"expert {name!r} is not in the panel; add it, or leave its votes out with "
+            "votes.for_panel(panel, unknown='drop')"
+        )
+    if votes.soft and not (old.classes == panel.classes and _same_knowledge(old, panel, experts)):
+        raise InputError("votes with probabilities need the same classes known by the same experts")
+    ragged = votes.to_ragged()
+    runs = ragged.ragged
+    who, what = experts[runs.expert], classes[runs.label]
+    wrong = (what == -3) | ((what >= 0) & ~panel.knows[who, np.maximum(what, 0)])
+    keep = (who >= 0) & ~wrong
+    if not drop and not keep.all():
+        p = int(np.argmin(keep))
+        raise InputError(f"vote {p}: {unknown_class(panel, int(who[p]), old.classes[int(runs.label[p])])}")
+    indptr = np.concatenate([[0], np.cumsum(keep)])[runs.indptr]
+    chosen = type(votes).from_ragged(indptr, who[keep], what[keep], panel)
+    per_class = starts = vote = None
+    if ragged.vote_probability is not None:
+        vote = frozen(ragged.vote_probability[keep])
+    if ragged.class_probability is not None and ragged.class_start is not None:
+        starts, inner = _gather(ragged.class_start, np.flatnonzero(keep))
+        per_class, starts = frozen(ragged.class_probability[inner]), frozen(starts)
+    chosen = replace(
+        chosen, _ids=ragged._ids, vote_probability=vote, class_probability=per_class, class_start=starts
+    )
+    return chosen.to_dense() if votes.is_dense else chosen
+
+
+def _same_knowledge(old: Panel, new: Panel, experts: NDArray[np.int64]) -> bool:
+    return all(i < 0 or np.array_equal(old.knows[j], new.knows[i]) for j, i in enumerate(experts))

@@ -1,0 +1,191 @@
+"""Names in tables: to indices and back, in the types that Arrow has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import InputError
+from covote.panel import Name
+from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STRANGE = -3
+"""The code of a name that the panel does not have."""
+NULL = -4
+"""The code of a missing name."""
+_SPAN = 1 << 12  # integers that lie so near to each other stand for themselves
+
+
+def arrow_table(table: Any) -> pa.Table:
+    """Return anything that speaks Arrow as an Arrow table."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(table, pa.RecordBatchReader):
+            found = table.read_all()
+        elif isinstance(table, pa.RecordBatch):
+            found = pa.Table.from_batches([table])
+        else:
+            found = pa.table(table)
+    except (TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"cannot read votes from a {type(table).__name__}; give a table: pandas, polars, pyarrow, duckdb "
+            f"or a dict of columns ({error})"
+        ) from error
+    index = [name for name in found.column_names if name.startswith("__index_level_")]
+    return found.drop_columns(index) if index else found
+
+
+def name_codes(
+    values: pa.ChunkedArray | pa.Array, names: tuple[Name, ...]
+) -> tuple[NDArray[np.int64], list[Any], Any]:
+    """Return (code of each distinct entry, the entries, which entry each row has).
+
+    Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
+    by its text if that is unambiguous: CSV files have no types.
+    """
+    found = encoded(values)
+    entries = found.dictionary.to_pylist()
+    exact: dict[Any, int] = {name: k for k, name in enumerate(names)}
+    texts = by_text(names)
+    codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
+    for e, entry in enumerate(entries):
+        codes[e] = _code(entry, exact, texts)
+    return codes, entries, entry_rows(found)
+
+
+def by_text(names: tuple[Name, ...]) -> dict[str, int]:
+    """Return the place of every name by its text; -1 where two names have the same.
+
+    >>> by_text((7, "a", "7"))
+    {'7': -1, 'a': 1}
+    """
+    found: dict[str, int] = {}
+    for k, name in enumerate(names):
+        found[str(name)] = -1 if str(name) in found else k
+    return found
+
+
+def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
+    """Return names as a dictionary of different entries; not all of them need occur."""
+    import pyarrow as pa
+
+    found = flat(values)
+    if pa.types.is_nested(found.type):
+        raise InputError(f"names are text or integers, not of type {found.type}")
+    if pa.types.is_dictionary(found.type):
+        return found
+    if pa.types.is_integer(found.type) and len(found) and not found.null_count:
+        values = np.from_dlpack(found)
+        least, greatest = int(values.min()), int(values.max())
+        if greatest - least < _SPAN and least >= -(2**31) and greatest < 2**31:
+            # Their own values are codes: nothing to look up, and no library of functions to load for it.
+            codes = values.astype(np.int32) - np.int32(least)
+            return pa.DictionaryArray.from_arrays(arrow(codes), arrow(np.arange(least, greatest + 1)))
+    return found.dictionary_encode()
+
+
+def entry_rows(values: pa.DictionaryArray) -> NDArray[Any]:
+    """Return which entry each row has; null is the one after the last."""
+    size = len(values.dictionary)
+    indices = values.indices.fill_null(size) if values.null_count else values.indices
+    # to_numpy would import pandas wherever it is installed.
+    return np.from_dlpack(indices)
+
+
+def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
+    if entry is None or (isinstance(entry, float) and entry != entry):
+        return NULL
+    if isinstance(entry, float) and entry.is_integer():
+        entry = int(entry)  # pandas turns integers with gaps into floats
+    if isinstance(entry, str | int) and not isinstance(entry, bool) and entry in exact:
+        return exact[entry]
+    k = texts.get(str(entry), -1)
+    return k if k >= 0 else STRANGE
+
+
+def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column as one array; polars' views of text become plain text."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.Array):
+        return _without_views(column)
+    chunks = [_without_views(chunk) for chunk in column.chunks]
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.chunked_array(chunks, None if chunks else column.type).combine_chunks()
+
+
+def _without_views(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if pa.types.is_dictionary(array.type) and array.type.value_type in plain:
+        return pa.DictionaryArray.from_arrays(array.indices, _without_views(array.dictionary))
+    return array.cast(plain[array.type]) if array.type in plain else array
+
+
+def all_whole(names: tuple[Name, ...]) -> bool:
+    """Whether all names are integers that tables have (64 bits)."""
+    return all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names)
+
+
+def name_array(names: tuple[Name, ...]) -> pa.Array:
+    """Return names as an Arrow array: integers if all are, else text."""
+    if all_whole(names):
+        return arrow(np.array(names, dtype=np.int64))
+    seen: dict[str, Name] = {}
+    for name in names:
+        other = seen.setdefault(str(name), name)
+        if other != name:
+            raise InputError(f"{other!r} and {name!r} are the same text in a table; rename one of them")
+    return texts(seen)
+
+
+def arrow(values: NDArray[Any]) -> pa.Array:
+    """Return numbers as an Arrow array over the same memory.
+
+    ``pa.array`` and ``to_numpy`` would do, but import pandas wherever it is installed, which takes longer
+    than a million votes.
+    """
+    import pyarrow as pa
+
+    flat = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), len(flat), [None, pa.py_buffer(flat)])
+
+
+def texts(names: Iterable[str]) -> pa.Array:
+    """Return text as an Arrow array, without ``pa.array`` for the same reason."""
+    import pyarrow as pa
+
+    builder = pa.lib.StringBuilder()
+    for name in names:
+        builder.append(name)
+    return builder.finish()
+
+
+def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.Array:
+    """Return the names at the indices; -1 becomes null, -2 the word for "none of mine"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = index == NOT_ASKED
+    if none is not None and (index == NONE_OF_MINE).any():
+        names = pa.concat_arrays([names.cast(pa.string()), pa.array([none])])
+        index = np.where(index == NONE_OF_MINE, len(names) - 1, index)
+    return pc.take(names, pa.array(np.where(missing, 0, index), mask=missing))
+
+
+def coded(index: NDArray[Any], names: pa.Array) -> pa.Array:
+    """Return the names at the indices, -1 as null; text stays a dictionary of codes."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(names.type):
+        return named(index, names)
+    return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == NOT_ASKED), names)

@@ -1,0 +1,311 @@
+"""Votes: what each expert answered about each item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.votes import arrays, tables, vote_checks
+from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["NONE_OF_MINE", "NOT_ASKED", "Ragged", "Votes"]
+
+PART = 1 << 18
+"""Items per part: small enough to stay lean, large enough that the loop over parts costs nothing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """The answers of a panel's experts, dense or ragged, with one face for both.
+
+    Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are no
+    classes: ``NOT_ASKED`` (-1) and ``NONE_OF_MINE`` (-2), the answer of an expert that was asked and says
+    that the item belongs to none of the classes it knows.
+
+    Attributes
+    ----------
+    panel
+        Who could answer what.
+    columns
+        Dense votes as (experts x items), one contiguous row per expert; None if the votes are ragged.
+    runs
+        Ragged votes, with absolute boundaries; None if the votes are dense.
+    start, stop
+        Which items of `columns` these votes are: a part shares the arrays of the whole.
+    vote_probability
+        The probability that the expert gave to its answer, laid out as the votes are; None if unknown.
+    class_probability
+        The probabilities that the expert gave to the classes it knows; None if unknown. Dense: one row for
+        each expert and each class it knows, in this order, (sum of sizes x items). Ragged: flat, those of
+        vote p at ``class_start[p]:class_start[p + 1]``.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> votes = Votes.from_dense([[0, 1, 0], [1, 1, -1]], panel)
+    >>> votes
+    Votes(2 items, 5 answers of 3 experts, dense)
+    >>> votes.ragged.expert
+    array([0, 1, 2, 0, 1], dtype=int8)
+    """
+
+    panel: Panel
+    columns: NDArray[Any] | None
+    runs: Ragged | None
+    start: int
+    stop: int
+    complete: bool
+    vote_probability: NDArray[np.float32] | None = None
+    class_probability: NDArray[np.float32] | None = None
+    class_start: NDArray[np.int64] | None = None
+    _ids: Any = field(default=None)
+
+    # Making votes
+
+    @classmethod
+    def from_dense(
+        cls,
+        array: ArrayLike,
+        panel: Panel,
+        items: Sequence[Any] | NDArray[Any] | None = None,
+        probabilities: ArrayLike | None = None,
+        *,
+        unknown: Literal["error", "drop"] = "error",
+    ) -> Votes:
+        """Take votes as a matrix of class indices (items x experts).
+
+        Parameters
+        ----------
+        array
+            Indices into ``panel.classes``; -1 where the expert was not asked, -2 where it answered "none of
+            mine". An array of the smallest integer type in Fortran order is used as it is, not copied.
+        items
+            One id per item; 0, 1, 2, ... unless given.
+        probabilities
+            Optional: (items x experts), the probability of each vote; or (items x experts x classes), what
+            each expert gave to each class; or (items x sum of sizes), to the classes it knows.
+        unknown
+            What to do with a vote for a class that the expert does not know.
+        """
+        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
+        columns, complete = vote_checks.checked_columns(array, panel, unknown == "drop")
+        size = columns.shape[1]
+        vote, per_class = vote_checks.checked_probabilities(probabilities, columns, panel)
+        ids = vote_checks.checked_ids(items, size)
+        return cls(panel, columns, None, 0, size, complete, vote, per_class, None, ids)
+
+    @classmethod
+    def from_ragged(
+        cls,
+        indptr: ArrayLike,
+        expert: ArrayLike,
+        label: ArrayLike,
+        panel: Panel,
+        items: Sequence[Any] | NDArray[Any] | None = None,
+        probabilities: ArrayLike | None = None,
+    ) -> Votes:
+        """Take votes item after item: (expert index, class index) at ``indptr[n]:indptr[n + 1]``.
+
+        An expert may answer an item once. `probabilities` is one per vote, or flat, one per vote and class
+        that its expert knows.
+        """
+        runs = Ragged(*vote_checks.checked_runs(indptr, expert, label, panel))
+        vote, per_class, starts = vote_checks.ragged_probabilities(probabilities, runs.expert, panel)
+        size = len(runs.indptr) - 1
+        ids = vote_checks.checked_ids(items, size)
+        complete = len(runs.expert) == size * len(panel)
+        return cls(panel, None, runs, 0, size, complete, vote, per_class, starts, ids)
+
+    @classmethod
+    def trusted(
+        cls,
+        panel: Panel,
+        *,
+        columns: NDArray[Any] | None = None,
+        runs: Ragged | None = None,
+        items: Any = None,
+        complete: bool = False,
+    ) -> Votes:
+        """Take arrays that were checked already: nothing is checked, nothing is copied.
+
+        Either `columns` (experts x items, C order) or `runs`, in the types that the checked constructors
+        choose; `items` is an Arrow or a numpy array. `complete` may be said only if nobody was left out.
+        """
+        if runs is not None:
+            runs = Ragged(*(vote_checks.frozen(array) for array in runs))
+            return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, _ids=items)
+        assert columns is not None  # a mistake in the code that calls this, not in anybody's data
+        columns = vote_checks.frozen(columns)
+        return cls(panel, columns, None, 0, columns.shape[1], complete, _ids=items)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        panel: Panel,
+        *,
+        shape: Literal["auto", "long", "wide"] = "auto",
+        layout: Literal["auto", "dense", "ragged"] = "auto",
+        unknown: Literal["error", "drop"] = "error",
+        duplicates: Literal["error", "first", "last"] = "error",
+        none: str = "none of mine",
+        item: str | None = None,
+        expert: str | None = None,
+        label: str | None = None,
+        first_row: int = 1,
+    ) -> Votes:
+        """Take votes by name from a table: pandas, polars, pyarrow, duckdb, a dict of columns.
+
+        Parameters
+        ----------
+        table
+            Long (columns ``item, expert, label`` or ``task, worker, label``, optionally ``probability``, or
+            ``probabilities``: a list over the classes the expert knows) or wide (an item column and one
+            column for each expert). A missing label means "not asked".
+        shape, layout
+            Say which, if the guess would be wrong.
+        unknown
+            Votes of an unknown expert, for an unknown class or for a class the expert does not know.
+        duplicates
+            Two different answers of one expert to one item. The same answer twice counts once.
+        none
+            The label that means "none of mine".
+        item, expert, label
+            Other names of the columns.
+        first_row
+            The number of the table's first row in error messages.
+
+        >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"])
+        >>> Votes.from_table({"item": ["x", "y", "x"], "expert": ["ann", "ann", "bob"],
+        ...                   "label": ["cat", "dog", "cat"]}, panel)
+        Votes(2 items, 3 answers of 2 experts, dense)
+        """
+        vote_checks.check_choice("shape", shape, ("auto", "long", "wide"))
+        vote_checks.check_choice("layout", layout, ("auto", "dense", "ragged"))
+        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
+        vote_checks.check_choice("duplicates", duplicates, ("error", "first", "last"))
+        reader = tables.Reader(panel, unknown == "drop", duplicates, none, item, expert, label, first_row)
+        read = reader.read(table, shape)
+        if read.columns is not None:
+            complete = vote_checks.is_complete(read.columns)
+            votes = cls(panel, read.columns, None, 0, read.columns.shape[1], complete, _ids=read.ids)
+            return votes.to_ragged() if layout == "ragged" else votes
+        assert read.runs is not None  # the reader gives one or the other
+        votes = cls.from_ragged(*read.runs, panel, probabilities=read.probabilities)
+        object.__setattr__(votes, "_ids", read.ids)
+        if layout == "dense" or (layout == "auto" and votes._dense_is_smaller()):
+            return votes.to_dense()
+        return votes
+
+    # What there is
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the votes are stored as a matrix."""
+        return self.columns is not None
+
+    @cached_property
+    def items(self) -> NDArray[Any]:
+        """The id of every item."""
+        return vote_checks.plain_ids(self._ids, self.start, self.stop)
+
+    @cached_property
+    def answers(self) -> int:
+        """How many answers there are, "none of mine" included."""
+        if self.runs is not None:
+            return int(self.runs.indptr[-1] - self.runs.indptr[0])
+        if self.complete:
+            return len(self) * len(self.panel)
+        return int(np.count_nonzero(self.dense != NOT_ASKED))
+
+    @property
+    def dense(self) -> NDArray[Any]:
+        """The votes as a matrix (items x experts) of class indices."""
+        whole = self.to_dense()
+        assert whole.columns is not None
+        return whole.columns[:, whole.start : whole.stop].T
+
+    @property
+    def ragged(self) -> Ragged:
+        """The votes item after item, boundaries from 0."""
+        runs = self.to_ragged().runs
+        assert runs is not None
+        first, last = runs.indptr[0], runs.indptr[-1]
+        return Ragged(runs.indptr - first, runs.expert[first:last], runs.label[first:last])
+
+    # Other layouts and parts
+
+    def to_dense(self) -> Votes:
+        """Return the same votes stored as a matrix."""
+        if self.runs is None:
+            return self
+        return arrays.densified(self)
+
+    def to_ragged(self) -> Votes:
+        """Return the same votes stored item after item."""
+        if self.columns is None:
+            return self
+        return arrays.raggedised(self)
+
+    def _dense_is_smaller(self) -> bool:
+        assert self.runs is not None
+        ragged = self.answers * (self.runs.expert.itemsize + self.runs.label.itemsize) + 8 * len(self)
+        return len(self) * len(self.panel) * self.runs.label.itemsize <= ragged
+
+    def part(self, start: int, stop: int) -> Votes:
+        """Return the items start:stop, sharing the arrays of the whole."""
+        return arrays.part(self, start, stop)
+
+    def parts(self, size: int = PART) -> Iterator[Votes]:
+        """Yield the votes in parts of at most `size` items."""
+        if size < 1:
+            raise InputError(f"a part must have at least one item, not {size}")
+        for start in range(0, len(self), size):
+            yield self.part(start, min(start + size, len(self)))
+
+    def subset(self, rows: ArrayLike) -> Votes:
+        """Return the votes on some items, by position or by a boolean mask."""
+        return arrays.subset(self, np.asarray(rows))
+
+    def for_panel(self, panel: Panel, *, unknown: Literal["error", "drop"] = "error") -> Votes:
+        """Return the votes seen with another panel, matched by the names of experts and classes.
+
+        ``unknown="drop"`` leaves out experts and classes that the other panel does not have: so
+        ``votes.for_panel(panel.without("ann"), unknown="drop")`` are the votes without ann's.
+        """
+        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
+        return self if panel == self.panel else arrays.translated(self, panel, unknown == "drop")
+
+    # How they look
+
+    def to_arrow(self, shape: Literal["long", "wide"] = "long") -> pa.Table:
+        """Return a table of names: long (item, expert, label) or wide (item and a column for each expert)."""
+        vote_checks.check_choice("shape", shape, ("long", "wide"))
+        return tables.write(self, shape)
+
+    def __repr__(self) -> str:
+        layout = "dense" if self.is_dense else "ragged"
+        soft = ", with probabilities" if self.soft else ""
+        return (
+            f"Votes({len(self)} items, {self.answers} answers of {len(self.panel)} experts, {layout}{soft})"
+        )
+
+    @property
+    def soft(self) -> bool:
+        """Whether the votes carry probabilities."""
+        return self.vote_probability is not None or self.class_probability is not None
+
+    def label_name(self, index: int) -> Name | None:
+        """Return the class name for an index; None for the two codes."""
+        return self.panel.classes[index] if index >= 0 else None

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from covote.covers.constructions.planes import projective_plane
+from covote.covers.random_kernels import chance
+from covote.covers.search import dual_annealing, dual_annealing_kernels
+from tests.plain_covers import covers
+
+
+def plain_cost(masks, experts, size, times=1):
+    """How many of `times` common experts the pairs of classes lack, plus the price of overload."""
+    sets = [
+        {j for j in range(experts) if int(masks[j // 64, x]) >> (j % 64) & 1} for x in range(masks.shape[1])
+    ]
+    pairs = sum(max(0, times - len(sets[x] & sets[y])) for x in range(len(sets)) for y in range(x))
+    over = [max(0, sum(j in known for known in sets) - size) for j in range(experts)]
+    return pairs + dual_annealing.PRICE * sum(o * (o + 1) // 2 for o in over), pairs
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("classes", "size", "experts"), [(20, 5, 12), (40, 8, 31), (50, 6, 70), (30, 3, 120)]
+)
+def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, experts, times):
+    random = np.random.default_rng(0)
+    masks = dual_annealing.random_start(classes, experts, size, random)
+    masks[:, 0] = 0
+    load = dual_annealing_kernels.loads_of(masks, experts)
+    cost = np.array(plain_cost(masks, experts, size, times))
+    assert dual_annealing_kernels.shortfall(masks, times) == cost[1]
+    for _ in range(5):
+        dual_annealing_kernels.walk(
+            masks, load, size, times, dual_annealing.PRICE, 0.3, 2000, 1.0, 0.5, cost, chance(1)
+        )
+        assert tuple(cost) == plain_cost(masks, experts, size, times)
+        assert np.array_equal(load, dual_annealing_kernels.loads_of(masks, experts))
+
+
+@pytest.mark.parametrize(("classes", "size", "experts"), [(10, 5, 6), (16, 9, 5), (25, 11, 7), (64, 25, 10)])
+def test_optimal_covers_with_few_experts_are_found_from_nothing(classes, size, experts):
+    start = dual_annealing.random_start(classes, experts, size, np.random.default_rng(1))
+    blocks = dual_annealing.meet(
+        start, experts, size, moves=6_000_000, state=chance(2), hot=dual_annealing.RANDOM_HOT
+    )
+    assert blocks is not None
+    assert blocks.shape == (experts, size)
+    assert covers(blocks, classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "size", "experts", "times"), [(11, 5, 11, 2), (11, 6, 11, 3), (41, 19, 11, 2)]
+)
+def test_classes_that_meet_several_times_are_found_from_nothing(classes, size, experts, times):
+    start = dual_annealing.random_start(classes, experts, size, np.random.default_rng(0))
+    blocks = dual_annealing.meet(
+        start, experts, size, moves=6_000_000, state=chance(2), times=times, hot=dual_annealing.RANDOM_HOT
+    )
+    assert blocks is not None
+    assert covers(blocks, classes, times)
+
+
+def test_a_plane_is_recognised_as_a_cover():
+    start = dual_annealing.blow_up_start(projective_plane(9), 91, 91, np.random.default_rng(0))
+    blocks = dual_annealing.meet(start, 91, 10, moves=1, state=chance(0))
+    assert blocks is not None
+    assert covers(blocks, 91)
+
+
+def test_masks_and_blocks_are_two_views_of_one_cover():
+    blocks = projective_plane(8)
+    assert np.array_equal(
+        dual_annealing.blocks_of(dual_annealing.masks_of(blocks, 73), 73, 9), np.sort(blocks, axis=1)
+    )
+
+
+def test_a_pause_stops_the_search():
+    start = dual_annealing.random_start(30, 4, 5, np.random.default_rng(0))
+    assert dual_annealing.meet(start, 4, 5, moves=10**12, state=chance(0), pause=lambda step: True) is None
+
+
+def test_experts_with_too_many_classes_leave_the_least_needed_out():
+    blocks = np.array([[0, 1, 2, 3], [0, 1, 4, -1], [3, 4, -1, -1]], dtype=np.int32)
+    fitted = dual_annealing.fitted(dual_annealing.masks_of(blocks, 5), 3, 3)
+    known = [set(row[row >= 0].tolist()) for row in fitted]
+    # Without 0 or 1 the first expert loses two pairs that nobody else knows, without 2 or 3 three.
+    assert known == [{1, 2, 3}, {0, 1, 4}, {3, 4}]
+
+
+def test_what_fits_is_left_as_it_is():
+    lines = projective_plane(3)
+    fitted = dual_annealing.fitted(dual_annealing.masks_of(lines, 13), 13, 4)
+    assert {frozenset(row) for row in fitted.tolist()} == {frozenset(row) for row in lines.tolist()}

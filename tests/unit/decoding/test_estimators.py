@@ -1,0 +1,275 @@
+import numpy as np
+import pytest
+
+from covote import Panel, Votes, decode
+from covote.decoding import DECODERS, Statistics, learned, tie_score
+from covote.decoding.gold import gold_rows
+from covote.decoding.rows import pattern_parts
+from covote.errors import FileError, InputError, TooLargeError
+
+FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
+LEARNING = ["authority", "anchored", "em", "dawid-skene"]
+quiet = pytest.mark.filterwarnings("ignore:.*of the answers seem")
+
+
+def crowd(items=400, experts=7, classes=4, accuracy=(0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4), seed=0):
+    """People who know every class and err independently."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, items)
+    noise = rng.integers(0, classes, (items, experts))
+    votes = np.where(rng.random((items, experts)) < accuracy, truth[:, None], noise)
+    return Votes.from_dense(votes, Panel(classes, np.ones((experts, classes), dtype=bool))), truth
+
+
+def similar(panel, items=2000, seed=0):
+    """Experts that answer what they do not know by similarity: k looks like the nearest class they know."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, len(panel.classes), items)
+    columns = []
+    for known in panel.knows:
+        mine = np.flatnonzero(known)
+        like = mine[np.abs(truth[:, None] - mine).argmin(axis=1)]
+        columns.append(np.where(rng.random(items) < 0.95, like, mine[rng.integers(0, len(mine), items)]))
+    return Votes.from_dense(np.stack(columns, axis=1), panel), truth
+
+
+def test_em_learns_who_is_good():
+    votes, truth = crowd()
+    weights = learned(DECODERS["em"](), votes)
+    expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
+    np.testing.assert_allclose(weights.accuracy, expected, atol=0.06)
+    majority = (decode(votes, ties="report").index == truth).mean()
+    assert (decode(votes, method="em").index == truth).mean() > majority
+    assert (decode(votes, method="dawid-skene").index == truth).mean() > majority
+
+
+@quiet
+def test_the_tie_score_recovers_what_removed_experts_leave_tied():
+    votes, truth = similar(FANO.without("expert-1", "expert-2"))
+    bare = decode(votes, ties="report")
+    default = decode(votes)
+    assert bare.tied.mean() > 0.05
+    assert (default.index[~bare.tied] == bare.index[~bare.tied]).all()
+    tied = np.flatnonzero(bare.tied)
+    chance = np.mean([(truth[n] in bare.tied_classes(n)) / len(bare.tied_classes(n)) for n in tied])
+    assert (default.index == truth)[tied].mean() > chance + 0.05
+    assert (default.tied == bare.tied).all()
+
+
+def two_that_always_tie(first, second, others):
+    """Experts of 0 and of 1 that call every item of 0 and 1 their own, and one who sees a difference."""
+    panel = Panel.from_blocks(6, [[0, 2], [0, 3], [1, 2], [1, 3], [2, 3], [4, 5], [4, 5]])
+    rows = [[0, 0, 1, 1, 2, 4, 5]] * first + [[0, 0, 1, 1, 2, 5, 4]] * second
+    return Votes.from_dense(rows + [[0, 0, 2, 3, 2, 4, 5]] * others, panel)
+
+
+def test_a_tie_score_that_was_learned_from_the_ties_themselves_decides_nothing():
+    # Forty items tie between 0 and 1. One item that is surely 0 would tip them all.
+    labels = decode(two_that_always_tie(20, 20, 1))
+    assert labels.tied[:40].all()
+    assert (labels.index[:40] == -1).all()
+    assert labels.index[40] == 0
+    assert labels.tied_classes(0) == (0, 1)
+
+
+def test_experts_that_are_always_certain_leave_ties_to_the_tie_score():
+    # 1 has three authorities, 0 has two. Certain probabilities say no more than the votes do.
+    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
+    rows = np.array([[0, 0, 1, 1, 1, 2]] * 30 + [[0, 0, 2, 3, 2, 2]] * 30 + [[2, 3, 1, 1, 1, 3]] * 30)
+    certain = np.concatenate(
+        [(rows[:, [i]] == np.flatnonzero(known)).astype(np.float32) for i, known in enumerate(panel.knows)],
+        axis=1,
+    )
+    hard = decode(Votes.from_dense(rows, panel))
+    soft = decode(Votes.from_dense(rows, panel, probabilities=certain))
+    assert hard.tied[:30].all()
+    assert soft.index[:30].tolist() == [1] * 30
+
+
+@pytest.mark.parametrize(("sure", "label"), [(0.9, 1), (0.6, 0)])
+def test_the_tie_score_counts_most_where_probabilities_tie_too(sure, label):
+    # Ten items tie between 0 and 1; what was learned from the others speaks for 1.
+    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
+    rows = [[0, 0, 1, 1, 1, 2]] * 10 + [[0, 0, 2, 3, 2, 2]] * 60 + [[2, 3, 1, 1, 1, 2]] * 60
+    chance = np.full((len(rows), len(panel)), 0.9, dtype=np.float32)
+    chance[:10, 2:5] = sure  # the authorities of 1; those of 0 are 90% sure
+    votes = Votes.from_dense(rows, panel, probabilities=chance)
+    assert decode(Votes.from_dense(rows, panel)).index[:10].tolist() == [1] * 10
+    assert decode(votes).index[:10].tolist() == [label] * 10
+
+
+def test_few_items_are_decided_by_the_number_of_authorities():
+    panel = Panel.from_blocks(3, [[0, 1], [0, 1], [2, 1], [0, 2]])
+    votes = Votes.from_dense([[0, 0, 2, 0]], panel)
+    assert decode(votes).index.tolist() == [0]
+
+
+def test_dawid_skene_warns_about_classifiers():
+    votes, _ = similar(FANO, items=300)
+    with pytest.warns(UserWarning, match="classes that their expert does not know"):
+        decode(votes, method="dawid-skene")
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_gold_items_teach(method):
+    # Two experts that always disagree: only known classes can tell which one is right.
+    panel = Panel(2, np.ones((2, 2), dtype=bool))
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 200)
+    votes = Votes.from_dense(np.stack([truth, 1 - truth], axis=1), panel, items=[f"i{n}" for n in range(200)])
+    names = {f"i{n}": int(truth[n]) for n in range(100)}
+    by_position = np.where(np.arange(200) < 100, truth, -1)
+    for gold in (names, by_position):
+        labels = decode(votes, method=method, gold=gold)
+        assert (labels.index == truth).all()
+
+
+@pytest.mark.parametrize("ids", [[7, 3, 9, 12], ["7", "3", "9", "12"], [1.5, 3.0, 9.0, 2.0]])
+def test_gold_is_found_by_any_kind_of_id(ids):
+    panel = Panel(["cat", "dog"], np.ones((2, 2), dtype=bool))
+    votes = Votes.from_dense(np.zeros((4, 2), dtype=int), panel, items=ids)
+    rows, truth = gold_rows({ids[2]: "dog", ids[1]: "cat", "nobody": "cat"}, votes)
+    assert rows.tolist() == [1, 2]
+    assert truth.tolist() == [0, 1]
+    rows, truth = gold_rows({ids[3]: "dog"}, votes)
+    assert (rows.tolist(), truth.tolist()) == ([3], [1])
+
+
+def test_gold_must_name_classes_and_items():
+    votes, truth = crowd(20)
+    with pytest.raises(InputError, match="one class index per item"):
+        decode(votes, method="em", gold=truth[:3])
+    with pytest.raises(InputError, match="gold class 9 of item 0"):
+        decode(votes, method="em", gold=np.full(20, 9))
+    with pytest.raises(LookupError, match="no class 'cow'"):
+        decode(votes, method="em", gold={0: "cow"})
+
+
+@quiet
+@pytest.mark.parametrize("method", LEARNING)
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
+    votes, _ = similar(FANO, items=300)
+    monday = learned(DECODERS[method](), votes.part(0, 150)).statistics
+    monday.save(tmp_path / f"monday.{suffix}")
+    loaded = Statistics.load(tmp_path / f"monday.{suffix}")
+    assert loaded.method == monday.method
+    assert loaded.panel == monday.panel
+    assert loaded.items == 150
+    assert (loaded.share == monday.share).all()
+    if monday.coins is None:
+        assert (loaded.table == monday.table).all()
+    else:
+        assert (loaded.coins == monday.coins).all()
+    tuesday = decode(votes.part(150, 300), method=method, past=loaded)
+    assert (tuesday.index == decode(votes.part(150, 300), method=method, past=monday).index).all()
+
+
+def test_statistics_of_a_one_pass_method_continue_exactly():
+    votes, _ = similar(FANO.without("expert-1"), items=300)
+    monday = learned(DECODERS["authority"](), votes.part(0, 150)).statistics
+    tuesday = decode(votes.part(150, 300), past=monday)
+    assert (tuesday.index == decode(votes).index[150:]).all()
+
+
+def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
+    votes, _ = crowd(30)
+    other, _ = crowd(30, experts=3, accuracy=(0.9, 0.8, 0.7))
+    em = learned(DECODERS["em"](), votes).statistics
+    with pytest.raises(InputError, match="different panels"):
+        em + learned(DECODERS["em"](), other).statistics
+    with pytest.raises(InputError, match="'em' and of 'dawid-skene'"):
+        em + learned(DECODERS["dawid-skene"](), votes).statistics
+    with pytest.raises(InputError, match=r"\.json or \.npz"):
+        em.save(tmp_path / "stats.csv")
+    for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(FileError, match="holds no statistics"):
+            Statistics.load(tmp_path / name)
+    with pytest.raises(FileError, match="cannot read"):
+        Statistics.load(tmp_path / "missing.json")
+
+
+@quiet
+@pytest.mark.parametrize("method", [*LEARNING, "coupling", "mean"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_degenerate_votes(method, rows):
+    panel = Panel.from_blocks(3, [[0], [1, 2]])  # an expert with one possible answer; uncovered pairs
+    votes = Votes.from_dense(
+        np.array([[0, 2]])[:rows], panel, probabilities=np.array([[0.9, 0.6]], dtype=np.float32)[:rows]
+    )
+    labels = decode(votes, method=method)
+    assert len(labels) == rows
+    assert np.isfinite(labels.confidence).all()
+
+
+@quiet
+@pytest.mark.parametrize("method", LEARNING)
+def test_items_without_answers_and_with_none_of_mine(method):
+    votes, truth = crowd(100)
+    rows = votes.dense.copy()
+    rows[0], rows[1] = -1, -2
+    labels = decode(Votes.from_dense(rows, votes.panel), method=method)
+    assert labels.index[0] == -1
+    assert labels.status[0] == "unheard"
+    assert labels.confidence[0] == 0
+    assert (labels.index[2:] == truth[2:]).mean() > 0.9
+
+
+def test_methods_for_probabilities_say_what_they_need():
+    votes, _ = crowd(10)
+    for method in ("coupling", "mean"):
+        with pytest.raises(InputError, match="no probabilities"):
+            decode(votes, method=method)
+    with pytest.raises(InputError, match="power must be"):
+        decode(votes, method="coupling", power=0)
+
+
+def test_options_are_checked():
+    votes, _ = crowd(10)
+    with pytest.raises(InputError, match="begin="):
+        decode(votes, method="em", begin="middle")
+    with pytest.raises(InputError, match="iterations"):
+        decode(votes, method="em", iterations=0)
+    with pytest.raises(InputError, match="smoothing"):
+        decode(votes, method="dawid-skene", smoothing=-1)
+
+
+def test_ten_thousand_classes():
+    rng = np.random.default_rng(0)
+    classes, size, experts = 10_000, 500, 60
+    panel = Panel.from_blocks(classes, [rng.choice(classes, size, replace=False) for _ in range(experts)])
+    truth = rng.choice(np.flatnonzero(panel.knows.sum(axis=0) > 1), 40)
+    votes = np.empty((40, experts), dtype=np.int64)
+    for i, known in enumerate(panel.blocks()):
+        mine = np.array(known)
+        votes[:, i] = np.where(panel.knows[i, truth], truth, mine[rng.integers(0, size, 40)])
+    dense = Votes.from_dense(votes, panel)
+    for method in ("authority", "em"):
+        assert (decode(dense, method=method).index == truth).mean() > 0.9
+    counts = tie_score.statistics(dense)
+    assert counts.table is None  # a list of counts: the table would have 300 million
+    more = counts + counts
+    assert more.items == 80
+    assert (more.values == 2 * counts.values).all()
+    assert (tie_score.decided(dense, *bare(dense), tie_score.learn(counts)) >= 0).any()
+    with pytest.raises(TooLargeError, match="use method 'em'"):
+        decode(dense, method="dawid-skene")
+
+
+def bare(votes):
+    labels = decode(votes, ties="report")
+    return labels.index, labels.tied
+
+
+def test_equal_rows_are_found_once():
+    votes, _ = crowd(500, experts=3, classes=2, accuracy=(0.9, 0.8, 0.7))
+    ((patterns, _),) = list(pattern_parts(votes))
+    assert len(patterns) == len(np.unique(votes.dense, axis=0))
+    assert patterns.count.sum() == 500
+    rows = np.empty((len(patterns), 3), dtype=int)
+    for p in range(len(patterns)):
+        rows[p] = patterns.label[patterns.indptr[p] : patterns.indptr[p + 1]]
+    assert (patterns.spread(rows) == votes.dense).all()
+    ((again, _),) = list(pattern_parts(votes))
+    assert again is patterns

@@ -1,0 +1,303 @@
+"""Files of votes: what they may look like, and what is counted."""
+
+import datetime
+import gzip
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from covote import Panel, Votes, decode, simulate
+from covote.errors import FileError, InputError
+from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
+from covote.files.report.tally import Tally
+from covote.labels import STATUSES
+from covote.votes import NONE_OF_MINE, NOT_ASKED
+
+PANEL = Panel.from_blocks(
+    ["ant", "bee", "cow", "dog", "elk"],
+    [["ant", "bee", "cow"], ["ant", "dog", "elk"], ["bee", "cow", "dog"], ["bee", "cow", "elk"]],
+)
+
+
+def votes(size=3000, **model):
+    truth = np.random.default_rng(0).integers(0, 5, size)
+    return simulate(PANEL, truth, **{"accuracy": 0.9, "missing": 0.1, "none_rate": 0.1, "seed": 1, **model})
+
+
+def same(one, two):
+    one, two = one.sort_by("item").to_pylist(), two.sort_by("item").to_pylist()
+    return [repr(row) for row in one] == [repr(row) for row in two]
+
+
+@pytest.mark.parametrize("method", ["authority", "likelihood", "pairwise", "anchored", "em"])
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, method, shape, monkeypatch):
+    whole = votes()
+    pq.write_table(whole.to_arrow(shape), tmp_path / "votes.parquet", row_group_size=500)
+    monkeypatch.setattr("covote.files.vote_files._ROOM", 0)  # every pass reads the file
+    outcome = decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", PANEL, method=method)
+    assert same(pq.read_table(tmp_path / "labels.parquet"), decode(whole, method=method).to_arrow())
+    assert (outcome.statistics is None) == (method in ("likelihood", "pairwise"))
+
+
+def test_votes_kept_between_passes_are_the_same_votes(tmp_path):
+    pq.write_table(votes().to_arrow("long"), tmp_path / "votes.parquet")
+    file = VoteFile(tmp_path / "votes.parquet", PANEL)
+    file.keep = True
+    first, second = (file.over(lambda parts: [part.dense for part in parts]) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("column", ["probability", "probabilities"])
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_probabilities_travel_with_the_votes(tmp_path, column, kind):
+    rng = np.random.default_rng(0)
+    matrix = simulate(PANEL, np.arange(60) % 5).dense
+    soft = rng.random((60, 4)) if column == "probability" else rng.random((60, int(PANEL.sizes.sum())))
+    whole = Votes.from_dense(matrix, PANEL, probabilities=soft.astype(np.float32))
+    table = whole.to_arrow("long")
+    table = table.take(rng.permutation(table.num_rows))
+    path = tmp_path / f"votes.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=37)
+    else:
+        path.write_text("\n".join(json.dumps(row) for row in table.to_pylist()))
+    read = VoteFile(path, PANEL).read().to_dense()
+    assert (read.dense == matrix).all()
+    expected = whole.vote_probability if column == "probability" else whole.class_probability
+    found = read.vote_probability if column == "probability" else read.class_probability
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    decode_file(path, tmp_path / "labels.parquet", PANEL)
+    assert (
+        pq.read_table(tmp_path / "labels.parquet").column("label").to_pylist() == decode(whole).value.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [datetime.date(2026, 1, day) for day in (3, 1, 2)],
+        [datetime.datetime(2026, 1, 1, hour, tzinfo=datetime.UTC) for hour in (5, 4, 6)],
+        [1.5, -2.0, 0.25],
+        ["Zoë", "007", "7"],
+        [2**62, -5, 0],
+    ],
+    ids=lambda ids: type(ids[0]).__name__,
+)
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_items_of_any_type_come_back(tmp_path, ids, shape):
+    matrix = simulate(PANEL, [0, 1, 2]).dense
+    names = np.array([*PANEL.classes])[matrix]
+    if shape == "wide":
+        table = pa.table({"item": ids, **{name: names[:, i] for i, name in enumerate(PANEL.names)}})
+    else:
+        items = [item for item in ids for _ in PANEL.names]
+        table = pa.table({"item": items, "expert": list(PANEL.names) * 3, "label": names.ravel()})
+    pq.write_table(table, tmp_path / "votes.parquet")
+    decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", PANEL)
+    labels = pq.read_table(tmp_path / "labels.parquet").to_pylist()
+    assert {row["item"]: row["label"] for row in labels} == dict(zip(ids, PANEL.classes[:3], strict=True))
+
+
+def test_compressed_text_and_tabs(tmp_path):
+    text = "item\texpert\tlabel\n1\texpert-1\tant\n"
+    (tmp_path / "votes.tsv").write_text(text)
+    with gzip.open(tmp_path / "votes.tsv.gz", "wt") as file:
+        file.write(text)
+    with gzip.open(tmp_path / "votes.csv.gz", "wt") as file:
+        file.write(text.replace("\t", ","))
+    for name in ("votes.tsv", "votes.tsv.gz", "votes.csv.gz"):
+        assert VoteFile(tmp_path / name, PANEL).read().dense.tolist() == [[0, -1, -1, -1]]
+
+
+def test_integers_until_a_later_row_says_otherwise(tmp_path, monkeypatch):
+    monkeypatch.setattr("covote.files.vote_batches._BLOCK", 1 << 12)
+    rows = [f"{n},expert-1,ant" for n in range(2000)] + ["007,expert-1,bee"]
+    (tmp_path / "votes.csv").write_text("\n".join(["item,expert,label", *rows]))
+    items = VoteFile(tmp_path / "votes.csv", PANEL).read().items
+    assert len(items) == 2001
+    assert {"7", "007", "1999"} <= set(items)
+
+
+def test_many_experts_few_answers_stay_ragged(tmp_path):
+    rng = np.random.default_rng(0)
+    knows = rng.random((300, 200)) < 0.1
+    knows[:, 0] = True
+    panel = Panel(200, knows)
+    whole = simulate(panel, rng.integers(0, 200, 400), missing=0.97).to_ragged()
+    pq.write_table(whole.to_arrow("long"), tmp_path / "votes.parquet")
+    read = VoteFile(tmp_path / "votes.parquet", panel).read()
+    assert not read.is_dense
+    heard = np.flatnonzero((whole.dense != NOT_ASKED).any(axis=1))
+    assert (read.dense == whole.dense[heard]).all()
+    decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", panel, ties="report")
+    expected = decode(whole.subset(heard), ties="report").to_arrow()
+    assert same(pq.read_table(tmp_path / "labels.parquet"), expected)
+
+
+# What is counted
+
+
+def plain_tally(matrix, labels):
+    """Count with dictionaries what `Tally` counts."""
+    right, asked, outside, nones, wrong = (Counter() for _ in range(5))
+    for row, k in zip(matrix.tolist(), labels.index.tolist(), strict=True):
+        for i, v in enumerate(row):
+            if v == NOT_ASKED:
+                continue
+            nones[i] += v == NONE_OF_MINE
+            if k < 0:
+                continue
+            if not PANEL.knows[i, k]:
+                outside[i] += 1
+                continue
+            asked[i, k] += 1
+            right[i, k] += v == k
+            wrong[k, v] += v not in (k, NONE_OF_MINE)
+    return right, asked, outside, nones, wrong
+
+
+@pytest.mark.parametrize("layout", ["dense", "ragged", "distinct"])
+def test_the_tally_counts_what_there_is(tmp_path, layout):
+    whole = votes(500, accuracy=0.6)
+    labels = decode(whole, ties="report")
+    if layout == "distinct":
+        pq.write_table(whole.to_arrow("wide"), tmp_path / "votes.parquet")
+        tally = decode_file(tmp_path / "votes.parquet", None, PANEL, ties="report", looks=5).tally
+    else:
+        tally = Tally(PANEL, looks=5)
+        part = whole if layout == "dense" else whole.to_ragged()
+        tally.add(part, labels)
+        tally.remember(part, labels)
+    right, asked, outside, nones, wrong = plain_tally(whole.dense, labels)
+    experts, classes = range(4), range(5)
+    assert tally.right.tolist() == [[right[i, k] for k in classes] for i in experts]
+    assert tally.asked.tolist() == [[asked[i, k] for k in classes] for i in experts]
+    assert tally.outside.tolist() == [outside[i] for i in experts]
+    assert tally.nones.tolist() == [nones[i] for i in experts]
+    assert tally.wrong.tolist() == [[wrong[k, v] for v in classes] for k in classes]
+    assert (tally.items, tally.votes) == (500, whole.answers)
+    assert dict(zip(STATUSES, tally.statuses.tolist(), strict=True)) == labels.count()
+    assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in (*classes, -1)]
+    assert tally.confidences.sum() == np.isfinite(labels.confidence).sum()
+    assert tally.violations.tolist() == np.bincount(labels.violations).tolist()
+    looks = tally.second_look
+    assert [look.confidence for look in looks] == sorted(labels.confidence.tolist())[:5]
+    for look in looks:
+        assert labels.value[look.item] == look.label
+        assert len(look.answers) == (whole.dense[look.item] != NOT_ASKED).sum()
+
+
+def test_agreement_of_a_pair_counts_only_experts_who_know_both():
+    panel = Panel.from_blocks(3, [[0, 1], [0, 1], [1, 2]])
+    whole = Votes.from_dense([[0, 0, 1], [0, 1, 2], [1, 1, 1], [0, 0, 2]], panel)
+    tally = Tally(panel)
+    tally.add(whole, _as_labels(whole, [0, 0, 1, 0]))
+    agreement = tally.pair_agreement()
+    # Experts 1 and 2 on items labelled 0 or 1: seven of eight answers agree. Nobody knows 0 and 2.
+    assert agreement[0, 1] == agreement[1, 0] == 7 / 8
+    assert np.isnan(agreement[0, 2])
+    assert agreement[1, 2] == 1
+
+
+def _as_labels(whole, index):
+    labels = decode(whole, ties="report")
+    object.__setattr__(labels, "index", np.array(index, np.int8))
+    return labels
+
+
+def test_an_unreliable_expert_is_in_doubt_and_others_are_not():
+    panel = Panel(4, np.ones((5, 4)))
+    truth = np.arange(2000) % 4
+    whole = simulate(panel, truth, accuracy=[0.95, 0.95, 0.95, 0.95, 0.4])
+    tally = Tally(panel)
+    tally.add(whole, decode(whole))
+    assert tally.doubtful() == ["expert-5"]
+    assert Tally(panel).doubtful() == []
+
+
+# Panels read off the votes, gold, writing
+
+
+@pytest.mark.parametrize("shape", ["long", "wide"])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_who_answers_what_is_read_off_the_votes(tmp_path, shape, kind):
+    table = votes(2000).to_arrow(shape)
+    path = tmp_path / f"votes.{kind}"
+    if kind == "csv":
+        from pyarrow import csv
+
+        csv.write_csv(table, path)
+    else:
+        pq.write_table(table, path)
+    assert inferred_panel(path) == PANEL
+
+
+def test_inferred_names_are_integers_only_if_all_are(tmp_path):
+    (tmp_path / "a.csv").write_text("item,expert,label\n1,expert-10,10\n1,expert-9,9\n")
+    panel = inferred_panel(tmp_path / "a.csv")
+    assert panel.classes == (9, 10)
+    assert panel.names == ("expert-9", "expert-10")
+    (tmp_path / "b.csv").write_text("item,expert,label\n1,1,x\n1,2,07\n1,2,none of mine\n")
+    assert inferred_panel(tmp_path / "b.csv").classes == ("07", "x")
+    (tmp_path / "c.csv").write_text("item,expert,label\n1,1,\n")
+    with pytest.raises(InputError, match="no expert ever answered"):
+        inferred_panel(tmp_path / "c.csv")
+
+
+def test_gold_is_checked(tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text("task,label\n1,ant\n2,bee\n2,bee\n")
+    assert read_gold(path, PANEL) == {1: "ant", 2: "bee"}
+    for text, words in (
+        ("item,label\n1,fox\n", "row 1: 'fox' is not a class"),
+        ("item,label\n1,ant\n1,bee\n", "row 2: item 1 is 'bee' here and 'ant' before"),
+        ("item,label\n1,\n", "row 1: no label"),
+        ("item,class\n1,ant\n", "no column 'label'"),
+        ("item,label\n", "no rows"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_gold(path, PANEL)
+
+
+def test_statistics_can_be_saved_and_continued(tmp_path):
+    whole = votes(2000)
+    for name, part in (("one", whole.part(0, 900)), ("two", whole.part(900, 2000)), ("all", whole)):
+        pq.write_table(part.to_arrow("wide"), tmp_path / f"{name}.parquet")
+    one = decode_file(tmp_path / "one.parquet", None, PANEL, method="anchored").statistics
+    two = decode_file(tmp_path / "two.parquet", None, PANEL, method="anchored", past=one).statistics
+    everything = decode_file(tmp_path / "all.parquet", None, PANEL, method="anchored").statistics
+    assert two.items == everything.items == 2000
+    assert (two.table == everything.table).all()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    target = tmp_path / "labels.parquet"
+    target.write_text("old")
+    labels = decode(votes(10))
+
+    def fail():
+        with writing_labels(target) as writer:
+            writer.write(labels)
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(FileError, match="No space left on device"):
+        fail()
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.parquet"]
+
+
+def test_the_written_file_has_ordinary_permissions_and_replaces_through_links(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    with writing_labels(tmp_path / "link.csv") as writer:
+        writer.write(decode(votes(10)))
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith('"item"')
+    assert (tmp_path / "real.csv").stat().st_mode == (tmp_path / "plain").stat().st_mode

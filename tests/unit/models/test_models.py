@@ -1,0 +1,389 @@
+"""Real models in real files answer as their libraries do."""
+
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from covote.errors import CovoteError, FileError, InputError, MissingDependencyError
+from covote.models import open_expert
+from covote.models.kinds import COMMON, OPENERS
+
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+PANEL_ORDER = ("virginica", "setosa", "versicolor")  # not the order of the models
+
+
+@pytest.fixture(scope="module")
+def iris():
+    rows, truth = load_iris(return_X_y=True)
+    return rows.astype(np.float32), NAMES[truth]
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return LogisticRegression(max_iter=1000).fit(*iris)
+
+
+def names(answers):
+    return np.array(PANEL_ORDER)[answers.label]
+
+
+def in_panel_order(probabilities):
+    return probabilities[:, [2, 0, 1]]
+
+
+def test_a_fitted_classifier_gives_its_probabilities(fitted, iris):
+    answers = open_expert("iris", PANEL_ORDER, fitted).answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+    expected = in_panel_order(fitted.predict_proba(iris[0]))
+    np.testing.assert_allclose(answers.probability, expected, atol=1e-6)
+
+
+def test_a_classifier_without_probabilities_gives_labels(iris):
+    model = LinearSVC().fit(*iris)
+    answers = open_expert("iris", PANEL_ORDER, model).answer(iris[0])
+    assert answers.probability is None
+    assert (names(answers) == model.predict(iris[0])).all()
+
+
+def test_a_model_fitted_on_named_columns_gets_them_by_name(iris):
+    import pandas as pd
+
+    rows, truth = iris
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
+    model = LogisticRegression(max_iter=1000).fit(frame[["d", "b"]], truth)
+    batch = {name: rows[:, k] for k, name in enumerate("abcd")}
+    answers = open_expert("iris", PANEL_ORDER, model).answer(batch)
+    assert (names(answers) == model.predict(frame[["d", "b"]])).all()
+
+
+def test_skops_files(fitted, iris, tmp_path):
+    import skops.io
+
+    skops.io.dump(fitted, tmp_path / "iris.skops")
+    answers = open_expert("iris", PANEL_ORDER, "skops:iris.skops", tmp_path).answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+
+
+class Homemade(LogisticRegression):
+    pass
+
+
+def test_skops_files_with_unknown_types_name_them_and_need_trust(iris, tmp_path):
+    import skops.io
+
+    skops.io.dump(Homemade(max_iter=1000).fit(*iris), tmp_path / "own.skops")
+    with pytest.raises(InputError, match=r"Homemade.*trust = \["):
+        open_expert("iris", PANEL_ORDER, "skops:own.skops", tmp_path)
+    found = skops.io.get_untrusted_types(file=tmp_path / "own.skops")
+    for trust in (True, found):
+        model = {"use": "skops:own.skops", "trust": trust}
+        assert len(open_expert("iris", PANEL_ORDER, model, tmp_path).answer(iris[0])) == 150
+
+
+@pytest.mark.parametrize("ending", ["pkl", "joblib"])
+def test_pickles_are_refused_without_trust_and_never_opened(ending, fitted, iris, tmp_path):
+    import joblib
+
+    file = tmp_path / f"iris.{ending}"
+    if ending == "pkl":
+        file.write_bytes(pickle.dumps(fitted))
+    else:
+        joblib.dump(fitted, file)
+    with pytest.raises(InputError, match=r"runs any code.*trust = true.*skops"):
+        open_expert("iris", PANEL_ORDER, file.name, tmp_path)
+    for wrong in ("true", 1):
+        with pytest.raises(InputError, match="trust = true"):
+            open_expert("iris", PANEL_ORDER, {"use": file.name, "trust": wrong}, tmp_path)
+    answers = open_expert("iris", PANEL_ORDER, {"use": file.name, "trust": True}, tmp_path).answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+
+
+def to_onnx(model, path, **options):
+    from skl2onnx import to_onnx as converted
+
+    path.write_bytes(converted(model, np.zeros((1, 4), np.float32), **options).SerializeToString())
+
+
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_onnx_files_of_scikit_learn_models(zipmap, fitted, iris, tmp_path):
+    to_onnx(fitted, tmp_path / "iris.onnx", options={"zipmap": zipmap})
+    expert = open_expert("iris", PANEL_ORDER, "onnx:iris.onnx", tmp_path)
+    answers = expert.answer({name: iris[0][:, k].astype(np.float64) for k, name in enumerate("abcd")})
+    assert (names(answers) == fitted.predict(iris[0])).all()
+    assert (answers.probability is not None) == zipmap  # a bare matrix does not say which class is which
+    told = {"use": "onnx:iris.onnx", "classes": NAMES.tolist()}
+    if not zipmap:
+        soft = open_expert("iris", PANEL_ORDER, told, tmp_path).answer(iris[0]).probability
+        np.testing.assert_allclose(soft, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
+
+
+def test_onnx_files_that_say_their_classes_and_take_exactly_some_rows(fitted, iris, tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+
+    weights = fitted.coef_.T.astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["raw"]),
+            helper.make_node("Add", ["raw", "b"], ["scores"]),
+        ],
+        "linear",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [32, 4])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [32, 3])],
+        [
+            helper.make_tensor("w", TensorProto.FLOAT, weights.shape, weights.ravel()),
+            helper.make_tensor("b", TensorProto.FLOAT, [3], fitted.intercept_.astype(np.float32)),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    bare = tmp_path / "bare.onnx"
+    onnx.save(model, bare)
+    with pytest.raises(CovoteError, match=r"3 columns of probabilities without saying .* classes = \["):
+        open_expert("iris", PANEL_ORDER, {"use": "bare.onnx", "logits": True}, tmp_path).answer(iris[0])
+    helper.set_model_props(model, {"classes": '["setosa", "versicolor", "virginica"]'})
+    onnx.save(model, tmp_path / "named.onnx")
+    expert = open_expert("iris", PANEL_ORDER, {"use": "named.onnx", "logits": True}, tmp_path)
+    answers = expert.answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+    np.testing.assert_allclose(answers.probability, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
+
+
+def test_onnx_files_with_several_inputs_get_columns_by_name(tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = helper.make_graph(
+        [
+            helper.make_node("Greater", ["age", "fifty"], ["old"]),
+            helper.make_node("And", ["old", "smoker"], ["both"]),
+            helper.make_node("Cast", ["both"], ["which"], to=TensorProto.INT64),
+            helper.make_node("Gather", ["names", "which"], ["label"]),
+        ],
+        "rules",
+        [
+            helper.make_tensor_value_info("age", TensorProto.FLOAT, [None, 1]),
+            helper.make_tensor_value_info("smoker", TensorProto.BOOL, [None, 1]),
+        ],
+        [helper.make_tensor_value_info("label", TensorProto.STRING, [None, 1])],
+        [
+            helper.make_tensor("fifty", TensorProto.FLOAT, [1], [50]),
+            helper.make_tensor("names", TensorProto.STRING, [2], [b"setosa", b"virginica"]),
+        ],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        tmp_path / "m.onnx",
+    )
+    expert = open_expert("rules", PANEL_ORDER, "onnx:m.onnx", tmp_path)
+    batch = {"smoker": np.array([1, 0, 1]), "name": np.array(["x"] * 3), "age": np.array([60, 70, 20])}
+    assert names(expert.answer(batch)).tolist() == ["virginica", "setosa", "setosa"]
+    with pytest.raises(CovoteError, match="wants the column 'age'"):
+        expert.answer({"smoker": batch["smoker"]})
+    with pytest.raises(CovoteError, match=r"several inputs \(age, smoker\)"):
+        expert.answer(np.zeros((3, 2)))
+
+
+def naming(path, said, columns=None):
+    """Write an ONNX file that answers item k with said[k], as one column of a matrix if asked."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    shape = [None] if columns is None else [None, columns]
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["names", "x"], ["label"])],
+        "naming",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, shape)],
+        [helper.make_tensor_value_info("label", TensorProto.STRING, shape)],
+        [helper.make_tensor("names", TensorProto.STRING, [len(said)], [name.encode() for name in said])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+@pytest.mark.parametrize("columns", [None, 1])
+@pytest.mark.parametrize("said", [
+    ["ohr", "Haut", "7", "none of mine", "ohr", "über"],
+    ["ohr", "lung", "7", "lung"],  # the expert does not know one
+    ["7"],
+    [],
+])  # fmt: skip
+def test_labels_that_onnxruntime_looks_up_are_those_that_are_read_one_by_one(said, columns, tmp_path):
+    from covote.models.modelled import ModelExpert
+    from covote.models.onnx import open_onnx
+    from covote.models.protocol import Coded
+
+    naming(tmp_path / "m.onnx", said or ["ohr"], columns)
+    knows, labels = ("ear", "über", 7), {"ohr": "ear", "Haut": "none of mine"}
+    expert = open_expert("ann", knows, {"use": "m.onnx", "labels": labels}, tmp_path)
+    plain = ModelExpert("ann", knows, open_onnx(tmp_path / "m.onnx", None), labels)
+    items = np.arange(len(said)).reshape((-1,) if columns is None else (-1, 1))
+    assert isinstance(expert.model(items), Coded) == (bool(said) and "lung" not in said and columns is None)
+    answers, read = expert.answer(items), plain.answer(items)
+    assert answers.label.tolist() == read.label.tolist()
+    assert answers.note == read.note
+    assert ("'lung'" in answers.note) == ("lung" in said)
+
+
+def test_the_model_that_looks_labels_up_is_an_onnx_file_of_all_words():
+    import onnx
+
+    from covote.models.onnx_words import _label_encoder
+
+    words = ["über", "", "7", *(f"class-{k}" for k in range(200))]
+    model = onnx.load_from_string(_label_encoder(words))
+    keys, values, default = model.graph.node[0].attribute
+    assert [key.decode() for key in keys.strings] == words
+    assert list(values.ints) == list(range(203))
+    assert default.i == -1
+
+
+def test_ten_thousand_labels_are_looked_up(tmp_path):
+    known = [f"class-{k}" for k in range(10_000)]
+    naming(tmp_path / "m.onnx", known[::-1])
+    answers = open_expert("ann", known, "m.onnx", tmp_path).answer(np.arange(10_000))
+    assert answers.label.tolist() == list(range(10_000))[::-1]
+
+
+def exported(path, fitted, *, dynamic=True, extra=None):
+    import torch
+
+    linear = torch.nn.Linear(4, 3)
+    with torch.no_grad():
+        linear.weight.copy_(torch.tensor(fitted.coef_))
+        linear.bias.copy_(torch.tensor(fitted.intercept_))
+    shapes = ({0: torch.export.Dim.AUTO},) if dynamic else None
+    program = torch.export.export(linear, (torch.zeros(8, 4),), dynamic_shapes=shapes)
+    torch.export.save(program, path, extra_files=extra)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_torch_exported_programs(dynamic, fitted, iris, tmp_path):
+    exported(tmp_path / "iris.pt2", fitted, dynamic=dynamic)
+    model = {"use": "torch:iris.pt2", "logits": True, "classes": NAMES.tolist()}
+    answers = open_expert("iris", PANEL_ORDER, model, tmp_path).answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+    np.testing.assert_allclose(answers.probability, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
+
+
+def test_torch_programs_may_carry_their_classes(fitted, iris, tmp_path):
+    exported(tmp_path / "iris.pt2", fitted, extra={"classes.json": '["setosa", "versicolor", "virginica"]'})
+    answers = open_expert("iris", PANEL_ORDER, {"use": "iris.pt2", "logits": True}, tmp_path).answer(iris[0])
+    assert (names(answers) == fitted.predict(iris[0])).all()
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+def tampered(source, target, change):
+    """Copy an archive, with the content of some files changed."""
+    import zipfile
+
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
+        for entry in old.namelist():
+            new.writestr(entry, change(entry, old.read(entry)))
+
+
+def test_torch_programs_that_could_run_code_are_refused(fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exported(tmp_path / "good.pt2", fitted)
+
+    def pickled(entry, content):
+        return pickle.dumps(Bomb()) if entry.endswith("sample_inputs/model.pt") else content
+
+    def evaluated(entry, content):
+        code = b"__import__('pathlib').Path('exploded').touch()"
+        return (
+            content.replace(b"Symbol('s", code + b" + Symbol('s") if entry.endswith("model.json") else content
+        )
+
+    for change, words in ((pickled, "sample inputs"), (evaluated, "no shape")):
+        tampered("good.pt2", "bad.pt2", change)
+        with pytest.raises(InputError, match=f"{words}.*trust = true"):
+            open_expert("iris", PANEL_ORDER, "torch:bad.pt2", tmp_path)
+        assert not Path("exploded").exists()
+    import zipfile
+
+    tampered("good.pt2", "more.pt2", lambda entry, content: content)
+    with zipfile.ZipFile("more.pt2", "a") as archive:
+        archive.writestr("good/data/aotinductor/model/code.so", b"")
+    with pytest.raises(InputError, match=r"code\.so.*trust = true"):
+        open_expert("iris", PANEL_ORDER, "torch:more.pt2", tmp_path)
+
+
+def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "my_experts_1.py").write_text(
+        "import numpy as np\n"
+        "def short(batch):\n    return np.where(batch['petal'] < 2.5, 'setosa', 'virginica')\n"
+        "def soft(batch):\n    return np.tile([0.2, 0.7, 0.1], (len(batch['petal']), 1))\n"
+        "class Model:\n    classes_ = ['versicolor']\n"
+        "    def predict(self, X): return ['versicolor'] * len(X)\n"
+        "    def predict_proba(self, X): return np.ones((len(X), 1))\n"
+        "model = Model()\nnumber = 3\n"
+    )
+    batch = {"petal": np.array([1.0, 5.0])}
+    answers = open_expert("f", PANEL_ORDER, "python:my_experts_1:short", tmp_path).answer(batch)
+    assert names(answers).tolist() == ["setosa", "virginica"]
+    answers = open_expert("g", PANEL_ORDER, "python:my_experts_1:soft", tmp_path).answer(batch)
+    assert names(answers).tolist() == ["setosa"] * 2  # columns in the order of the panel
+    answers = open_expert("h", PANEL_ORDER, "python:my_experts_1:model", tmp_path).answer(batch)
+    assert names(answers).tolist() == ["versicolor"] * 2
+    mistakes = {
+        "my_experts_1:nothing": "has no 'nothing'",
+        "my_experts_1:number": "not a function",
+        "no_such_module_x:f": "no Python module 'no_such_module_x'",
+        "alone": "module:function",
+    }
+    for wrong, words in mistakes.items():
+        with pytest.raises(InputError, match=f"expert 'f': .*{words}"):
+            open_expert("f", PANEL_ORDER, f"python:{wrong}", tmp_path)
+
+
+@pytest.mark.parametrize(("model", "error", "words"), [
+    ("onnx:skin.onx", FileError, "no file .*skin.onx; did you mean 'skin.onnx'?"),
+    ("onnx:models/skin.onnx", FileError, "no folder"),
+    ("onxx:skin.onnx", InputError, "no known kind.*onnx"),
+    ("skin.txt", InputError, "no known kind"),
+    (3, InputError, "not understood"),
+    ({"trust": True}, InputError, "not understood"),
+    ({"use": "onnx:skin.onnx", "tiemout": 3}, InputError, "no option 'tiemout'"),
+    ({"use": "onnx:skin.onnx", "treads": 3}, InputError, "did you mean 'threads'"),
+    ("onnx:skin.onnx", FileError, "cannot be read as an ONNX file"),
+    ("skops:skin.onnx", FileError, "cannot be read as a skops file"),
+    ("torch:skin.onnx", FileError, "no torch exported program"),
+    ({"use": "joblib:skin.onnx", "trust": True}, FileError, "cannot be loaded"),
+    ("http://localhost:1/skin", InputError, "looks like http://localhost:8080/v2/models/NAME"),
+    ({"use": "http://localhost:1/v2/models/skin", "retries": -1}, InputError, "retries = -1"),
+    ({"use": "http://localhost:1/v2/models/skin", "timeout": 0}, InputError, "timeout = 0"),
+])  # fmt: skip
+def test_mistakes_are_named_with_a_remedy(model, error, words, tmp_path):
+    (tmp_path / "skin.onnx").write_text("not a model")
+    with pytest.raises(error, match=f"expert 'ann': .*{words}"):
+        open_expert("ann", PANEL_ORDER, model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "library"), [("onnx", "onnxruntime"), ("skops", "skops"), ("torch", "torch")]
+)
+def test_a_missing_library_is_named_with_the_install_line(kind, library, tmp_path, monkeypatch):
+    (tmp_path / "model").write_text("")
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingDependencyError, match=rf"expert 'ann': .*pip install 'covote\[{kind}\]'"):
+        open_expert("ann", PANEL_ORDER, f"{kind}:model", tmp_path)
+
+
+def test_panel_files_accept_exactly_the_options_that_models_have():
+    import inspect
+
+    from covote.panel.formats import MODEL_OPTIONS
+
+    own = {p.name for opener in OPENERS.values() for p in inspect.signature(opener).parameters.values()
+           if p.kind is p.KEYWORD_ONLY}  # fmt: skip
+    assert set(MODEL_OPTIONS) == own | set(COMMON)

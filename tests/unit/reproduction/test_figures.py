@@ -1,0 +1,147 @@
+"""The figures: FedAvg beside one-shot votes, and answers about unfamiliar classes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covote.errors import DataError, InputError
+from covote.reproduction import greedy_covers, paper_values
+from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets
+from covote.reproduction.datasets import Source
+from covote.reproduction.learning_curves import ONE_SHOT, SCHEMES, Curve, Task, file_name
+from covote.reproduction.store import Store, write_expert
+from covote.reproduction.tables import fedavg, justification
+from covote.reproduction.trainers import Trained
+from covote.reproduction.trainers.neural import quick_softmax
+from tests.unit.reproduction.made_up import bars
+
+
+def a_context(folder: Path, profile: str = "quick") -> Context:
+    context = Context(Source(folder), folder / "out", profile)
+    # More images of a class than a plan wants.
+    context._images["mnist"] = bars(train=8000, test=100, name="mnist")
+    context._images["cifar10"] = bars(train=8000, test=100, name="cifar10", seed=1)
+    return context
+
+
+def keep_curves(context: Context, one_shot: float, averaged: float) -> None:
+    """Write what an earlier run would have kept: straight curves with the given ends."""
+    place = context.keep("fedavg")
+    for name, plan in fedavg.PLANS[context.profile].items():
+        data = context.images(name).reduced(plan.per_class)
+        for size in SIZES:
+            work = len(paper_panel(size)) * size * plan.per_class * plan.epochs
+            for scheme in (ONE_SHOT, *SCHEMES):
+                if scheme == ONE_SHOT:
+                    curve = Curve((1,), (work,), (one_shot,), (one_shot,), 1.0)
+                else:
+                    ends = (averaged, averaged + 30)
+                    curve = Curve((1, 2), (work, 2 * work), ends, ends, 2.0)
+                task = Task(size, scheme, plan, context.seed)
+                (place / file_name(data, task)).write_text(json.dumps(asdict(curve)))
+
+
+def test_fedavg_is_compared_at_equal_compute_and_not_at_its_end(tmp_path):
+    context = a_context(tmp_path)
+    keep_curves(context, one_shot=90.0, averaged=70.0)
+    section = fedavg.build(context)
+    for grid in section.grids[:2]:
+        rows = {name: [cell.ours for cell in cells] for name, cells in grid.rows}
+        assert rows[ONE_SHOT] == [90.0] * 4
+        assert rows["FedAvg, all clients"] == [70.0] * 4
+    assert all("ahead of FedAvg for R = 2 (90.0 against 70.0%)" in said for said in section.findings)
+    assert section.seconds == 2 * 4 * (1.0 + 2.0 + 2.0)
+    assert section.surrogate
+    printed = {name: cells[0] for name, cells in section.grids[2].rows}
+    assert printed["MNIST, R = 2, 2 clients per round, test, round 200"].paper == 93.1
+    assert printed["MNIST, R = 2, 2 clients per round, test, round 200"].ours is None
+    assert printed["CIFAR-10, best R, all clients, test, last round"].ours == 100.0
+
+
+def test_where_fedavg_is_ahead_it_is_said(tmp_path):
+    context = a_context(tmp_path)
+    keep_curves(context, one_shot=60.0, averaged=65.0)
+    assert all("not ahead for R = 2 (60.0 against 65.0%)" in said for said in fedavg.build(context).findings)
+
+
+def test_what_is_kept_can_be_shown_without_training(tmp_path):
+    context = a_context(tmp_path)
+    context.train = False
+    with pytest.raises(DataError, match="run again without --stored"):
+        fedavg.build(context)
+    keep_curves(context, 90.0, 70.0)
+    for path in context.keep("fedavg").glob("mnist-4-all*"):
+        path.unlink()
+    section = fedavg.build(context)
+    assert [cell.ours for cell in dict(section.grids[0].rows)[ONE_SHOT]] == [90.0, None, 90.0, 90.0]
+
+
+def test_the_curves_are_drawn_for_every_size_scheme_and_split(tmp_path):
+    context = a_context(tmp_path)
+    keep_curves(context, 90.0, 70.0)
+    for picture in fedavg.build(context).pictures:
+        panels = picture.figure.axes
+        assert [axes.get_title() for axes in panels] == [
+            f"{scheme}, {split}" for split in ("train", "test") for scheme in SCHEMES
+        ]
+        assert all(len(axes.lines) == 3 * len(SIZES) for axes in panels)
+
+
+def test_the_full_plan_is_the_papers():
+    plans = fedavg.PLANS["full"]
+    assert (plans["mnist"].rounds, plans["mnist"].local.batch, plans["mnist"].per_class) == (200, 128, None)
+    assert (plans["cifar10"].rounds, plans["cifar10"].local.batch) == (400, 32)
+    assert plans["mnist"].local.network == "mnist_cnn"
+    assert plans["mnist"].equal_round(45, None) == 12
+    assert plans["mnist"].equal_round(45, 2) == 270
+    with pytest.raises(InputError, match="no profile 'huge'"):
+        fedavg.build(Context(Source(Path()), Path(), "huge"))
+
+
+def keep_experts(context: Context, sure: float) -> None:
+    """Store experts that answer with one probability, always their first class, or by the image's number."""
+    data = context.images("mnist")
+    place = Store(context.out / "votes" / "quick").place(data, quick_softmax())
+    place.mkdir(parents=True)
+    for n, subset in enumerate(paper_subsets()):
+        test = np.full((100, len(subset)), (1 - sure) / (len(subset) - 1), dtype=np.float32)
+        # Images come in turns of ten classes: the tens make answers about one class uniform over two.
+        first = np.zeros(100, dtype=int) if n % 2 else np.arange(100) // 10 % 2
+        test[np.arange(100), first] = sure
+        write_expert(
+            place / f"{'-'.join(map(str, subset))}.parquet", Trained(subset, test[:0], test, seconds=1.0)
+        )
+
+
+@pytest.mark.parametrize(("sure", "share", "said"), [(0.95, 100.0, "), holds."), (0.8, 0.0, "does not hold")])
+def test_the_share_of_sure_answers_is_counted_and_judged(tmp_path, sure, share, said):
+    context = a_context(tmp_path)
+    keep_experts(context, sure)
+    section = justification.build(context)
+    softmax, entropy = (dict(grid.rows) for grid in section.grids)
+    assert [cell.ours for cell in softmax["unfamiliar, above 0.9"]] == [share] * 5
+    assert said in section.findings[0]
+    # Experts of two classes: every second is uniform, the others always say the same.
+    assert entropy["above 0.9, nearly uniform"][0].ours == pytest.approx(100 * 23 / 45)
+    assert entropy["below 0.1, nearly always the same answer"][0].ours == pytest.approx(100 * 22 / 45)
+    assert section.seconds == 62
+    assert len(section.pictures) == 2
+
+
+def test_entropy_equals_its_plain_formula():
+    votes = np.array([1, 1, 1, 4, 6, 6])
+    p = np.array([3, 1, 2]) / 6
+    assert justification.normalised_entropy(votes, (1, 4, 6)) == pytest.approx(
+        -sum(p * np.log(p)) / np.log(3)
+    )
+
+
+def test_one_stored_cover_is_not_called_the_worst():
+    said = " ".join(greedy_covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
+    assert "trained so far: R = 8" in said
+    assert "worst" not in said

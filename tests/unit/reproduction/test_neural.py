@@ -1,0 +1,225 @@
+"""Networks and their training, on tiny made-up images."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from covote.errors import InputError, MissingDependencyError
+from covote.reproduction.context import Context
+from covote.reproduction.datasets import Source
+from covote.reproduction.reproduce import reproduce
+from covote.reproduction.store import Store
+from covote.reproduction.trainers import TRAINERS, trainer
+from covote.reproduction.trainers.augmentation import flip_and_shift, keras_shift
+from covote.reproduction.trainers.fitting import batches, centre_of, fit, share_of_rate
+from covote.reproduction.trainers.networks import NETWORKS
+from covote.reproduction.trainers.neural import NeuralTrainer, full_cifar10, full_mnist, medium_cifar10
+from covote.reproduction.trainers.recipes import FULL_CIFAR10, FULL_MNIST, Recipe
+from tests.unit.reproduction.made_up import bars
+
+TINY = Recipe("strided", batch=16, rate=0.1, steps=60, schedule="one-cycle", centre="channels")
+
+
+def parameters(name: str, channels: int, side: int, classes: int) -> int:
+    return sum(weight.numel() for weight in NETWORKS[name](channels, side, classes).parameters())
+
+
+def test_the_papers_networks_have_the_sizes_that_keras_prints():
+    assert parameters("mnist_cnn", 1, 28, 10) == 1_199_882
+    assert parameters("tutorial_cnn", 3, 32, 10) == 122_570
+    # Keras prints 274,442 with the running statistics of 688 normalised channels.
+    assert parameters("resnet20", 3, 32, 10) == 274_442 - 2 * 688
+
+
+# ResNet20 averages over 8 x 8 at the end, which leaves nothing of a side of 28.
+@pytest.mark.parametrize(
+    ("name", "channels", "side"),
+    [
+        (name, *shape)
+        for name in NETWORKS
+        for shape in ((1, 28), (3, 32))
+        if (name, shape[1]) != ("resnet20", 28)
+    ],
+)
+def test_a_network_answers_with_the_classes_it_knows(name, channels, side):
+    network = NETWORKS[name](channels, side, 4).eval()
+    with torch.inference_mode():
+        assert network(torch.rand(2, channels, side, side)).shape == (2, 4)
+
+
+def test_the_same_seed_trains_the_same_expert_and_another_seed_another():
+    data = bars()
+    first, again, other = (
+        fit(data.train_x, data.train_y, 10, TINY, seed).probabilities(data.test_x) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert np.allclose(first.sum(axis=1), 1, atol=1e-5)
+
+
+def test_training_leaves_the_callers_randomness_and_threads_alone():
+    data = bars(train=40, test=10)
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    threads = torch.get_num_threads()
+    fit(data.train_x, data.train_y, 10, replace(TINY, steps=2), 0)
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.get_num_threads() == threads
+
+
+def test_experts_learn_what_they_know_and_answer_everything():
+    data = bars(noise=30)
+    model = NeuralTrainer("tiny", TINY, True, train_rows=30, workers=1)
+    told = []
+    experts = {e.subset: e for e in model.train(data, [(0, 1, 2, 3), (3, 7)], lambda *a: told.append(a))}
+    for subset, expert in experts.items():
+        assert expert.train.shape == (30, len(subset))
+        assert expert.test.shape == (len(data.test_y), len(subset))
+        mine = np.isin(data.test_y, subset)
+        said = np.array(subset)[expert.test[mine].argmax(axis=1)]
+        assert np.mean(said == data.test_y[mine]) > 0.9
+    assert told[-1][:2] == (2, 2)
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    data, subsets = bars(train=60, test=20), [(0, 1), (2, 3), (4, 5)]
+    model = NeuralTrainer("tiny", replace(TINY, steps=2), True, workers=1)
+
+    def stop(done, total, message):
+        if done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path).experts(data, model, subsets, stop)
+    told = []
+    experts = Store(tmp_path).experts(data, model, subsets, lambda *a: told.append(a))
+    assert told[-1][:2] == (2, 2)
+    assert set(experts.by_subset) == set(subsets)
+
+
+def test_two_processes_train_the_same_experts_as_one():
+    data, subsets = bars(), [(0, 1), (2, 5), (4, 8, 9)]
+    short = replace(TINY, steps=5)
+    alone, together = (
+        {
+            e.subset: e.test
+            for e in NeuralTrainer("tiny", short, True, 0, workers=w).train(data, subsets, print)
+        }
+        for w in (1, 2)
+    )
+    assert alone.keys() == together.keys() == set(subsets)
+    for subset in subsets:
+        assert np.array_equal(alone[subset], together[subset])
+
+
+def test_no_training_rows_are_no_rows():
+    data = bars(train=40, test=10)
+    model = NeuralTrainer("tiny", replace(TINY, steps=1), True, train_rows=0, workers=1)
+    assert next(iter(model.train(data, [(1, 2)], print))).train.shape == (0, 2)
+
+
+def test_the_full_set_up_starts_with_tiny_settings():
+    grey = bars(train=40, test=10)
+    wide = np.kron(grey.train_x, np.ones((1, 3, 3), np.uint8))[:, :32, :32]
+    colour = np.stack([wide] * 3, axis=3)
+    for model, images in ((full_mnist(), wide[:, :28, :28]), (full_cifar10(), colour)):
+        short = replace(model.training, epochs=1)
+        expert = fit(images, grey.train_y, 10, short, 0)
+        assert np.isfinite(expert.probabilities(images)).all()
+        assert not model.surrogate
+        assert model.train_rows is None
+
+
+def test_the_full_recipes_are_the_papers():
+    assert (FULL_MNIST.network, FULL_MNIST.batch, FULL_MNIST.epochs) == ("mnist_cnn", 128, 12)
+    assert (FULL_CIFAR10.network, FULL_CIFAR10.batch, FULL_CIFAR10.epochs) == ("resnet20", 32, 200)
+    rates = [1e-3 * share_of_rate("drops", epoch * 10, 2000, 10) for epoch in (0, 80, 81, 121, 161, 181)]
+    assert np.allclose(rates, [1e-3, 1e-3, 1e-4, 1e-5, 1e-6, 5e-7])
+
+
+def test_medium_experts_take_equal_steps_and_less_training_takes_half():
+    whole, half = medium_cifar10(), medium_cifar10(effort=0.5)
+    assert whole.training.length(10_000) == whole.training.length(50_000)
+    assert half.training.length(10_000) * 2 == whole.training.length(10_000)
+    assert whole.recipe != half.recipe
+
+
+@pytest.mark.parametrize("profile", ["medium", "full"])
+def test_every_image_set_has_a_trainer(profile):
+    for images in TRAINERS["quick"]:
+        assert trainer(profile, images, seed=3).recipe.endswith("seed 3")
+
+
+@pytest.mark.parametrize("effort", [0.0, -1.0, 1.5])
+def test_an_impossible_effort_is_refused(effort):
+    with pytest.raises(InputError, match="effort"):
+        medium_cifar10(effort=effort)
+
+
+def test_a_recipe_needs_one_length():
+    with pytest.raises(InputError, match="steps or epochs"):
+        Recipe("strided", batch=8, rate=0.1)
+
+
+def test_without_torch_the_message_gives_the_install_line(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'covote\[torch\]'"):
+        next(iter(medium_cifar10().train(bars(), [(0, 1)], print)))
+
+
+def test_every_image_comes_once_before_any_comes_again():
+    rows = torch.cat(list(batches(10, 4, 6, torch.Generator().manual_seed(0))))
+    assert len(rows) == 20
+    assert sorted(rows[:10].tolist()) == sorted(rows[10:].tolist()) == list(range(10))
+
+
+def test_flips_and_shifts_equal_their_plain_twin():
+    images = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    moved = flip_and_shift(images, torch.Generator().manual_seed(5), pixels=2)
+    generator = torch.Generator().manual_seed(5)
+    mirrored = torch.rand(6, generator=generator) < 0.5
+    down, right = torch.randint(0, 5, (2, 6), generator=generator)
+    for n, image in enumerate(images):
+        padded = torch.zeros(3, 12, 12)
+        padded[:, 2:10, 2:10] = image
+        cut = padded[:, down[n] : down[n] + 8, right[n] : right[n] + 8]
+        assert torch.equal(moved[n], cut.flip(2) if mirrored[n] else cut)
+
+
+def test_keras_shifts_keep_what_does_not_change_under_a_shift():
+    flat = torch.full((4, 1, 32, 32), 0.3)
+    assert torch.allclose(keras_shift(flat, torch.Generator().manual_seed(0)), flat)
+    ramp = torch.arange(32.0).expand(200, 1, 32, 32)
+    moved = keras_shift(ramp, torch.Generator().manual_seed(0))
+    by = (moved[:, 0, 16, 16] - 16).abs().minimum((moved[:, 0, 16, 16] - 15).abs())
+    assert by.max() <= 3.2 + 1e-3
+    assert by.max() > 2.5
+
+
+@pytest.mark.parametrize("colours", [1, 3])
+def test_centres_are_those_of_the_pixels(colours):
+    images = np.random.default_rng(0).integers(0, 256, (5, 4, 4, colours), dtype=np.uint8)
+    images = images[..., 0] if colours == 1 else images
+    shaped = images.reshape(-1, colours) / 255
+    mean, scale = centre_of(images, "channels", torch.device("cpu"))
+    assert np.allclose(mean.flatten(), shaped.mean(axis=0), atol=1e-6)
+    assert np.allclose(scale.flatten(), shaped.std(axis=0), atol=1e-5)
+    pixels, _ = centre_of(images, "pixels", torch.device("cpu"))
+    assert np.allclose(pixels.numpy().flatten().sum(), images.mean(axis=0).sum() / 255, atol=1e-4)
+
+
+def test_profile_full_runs_from_training_to_the_page(tmp_path):
+    context = Context(Source(tmp_path), tmp_path / "out", "full", _images={"mnist": bars(30, 20)})
+    report = reproduce(context, ["mnist"])
+    assert report.left_out == {}
+    (section,) = report.sections
+    assert (section.models, section.surrogate) == ("mnist_cnn of keras", False)
+    page = (tmp_path / "out" / "full.md").read_text()
+    assert "99.26" in page
+    assert "surrogate" not in page.lower()

@@ -1,0 +1,260 @@
+"""The tables: what they compute, on a made-up set of images; and the run as a whole."""
+
+import json
+
+import numpy as np
+import pytest
+
+from covote import Panel, Votes, decode
+from covote.errors import DataError, FileError, InputError, MissingDependencyError
+from covote.reproduction import paper_values, trainers
+from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, expected_accuracy
+from covote.reproduction.advice import advice
+from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets, subsets_of
+from covote.reproduction.datasets import Predictions, Source
+from covote.reproduction.decoder_table import known_items, lines
+from covote.reproduction.imagenet import cut_votes, likeness
+from covote.reproduction.reproduce import reproduce
+from covote.reproduction.result import Cell, Grid, Section
+from covote.reproduction.silos import silos
+from covote.reproduction.tables import TABLES, missing, random, table_file
+from covote.reproduction.trainers.patches import PatchFeatures
+from covote.reproduction.trainers.ridge import PatchRidge
+
+from .made_up import bars
+
+
+def tiny(seed=0, effort=1.0):
+    return PatchRidge(PatchFeatures(side=4, filters=12, cells=3, sample=300, mirrored=False), 1e-2, 8.0, seed)
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    here = f"{__name__}:tiny"
+    monkeypatch.setitem(trainers.TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10"), here))
+    images = {
+        name: bars(600, 100, seed=n, noise=90, name=name) for n, name in enumerate(("mnist", "cifar10"))
+    }
+    return Context(Source(tmp_path / "nothing"), tmp_path / "out", _images=images)
+
+
+def test_the_greedy_covers_are_the_papers():
+    assert {size: len(paper_panel(size)) for size in SIZES} == paper_values.GREEDY_SIZES
+    assert len(set(paper_subsets())) == 62
+    assert all(paper_panel(size).covers() for size in SIZES)
+
+
+def test_ties_count_what_a_fair_draw_would_give():
+    panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    labels = decode(Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel), ties="report")
+    truth = np.array([2, 0, 0])
+    assert expected_accuracy(labels, truth) == pytest.approx((1 / 3 + 1 + 0) / 3)
+    assert expected_accuracy(labels, truth, np.array([True, False, False])) == pytest.approx(1 / 3)
+
+
+def test_every_removal_is_tried_once_and_samples_repeat():
+    panel = subsets_of(paper_panel(6))
+    assert len(missing.removals(panel, 1, None, 0)) == 5
+    pairs = missing.removals(panel, 2, None, 0)
+    assert len({tuple(rest) for rest in pairs}) == 10
+    assert all(len(rest) == 3 for rest in pairs)
+    some = missing.removals(panel, 2, 4, 1)
+    assert some == missing.removals(panel, 2, 4, 1)
+    assert len(some) == 4
+    assert all(rest in pairs for rest in some)
+
+
+def test_losing_experts_costs_the_papers_vote_more_than_the_default(context):
+    experts = context.experts("cifar10", paper_subsets())
+    lost = {
+        method: missing.outcome(context, experts, 6, 0, "test", method)[0]
+        - missing.outcome(context, experts, 6, 2, "test", method)[0]
+        for method in (PAPER, DEFAULT)
+    }
+    assert lost[PAPER] > lost[DEFAULT] + 1
+
+
+def test_random_panels_are_different_experts_and_differ_between_draws():
+    for size in random.SIZES:
+        panels = random.draws(size, "quick", 0)
+        assert len(panels) == random.DRAWS["quick"]
+        assert all(len(set(panel)) == len(panel) == paper_values.GREEDY_SIZES[size] + 3 for panel in panels)
+        assert len({tuple(panel) for panel in panels}) == len(panels)
+    assert random.interval([5.0]) == 0
+
+
+def test_every_class_is_equally_likely_in_random_panels():
+    counts = np.zeros(10)
+    for seed in range(40):
+        for panel in random.draws(4, "quick", seed):
+            for subset in panel:
+                counts[list(subset)] += 1
+    expected = counts.sum() / 10
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_silos_cover_every_pair_of_intents():
+    class Texts:
+        classes = tuple(f"intent-{k:02}" for k in range(23))
+        domains = None
+
+    rows = silos(Texts, 7, 3, 0)
+    assert Panel.from_blocks(23, rows).covers()
+
+
+def test_cut_networks_answer_only_what_they_know_and_are_right_where_the_network_is():
+    rng = np.random.default_rng(0)
+    best = np.stack([[rng.permutation(6)[:5] for _ in range(2)] for _ in range(40)]).astype(np.uint16)
+    stored = Predictions(("a", "b"), best, rng.integers(0, 6, 40), 6)
+    rows = np.arange(40)
+    panel = Panel(6, [[1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 1], [1, 0, 0, 1, 1, 0]])
+    votes = cut_votes(stored, panel, rows, likeness(stored, rows))
+    Votes.from_dense(votes, panel)  # raises if an expert answered what it does not know
+    for n in rows:
+        for i in range(3):
+            known = [k for k in best[n, i % 2] if panel.knows[i, k]]
+            assert not known or votes[n, i] == known[0]
+
+
+def test_labelled_items_are_the_first_of_each_class():
+    gold = known_items(np.repeat([0, 1], 30))
+    assert (gold[:20] == 0).all()
+    assert (gold[20:30] == -1).all()
+    assert (gold[30:50] == 1).all()
+
+
+def test_every_decoder_is_in_the_table():
+    from covote.decoding import DECODERS
+
+    assert {method for _, method, _, _ in lines()} == set(DECODERS)
+
+
+def test_a_run_writes_pages_and_the_next_one_trains_nothing(context, monkeypatch):
+    report = reproduce(context, ["mnist", "random"])
+    assert [section.name for section in report.sections] == ["mnist", "random"]
+    html, markdown, facts = (path.read_text() for path in report.files)
+    assert "surrogate" in html
+    assert "98.98" in html
+    assert html.count("<svg") == 2
+    assert "98.98" in markdown
+    stored = json.loads(facts)
+    test = stored["sections"][0]["grids"][0]["rows"]["test, paper's vote"]
+    assert [cell["paper"] for cell in test] == list(paper_values.MNIST["test"].values())
+    assert all(20 < cell["ours"] <= 100 for cell in test)
+
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(PatchRidge, "train", refuse)
+    again = reproduce(context, ["mnist", "random"])
+    assert again.sections[0].grids == report.sections[0].grids
+    assert again.sections[1].grids == report.sections[1].grids
+    assert again.sections[1].seconds == pytest.approx(report.sections[1].seconds)
+
+
+def test_a_table_that_lacks_its_data_is_left_out_and_the_others_run(context):
+    del context._images["cifar10"]
+    report = reproduce(context, ["mnist", "cifar10"])
+    assert [section.name for section in report.sections] == ["mnist"]
+    assert "is missing: expected at" in report.left_out["cifar10"]
+    assert "Not run" in report.files[0].read_text()
+
+
+def test_pages_show_what_earlier_runs_finished(context, monkeypatch):
+    first = reproduce(context, ["mnist"])
+    both = reproduce(context, ["cifar10"])
+    assert [section.name for section in both.sections] == ["mnist", "cifar10"]
+    assert both.fresh == ("cifar10",)
+    assert both.sections[0] == first.sections[0]
+    assert both.files[0].read_text().count("<svg") == 2
+    monkeypatch.setattr(table_file("mnist"), "build", lacking)  # what cannot run now stays as it was
+    again = reproduce(context, ["mnist"])
+    assert again.sections == both.sections
+    assert (again.fresh, list(again.left_out)) == ((), ["mnist"])
+    context.seed = 1
+    assert [section.name for section in reproduce(context, ["bounds"]).sections] == ["bounds"]
+
+
+def test_without_training_the_pages_show_what_is_stored(context):
+    context.experts("mnist", [*paper_subsets()[45:], tuple(range(10))])
+    context.train = False
+    report = reproduce(context, ["mnist", "cifar10"])
+    cells = dict(report.sections[0].grids[0].rows)["test, paper's vote"]
+    assert [cell.ours is None for cell in cells] == [True, False, False, False, False]
+    assert "63 of 63 experts on cifar10 are not trained yet" in report.left_out["cifar10"]
+
+
+def lacking(context):
+    raise MissingDependencyError("needs torch: pip install 'covote[torch]'")
+
+
+def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
+    monkeypatch.setattr(table_file("mnist"), "build", lacking)
+    assert "covote[torch]" in reproduce(context, ["mnist"]).left_out["mnist"]
+
+
+def test_unknown_tables_and_profiles_are_named(context, tmp_path):
+    with pytest.raises(InputError, match=r"no table 'tableau'.*; choose from mnist"):
+        reproduce(context, ["tableau"])
+    context.profile = "huge"
+    with pytest.raises(InputError, match="no profile 'huge'"):
+        reproduce(context, ["mnist"])
+
+
+def test_a_folder_that_cannot_be_made_is_named(context, tmp_path):
+    (tmp_path / "file").write_text("")
+    context.out = tmp_path / "file" / "out"
+    with pytest.raises(FileError, match="choose another with --out"):
+        reproduce(context, ["mnist"])
+
+
+def test_every_table_has_its_file():
+    for name in TABLES:
+        assert callable(table_file(name).build)
+        assert callable(table_file(name).needs)
+
+
+def test_beyond_needs_at_least_one_part(context):
+    context._images.clear()
+    with pytest.raises(DataError, match="is missing"):
+        table_file("beyond").build(context)
+
+
+def section_of(name, *grids):
+    """Return a section with grids of the given rows."""
+    made = tuple(
+        Grid("", ("",), tuple((row, tuple(Cell(v) for v in values)) for row, values in rows.items()))
+        for rows in grids
+    )
+    return Section(name, name, made)
+
+
+def test_advice_names_the_size_with_the_fewest_experts_that_is_good_everywhere():
+    mnist = section_of(
+        "mnist", {f"test, {DEFAULT}": (99.1, 99.0, 99.0, 98.9, 98.7), f"test, {PAPER}": [99] * 5}
+    )
+    cifar = section_of(
+        "cifar10", {f"test, {DEFAULT}": (77.9, 77.7, 77.3, 76.5, 75.9), f"test, {PAPER}": [77] * 5}
+    )
+    said = advice([mnist, cifar])
+    assert "**Choose R = 4**" in said[0]
+    assert "9 experts" in said[0]
+    assert "larger experts are not" in said[0]
+    assert "**Choose R = 8**" in advice([mnist])[0]
+    assert not any("Decode with" in sentence for sentence in said)  # nothing is known about missing experts
+
+
+def test_advice_recommends_the_default_only_where_it_is_not_behind():
+    mnist = section_of("mnist", {f"test, {DEFAULT}": [99.0] * 5, f"test, {PAPER}": [99.02] * 5})
+    for loses, named in ((0.0, True), (2.0, False)):
+        after = {f"test, {m}": [74.0] * 4 for m in (PAPER, PLAIN)} | {
+            f"test, {DEFAULT}": [76.0, 76.5, 76.0, 74.0 - loses]
+        }
+        said = [s for s in advice([mnist, section_of("missing", after, after)]) if "**Decode with" in s]
+        assert bool(said) == named
+        assert not named or "0.02 points behind" in said[0]
+        assert not named or "2.5 points ahead" in said[0]
+
+
+def test_advice_without_tables_says_so():
+    assert advice([]) == ("None of the tables that this rests on was run.",)

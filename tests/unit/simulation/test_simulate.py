@@ -1,0 +1,207 @@
+"""Votes from known truth."""
+
+import numpy as np
+import pytest
+
+from covote import Panel, decode
+from covote.errors import InputError, UnknownNameError
+from covote.simulation import simulate
+from covote.votes import NONE_OF_MINE, NOT_ASKED
+
+PANEL = Panel.from_blocks(
+    ["ant", "bee", "cow", "dog", "elk"],
+    [["ant", "bee", "cow"], ["ant", "dog", "elk"], ["bee", "cow", "dog"], ["bee", "cow", "elk"]],
+)
+ITEMS = 60_000
+
+
+def truth(seed=0, size=ITEMS, classes=5):
+    return np.random.default_rng(seed).integers(0, classes, size)
+
+
+def inside(panel, classes):
+    return panel.knows[:, classes].T
+
+
+def near(share, expected, count):
+    """Within five standard errors: such a test fails by chance less than once in a million runs."""
+    return abs(share - expected) <= 5 * np.sqrt(max(expected * (1 - expected), 1e-12) / count)
+
+
+def test_perfect_experts_name_the_truth_inside_their_expertise():
+    votes, true = simulate(PANEL, truth()).dense, truth()
+    known = inside(PANEL, true)
+    assert (votes[known] == np.broadcast_to(true[:, None], votes.shape)[known]).all()
+
+
+def test_uniform_noise_names_every_known_class_equally_often():
+    true = truth()
+    votes = simulate(PANEL, true, seed=5).dense
+    for i, row in enumerate(PANEL.knows):
+        outside = votes[~row[true], i]
+        for k in np.flatnonzero(row):
+            assert near((outside == k).mean(), 1 / 3, len(outside))
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 0.7, [0.5, 0.6, 0.7, 0.8]])
+def test_accuracy_is_how_often_experts_are_right(accuracy):
+    true = truth()
+    votes = simulate(PANEL, true, accuracy=accuracy, seed=1).dense
+    for i, expected in enumerate(np.broadcast_to(accuracy, 4)):
+        known = PANEL.knows[i, true]
+        assert near((votes[known, i] == true[known]).mean(), expected, known.sum())
+        wrong = known & (votes[:, i] != true)
+        if wrong.any():
+            # The two other classes it knows share the errors evenly.
+            known = np.flatnonzero(PANEL.knows[i])
+            first = votes[wrong, i] == np.where(known[0] == true[wrong], known[1], known[0])
+            assert near(first.mean(), 0.5, wrong.sum())
+
+
+def test_missing_and_none_rates():
+    true = truth()
+    votes = simulate(PANEL, true, missing=0.2, none_rate=(0.1, 0.5), seed=2).dense
+    known = inside(PANEL, true)
+    asked = votes != NOT_ASKED
+    assert near((~asked).mean(), 0.2, votes.size)
+    assert near((votes[asked & known] == NONE_OF_MINE).mean(), 0.1, (asked & known).sum())
+    assert near((votes[asked & ~known] == NONE_OF_MINE).mean(), 0.5, (asked & ~known).sum())
+
+
+def test_everything_missing_and_everyone_silent():
+    assert (simulate(PANEL, truth(size=50), missing=1.0).dense == NOT_ASKED).all()
+    assert (simulate(PANEL, truth(size=50), none_rate=(1.0, 1.0)).dense == NONE_OF_MINE).all()
+
+
+def test_byzantine_experts_are_never_right_and_agree():
+    true = truth(size=5_000)
+    panel = Panel(4, np.ones((5, 4)))
+    true = true % 4
+    votes = simulate(panel, true, byzantine=["expert-1", "expert-3"], seed=3).dense
+    assert (votes[:, [0, 2]] != true[:, None]).all()
+    assert (votes[:, 0] == votes[:, 2]).all()
+    assert (votes[:, [1, 3, 4]] == true[:, None]).all()
+
+
+def test_similar_noise_is_sticky_and_follows_the_similarity():
+    similarity = -np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)) + 0.1)
+    true = truth(size=2_000)
+    votes = simulate(PANEL, true, noise="similar", similarity=similarity, seed=9).dense
+    for n, k in enumerate(true):
+        for i, row in enumerate(PANEL.knows):
+            known = np.flatnonzero(row)
+            expected = k if row[k] else known[np.argmax(similarity[k, known])]
+            assert votes[n, i] == expected
+    again = simulate(PANEL, true, noise="similar", similarity=similarity, seed=10).dense
+    assert (votes == again).all()
+
+
+def test_similar_noise_with_a_temperature_spreads_by_softmax():
+    similarity = np.zeros((5, 5))
+    similarity[3, 0] = np.log(3)
+    true = np.full(ITEMS, 3)
+    votes = simulate(PANEL, true, noise="similar", similarity=similarity, temperature=1.0).dense[:, 0]
+    assert near((votes == 0).mean(), 3 / 5, ITEMS)
+    assert near((votes == 1).mean(), 1 / 5, ITEMS)
+
+
+def test_confusion_tables_are_the_frequencies_of_answers():
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet(np.ones(3), size=5) for _ in range(4)]
+    true = truth(size=200_000)
+    votes = simulate(PANEL, true, noise=tables, seed=4).dense
+    full = np.zeros((4, 5, 5))
+    for i, row in enumerate(PANEL.knows):
+        full[i][:, row] = tables[i]
+        for k in range(5):
+            asked = true == k
+            for v in range(5):
+                assert near((votes[asked, i] == v).mean(), full[i, k, v], asked.sum())
+    assert (simulate(PANEL, true, noise=full, seed=4).dense == votes).all()
+
+
+def test_a_function_answers_for_unknown_classes():
+    def last(rng, true, expert, known):
+        return np.full(len(true), known[-1])
+
+    true = truth(size=500)
+    votes = simulate(PANEL, true, noise=last).dense
+    for i, row in enumerate(PANEL.knows):
+        assert (votes[~row[true], i] == np.flatnonzero(row)[-1]).all()
+
+
+def test_adversarial_noise_never_beats_a_cover_but_is_as_close_as_it_can_be():
+    assert PANEL.covers()
+    votes = simulate(PANEL, np.arange(5), noise="adversarial", seed=1)
+    labels = decode(votes, ties="report")
+    assert labels.index.tolist() == list(range(5))
+    together, degrees = PANEL.pair_counts(), PANEL.knows.sum(axis=0)
+    for k in range(5):
+        closest = min(together[k, j] / degrees[j] for j in range(5) if j != k)
+        assert labels.margin[k] == pytest.approx(closest)
+
+
+def test_adversarial_noise_ties_where_a_pair_is_uncovered():
+    panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
+    labels = decode(simulate(panel, [0, 2], noise="adversarial"), ties="report")
+    assert labels.tied.all()
+
+
+def test_the_adversary_can_be_aimed_at_any_decoder():
+    # Three experts on {0,1,2} and four on {1,2}: against fewest violations, no rival does better than lambda.
+    panel = Panel.from_blocks(3, [[0, 1, 2]] * 3 + [[1, 2]] * 4)
+    seen = []
+
+    def against(votes):
+        seen.append(votes.dense)
+        return decode(votes, ties="report")
+
+    votes = simulate(panel, [0, 1, 2], noise="adversarial", against=against)
+    assert len(seen) == 1
+    assert len(seen[0]) == 6
+    assert votes.dense[0].tolist() in ([0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 2, 2, 2, 2])
+
+
+def test_truth_by_name_and_by_index():
+    names = [PANEL.classes[k] for k in truth(size=200)]
+    assert (simulate(PANEL, names).dense == simulate(PANEL, truth(size=200)).dense).all()
+    numbers = Panel.from_blocks([10, 20, 30], [[10, 20], [20, 30]])
+    assert simulate(numbers, [10, 30, 20]).dense[:, 0].tolist()[::2] == [0, 1]
+    with pytest.raises(UnknownNameError, match="no class 0"):
+        simulate(numbers, [0])
+
+
+def test_one_class_one_expert_and_nothing():
+    one = Panel(["only"], [[1]])
+    assert simulate(one, ["only"] * 3, accuracy=0.0).dense.tolist() == [[0], [0], [0]]
+    assert simulate(one, ["only"], noise="adversarial").dense.tolist() == [[0]]
+    assert len(simulate(PANEL, [])) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": "loud"}, "noise 'loud' is not known"),
+        ({"accuracy": 1.5}, "accuracy is 1.5"),
+        ({"missing": float("nan")}, "missing is nan"),
+        ({"none_rate": (0.1, 0.2, 0.3)}, "a pair"),
+        ({"noise": "similar", "similarity": [[1]]}, "shape"),
+        ({"noise": "similar", "temperature": -1}, "temperature"),
+        ({"noise": [np.eye(5)] * 3}, "3 confusion tables for 4 experts"),
+        ({"noise": [np.eye(5)] * 4}, "does not know"),
+        ({"noise": [np.full((5, 3), 0.5)] * 4}, "sum to 1"),
+        ({"noise": lambda *_: [0.5]}, "class indices"),
+        ({"truth": [7]}, "truth of item 0 is 7"),
+        ({"truth": [[1]]}, "one class per item"),
+        ({"truth": [0.5]}, "names or indices"),
+    ],
+)
+def test_mistakes_are_explained(options, message):
+    true = options.pop("truth", [3] * 10)
+    with pytest.raises(InputError, match=message):
+        simulate(PANEL, true, **options)
+
+
+def test_unknown_byzantine_expert():
+    with pytest.raises(UnknownNameError, match="expert-9"):
+        simulate(PANEL, [0], byzantine=["expert-9"])
