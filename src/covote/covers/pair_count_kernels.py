@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Ints = NDArray[np.int32]
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def cover_pairs(blocks: Ints, counts: Ints, times: int, left: int) -> tuple[int, int]:
     """Add blocks to the pair counts until no pair has fewer than `times`.
 

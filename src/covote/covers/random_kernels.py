@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 State = NDArray[np.uint64]
 
@@ -16,19 +17,19 @@ def chance(seed: int) -> State:
     return np.random.SeedSequence(seed).generate_state(2, np.uint64) | np.uint64(1)
 
 
-@njit(cache=True, inline="always")
+@kernel(steps=lambda *_: 1 << 40, inline="always")
 def draw(state: State) -> Any:
     """Return 32 random bits (xorshift128+, upper half) and step the state."""
     a = state[0]
     b = state[1]
     state[0] = b
-    a ^= a << uint64(23)
-    a ^= (a >> uint64(17)) ^ b ^ (b >> uint64(26))
+    a ^= a << np.uint64(23)
+    a ^= (a >> np.uint64(17)) ^ b ^ (b >> np.uint64(26))
     state[1] = a
-    return (a + b) >> uint64(32)
+    return (a + b) >> np.uint64(32)
 
 
-@njit(cache=True, inline="always")
+@kernel(steps=lambda *_: 1 << 40, inline="always")
 def below(state: State, n: int) -> Any:
     """Return a random integer from 0 to n-1."""
-    return int64((draw(state) * uint64(n)) >> uint64(32))
+    return np.int64((draw(state) * np.uint64(n)) >> np.uint64(32))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(
     indptr: Array, expert: Array, label: Array, times: Array, truth: Array, start: Array, known: Array,
     knows: Array, agree: Array, both: Array,

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.decoding.methods.authority_kernels import BLOCK, STRIDE, _add4
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _count(
     columns: Array,
     begin: int,
@@ -35,7 +35,7 @@ def _count(
         _add4(columns, begin, size, experts, one, q, k, counts)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _keep_fewest(hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array) -> None:
     """Update: fewest violations, those of the label, heard classes without, classes that were not heard."""
     for t in range(len(index)):
@@ -49,7 +49,7 @@ def _keep_fewest(hits: Array, missing: Array, authorities: Any, index: Array, k:
         state[3 * STRIDE + t] = np.int16(silent | np.int16(d == 0))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def examine(
     columns: Array, start: int, first: Array, experts: Array, one: Array, authorities: Array, complete: bool,
     index: Array, fewest: Array, own: Array, consistent: Array, unheard: Array,
@@ -75,7 +75,7 @@ def examine(
         unheard[a : a + size] = state[3 * STRIDE : 3 * STRIDE + size] != 0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _keep_two_best(hits: Array, missing: Array, authorities: Any, state: Array, size: int) -> None:
     """Update: best share N / d, next share N / d, how many classes have the best one."""
     for t in range(size):
@@ -96,7 +96,7 @@ def _keep_two_best(hits: Array, missing: Array, authorities: Any, state: Array, 
         state[4 * STRIDE + t] = np.int16(np.int16(1) if more else sharing)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _keep_runner_up(
     hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array
 ) -> None:
@@ -116,7 +116,7 @@ def _keep_runner_up(
         state[3 * STRIDE + t] = np.int16(np.int16(0) if better != 0 else equal)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _report(best: Array, other: Array, index: Array, margin: Array, runner_up: Array, shared: Array) -> None:
     for t in range(len(index)):
         next_n = best[2 * STRIDE + t]
@@ -127,7 +127,7 @@ def _report(best: Array, other: Array, index: Array, margin: Array, runner_up: A
         shared[t] = best[4 * STRIDE + t]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def authority_margin(
     columns: Array, start: int, first: Array, experts: Array, one: Array, authorities: Array, complete: bool,
     index: Array, margin: Array, runner_up: Array, shared: Array,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def heard(
     expert: Array, label: Array, begin: int, end: int, start: Array, known: Array, hits: Array, asked: Array,
     touched: Array,
@@ -35,7 +36,7 @@ def heard(
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def forget(touched: Array, count: int, hits: Array, asked: Array) -> None:
     """Set the counters of one item back to zero."""
     for c in range(count):
@@ -43,7 +44,7 @@ def forget(touched: Array, count: int, hits: Array, asked: Array) -> None:
         asked[touched[c]] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def examine(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, with_authority: int,
     index: Array, fewest: Array, own: Array, consistent: Array, unheard: Array,
@@ -68,7 +69,7 @@ def examine(
         forget(touched, count, hits, asked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def authority_margin(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int,
     index: Array, margin: Array, runner_up: Array, shared: Array,
@@ -110,7 +111,7 @@ def authority_margin(
         forget(touched, count, hits, asked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_authorities(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, index: Array
 ) -> None:

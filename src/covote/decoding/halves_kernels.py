@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared_out(
     left: Array, right: Array, times: Array, left_chance: Array, right_chance: Array, one: int,
     left_total: Array, right_total: Array,
@@ -35,7 +36,7 @@ def shared_out(
             y[k] += part
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_answers(cell: Array, total: Array, table: Array) -> None:
     """Add what each half row has got of each class to all its answers."""
     for h in range(cell.shape[0]):
@@ -45,7 +46,7 @@ def count_answers(cell: Array, total: Array, table: Array) -> None:
                 row[k] += total[h, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best(
     left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float,
     best: Array, shared: Array, confidence: Array, margin: Array, runner_up: Array,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def packed(columns: Array, start: int, stop: int, base: int) -> Array:
     """Write every answer row as one number in the given base; the codes -1 and -2 become 1 and 0."""
     keys = np.zeros(stop - start, np.int64)
@@ -22,13 +23,13 @@ def packed(columns: Array, start: int, stop: int, base: int) -> Array:
     return keys
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _home(key: int, shift: int) -> Any:
     """Return where to look for a key first: Fibonacci hashing, the high bits are well mixed."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distinct(keys: Array) -> tuple[Array, Array, Array]:
     """Return (position of the first of each different key, how many there are, which one each key is)."""
     bits = 10
@@ -68,7 +69,7 @@ def distinct(keys: Array) -> tuple[Array, Array, Array]:
     return first[:found].copy(), count[:found].copy(), inverse
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_cells(expert: Array, label: Array, first: Array, known: Array, classes: int, cell: Array) -> None:
     """Number the answers: the c-th class of expert i is first[i] + i + c, its "none of mine" comes last."""
     for p in range(len(expert)):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
@@ -26,7 +27,7 @@ def fresh(size: int) -> tuple[Array, Array, Array, Array, Array, Array]:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _score(column: Array, base: int, knows: Array, expert: Array, cell: Array, begin: int, end: int) -> int:
     """Return the score of one class for one answer row."""
     s, heard = base, False
@@ -36,7 +37,7 @@ def _score(column: Array, base: int, knows: Array, expert: Array, cell: Array, b
     return s if heard else UNHEARD
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def absorb(
     k: int, column: Array, base: int, knows: Array, indptr: Array, expert: Array, cell: Array, scale: float,
     best: Array, second: Array, chosen: Array, runner_up: Array, shared: Array, mass: Array,
@@ -68,7 +69,7 @@ def absorb(
                 runner_up[p] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def one_class(column: Array, base: int, knows: Array, indptr: Array, expert: Array, cell: Array) -> Array:
     """Return the score of one class for every answer row."""
     found = np.empty(len(indptr) - 1, np.int64)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
@@ -20,7 +21,7 @@ MEAN, COUPLED, BOTH = 0, 1, 2
 """What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + 0.3 q_k."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _given(
     vote: Array,
     per_class: Array,
@@ -51,7 +52,7 @@ def _given(
                 out[c] = (1 - vote[p]) / (size - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _tempered(out: Array, size: int, power: float) -> None:
     """Raise probabilities to a power and keep their sum: experts are surer than they should be."""
     before, after = 0.0, 0.0
@@ -64,7 +65,7 @@ def _tempered(out: Array, size: int, power: float) -> None:
             out[c] *= before / after
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _couple(
     begin: int, end: int, bounds: Array, member: Array, given: Array, count: int, rounds: int,
     total: Array, q: Array, need: Array, before: Array,
@@ -104,7 +105,7 @@ def _couple(
             return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def soft_best(
     indptr: Array, expert: Array, label: Array, vote: Array, per_class: Array, class_start: Array,
     start: Array, known: Array, classes: int, by: int, power: float, weight: float, rounds: int,
@@ -183,7 +184,7 @@ def soft_best(
             place[touched[c]] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_given(
     indptr: Array, expert: Array, label: Array, vote: Array, per_class: Array, class_start: Array,
     start: Array, known: Array, floor: float, out: Array,
@@ -202,7 +203,7 @@ def log_given(
                 out[n, low + c] = given[c] - mean
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _alike(among: Array, place: Array, mean: Array, asked: Array) -> bool:
     """Whether the authorities of the best two of some classes gave them the same probability on average."""
     first, second = -1.0, -1.0
@@ -213,7 +214,7 @@ def _alike(among: Array, place: Array, mean: Array, asked: Array) -> bool:
     return first - second <= ALIKE
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _reshared(among: Array, lag: Array, strength: float, place: Array, q: Array) -> None:
     """Share out anew what some classes have of q together."""
     before, after = 0.0, 0.0
@@ -227,7 +228,7 @@ def _reshared(among: Array, lag: Array, strength: float, place: Array, q: Array)
             q[place[among[b]]] *= before / after
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _sharpened(q: Array, best: int, count: int, power: float) -> float:
     """Return the coupled probability of a class as if probabilities had not been tempered."""
     total = 0.0
@@ -236,7 +237,7 @@ def _sharpened(q: Array, best: int, count: int, power: float) -> float:
     return 1 / total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _decide(
     n: int, count: int, touched: Array, score: Array, best: Array, shared: Array, margin: Array,
     runner_up: Array,
@@ -262,7 +263,7 @@ def _decide(
     margin[n] = (first - second) / ONE if second >= 0 else np.nan
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _authority_ties(count: int, hits: Array, asked: Array) -> bool:
     """Whether several classes share the best N_k / d_k."""
     top_n, top_d, many = np.int64(-1), np.int64(1), 0

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.decoding.evidence_kernels import forget, heard
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_classes(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int
 ) -> tuple[Array, Array]:
@@ -48,7 +48,7 @@ def best_classes(
     return first, best[:at].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared_counts(
     indptr: Array, cell: Array, count: Array, first: Array, best: Array, classes: int, one: int
 ) -> tuple[Array, Array, Array]:
@@ -77,7 +77,7 @@ def shared_counts(
     return share, keys, values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def summed(indptr: Array, cell: Array, column: Array, owner: Array, place: Array, score: Array) -> None:
     """Add up the weights of all answers of the owners: one class, many answer rows."""
     for j in range(len(owner)):
@@ -87,7 +87,7 @@ def summed(indptr: Array, cell: Array, column: Array, owner: Array, place: Array
         score[place[j]] = s
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leads(first: Array, best: Array, score: Array) -> tuple[Array, Array]:
     """Return, for every class of every answer row, the class with the highest score and its lead."""
     leader, ahead = np.empty_like(best), np.empty_like(score)
@@ -101,7 +101,7 @@ def leads(first: Array, best: Array, score: Array) -> tuple[Array, Array]:
     return leader, ahead
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear_best(
     indptr: Array, expert: Array, knows: Array, first: Array, best: Array, level: Array, large: Array
 ) -> Array:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.votes.names import NULL, STRANGE
 from covote.votes.vote_checks import NOT_ASKED
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def encode(
     expert_row: Array,
     expert_code: Array,
@@ -45,7 +45,7 @@ def encode(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill(indptr: Array, who: Array, what: Array, last: bool, strict: bool, columns: Array) -> tuple[int, int]:
     """Put rows that are grouped by item into `columns` (experts x items, all "not asked" before).
 
@@ -69,7 +69,7 @@ def fill(indptr: Array, who: Array, what: Array, last: bool, strict: bool, colum
     return filled, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(
     indptr: Array, who: Array, what: Array, experts: int, last: bool, strict: bool
 ) -> tuple[Array, Array, int]:
@@ -101,7 +101,7 @@ def gather(
     return bounds, kept[:count], -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tally_columns(
     columns: Array, start: int, index: Array, times: Array, knows: Array, none: int,
     right: Array, asked: Array, outside: Array, nones: Array, wrong: Array,
@@ -117,7 +117,7 @@ def tally_columns(
     return votes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tally_runs(
     indptr: Array, expert: Array, label: Array, index: Array, times: Array, knows: Array, none: int,
     right: Array, asked: Array, outside: Array, nones: Array, wrong: Array,
@@ -131,7 +131,7 @@ def tally_runs(
     return votes
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _count(
     i: int, v: int, k: int, times: int, knows: Array, none: int,
     right: Array, asked: Array, outside: Array, nones: Array, wrong: Array,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
@@ -14,7 +15,7 @@ THERE = 1 << 62
 """Says of an item that it is there, even if nobody answered it; the bits below it say who did."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def of_columns(columns: Array, start: int, stop: int, base: int) -> Array:
     """Write the answers to each item as one number; the codes -1 and -2 become the digits 1 and 0."""
     keys = np.zeros(stop - start, np.int64)
@@ -24,7 +25,7 @@ def of_columns(columns: Array, start: int, stop: int, base: int) -> Array:
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def to_columns(keys: Array, base: int, columns: Array) -> None:
     """Undo :func:`of_columns`."""
     for n in range(len(keys)):
@@ -34,7 +35,7 @@ def to_columns(keys: Array, base: int, columns: Array) -> None:
             key //= base
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _again(key: int, amount: int, unit: int, duplicates: int, base: int) -> tuple[Any, bool]:
     """Return the number after a second answer of one expert, and whether that is all right."""
     before, now = (key // unit) % base, amount // unit + 1
@@ -43,7 +44,7 @@ def _again(key: int, amount: int, unit: int, duplicates: int, base: int) -> tupl
     return key, duplicates > 0 or before == now
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def of_runs(
     starts: Array, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
     duplicates: int, base: int, nobody: int, state: Array, keys: Array,
@@ -83,7 +84,7 @@ def of_runs(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scatter(
     items: Array, least: int, experts: Array, labels: Array, amount: Array, unit: Array, bit: Array,
     duplicates: int, base: int, cells: Array,
@@ -112,14 +113,14 @@ def scatter(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_digit(rows: Array, amount: Array, keys: Array) -> None:
     """Add the digit of one expert to the numbers of all items: item n has the answer ``rows[n]``."""
     for n in range(len(rows)):
         keys[n] += amount[rows[n]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_starts(ids: Array, starts: Array) -> int:
     """Find where each run of equal numbers starts; return how many there are, -1 if they do not ascend."""
     found = 1
@@ -133,7 +134,7 @@ def run_starts(ids: Array, starts: Array) -> int:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number(keys: Array, table: Array, known: Array, found: int, which: Array) -> tuple[Array, Array, int]:
     """Number different keys in the order in which they come, going on from what is known.
 
@@ -165,7 +166,7 @@ def number(keys: Array, table: Array, known: Array, found: int, which: Array) ->
     return table, known, found
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _home(key: int, size: int) -> Any:
     """Return where to look for a key first: high bits of a product with the golden ratio."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Array = NDArray[Any]
 
 
-@njit("void(f4[:, ::1], i8[::1], i8[::1], f8[:, ::1], i8, f8)", cache=True, nogil=True)
+@kernel
 def fit_probabilities(
     given: Array, start: Array, known: Array, q: Array, rounds: int, close: float
 ) -> None:  # pragma: no cover - compiled

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from covote.compiled import kernel
 
 
-@njit("int64(float32[:, ::1], float64, int64[::1])", cache=True, nogil=True)
+@kernel
 def best_columns(chances: Any, slack: float, label: Any) -> int:
     """Fill in the most probable column of every row, the first of several.
 

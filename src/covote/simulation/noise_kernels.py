@@ -9,34 +9,35 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _UNIT = 1.0 / (1 << 53)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _mix(z: Any) -> Any:
     """Scramble 64 bits: the finaliser of SplitMix64."""
-    z = uint64((z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9))
-    z = uint64((z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB))
-    return uint64(z ^ (z >> uint64(31)))
+    z = np.uint64((z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9))
+    z = np.uint64((z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB))
+    return np.uint64(z ^ (z >> np.uint64(31)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _unit(bits: Any) -> float:
     """Return a number in [0, 1) with 53 random bits."""
-    return float(bits >> uint64(11)) * _UNIT
+    return float(bits >> np.uint64(11)) * _UNIT
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _below(bits: Any, count: int) -> Any:
     """Return an integer in 0..count-1; the bias is at most count / 2**32."""
-    return np.int64(((bits >> uint64(32)) * uint64(count)) >> uint64(32))
+    return np.int64(((bits >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw(
     truth: NDArray[np.int64],
     first: int,
@@ -73,7 +74,7 @@ def draw(
     for n in range(len(truth)):
         k = truth[n]
         target = np.int64(-1)
-        place = uint64(first + n)
+        place = np.uint64(first + n)
         choices = rival_start[k + 1] - rival_start[k] if rivals.size else 0
         conspiracy = choices > 0
         if conspiracy:
@@ -85,7 +86,7 @@ def draw(
             if target >= k:
                 target += 1
         for i in range(experts):
-            counter = (place * uint64(experts) + uint64(i)) * _GOLDEN
+            counter = (place * np.uint64(experts) + np.uint64(i)) * _GOLDEN
             inside = known_by[k, i]
             # One uniform number decides between the exclusive events; the threshold moves up.
             u = _unit(_mix(keys[0] + counter))
@@ -127,7 +128,7 @@ def draw(
                 out[i, n] = members[start[i] + _below(bits, size)]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _other(members: Any, begin: int, size: int, k: int, inside: bool, bits: Any) -> Any:
     """Return a class the expert knows, uniformly, but not the true one, unless it knows no other."""
     if not inside:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Array = NDArray[Any]
 
@@ -17,7 +18,7 @@ NOT_ASKED = -1
 NONE_OF_MINE = -2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_unknown(columns: Array, knows: Array) -> tuple[int, int]:
     """Return (item, expert) of the first vote outside the expert's classes, or (-1, -1)."""
     experts, items = columns.shape
@@ -31,7 +32,7 @@ def first_unknown(columns: Array, knows: Array) -> tuple[int, int]:
     return (item, expert) if expert >= 0 else (-1, -1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drop_unknown(columns: Array, knows: Array) -> None:
     """Turn votes outside the expert's classes into "not asked", in place."""
     experts, items = columns.shape
@@ -42,7 +43,7 @@ def drop_unknown(columns: Array, knows: Array) -> None:
                 columns[i, n] = NOT_ASKED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group(item: Array, items: int) -> tuple[Array, Array]:
     """Return (indptr, order): a stable counting sort of the votes by item."""
     indptr = np.zeros(items + 1, np.int64)
@@ -58,7 +59,7 @@ def group(item: Array, items: int) -> tuple[Array, Array]:
     return indptr, order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def repeated(
     indptr: Array, expert: Array, label: Array, experts: int, keep_last: bool
 ) -> tuple[Array, int, int]:
@@ -83,7 +84,7 @@ def repeated(
     return keep, first, other
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def kept_indptr(indptr: Array, keep: Array) -> Array:
     """Return the item boundaries after dropping votes."""
     out = np.zeros_like(indptr)
@@ -95,7 +96,7 @@ def kept_indptr(indptr: Array, keep: Array) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def to_columns(indptr: Array, expert: Array, label: Array, columns: Array) -> None:
     """Write ragged votes into an (experts x items) array that is full of "not asked"."""
     for n in range(len(indptr) - 1):
@@ -103,7 +104,7 @@ def to_columns(indptr: Array, expert: Array, label: Array, columns: Array) -> No
             columns[expert[p], n] = label[p]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_answers(columns: Array, start: int, stop: int) -> Array:
     """Return the item boundaries that the dense votes start:stop have when ragged."""
     indptr = np.zeros(stop - start + 1, np.int64)
@@ -115,7 +116,7 @@ def count_answers(columns: Array, start: int, stop: int) -> Array:
     return indptr
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def to_ragged(columns: Array, start: int, stop: int, indptr: Array, expert: Array, label: Array) -> None:
     """Write the dense votes start:stop item after item, experts in order."""
     place = indptr[:-1].copy()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Ints = NDArray[np.int32]
 Masks = NDArray[np.uint64]
@@ -17,12 +18,12 @@ MOST = 64
 FILLED, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 
 
-@njit(cache=True)
+@helper
 def _bit(x: int) -> Any:
-    return uint64(1) << uint64(x)
+    return np.uint64(1) << np.uint64(x)
 
 
-@njit(cache=True)
+@helper
 def _learn(i: int, x: int, v: int, known: Masks, room: Ints, need: Ints, step: int) -> None:
     """Teach class `x` to expert `i` (step -1), or take it away again (step +1)."""
     if step > 0:
@@ -36,7 +37,7 @@ def _learn(i: int, x: int, v: int, known: Masks, room: Ints, need: Ints, step: i
     room[i] += step
 
 
-@njit(cache=True)
+@helper
 def _hopeless(v: int, known: Masks, room: Ints, sizes: Ints, need: Ints) -> bool:
     """Whether counting alone shows that the need cannot be filled from here."""
     wanted = 0
@@ -57,7 +58,7 @@ def _hopeless(v: int, known: Masks, room: Ints, sizes: Ints, need: Ints) -> bool
     return wanted > 0
 
 
-@njit(cache=True)
+@helper
 def _fits(i: int, x: int, y: int, known: Masks, room: Ints, banned: Masks) -> bool:
     """Whether expert `i` could still come to know both classes."""
     pair = _bit(x) | _bit(y)
@@ -68,7 +69,7 @@ def _fits(i: int, x: int, y: int, known: Masks, room: Ints, banned: Masks) -> bo
     return not (banned[i, x] & later) and not (banned[i, y] & later)
 
 
-@njit(cache=True)
+@helper
 def _tightest(v: int, known: Masks, room: Ints, need: Ints, banned: Masks, pair: Ints) -> bool:
     """Write the needed pair that fewest experts can take; return whether any pair is needed."""
     fewest = -1
@@ -87,11 +88,11 @@ def _tightest(v: int, known: Masks, room: Ints, need: Ints, banned: Masks, pair:
     return fewest >= 0
 
 
-@njit(cache=True)
+@helper
 def _ban(i: int, pair: Ints, known: Masks, room: Ints, sizes: Ints, banned: Masks) -> Any:
     """Ban the pair from expert `i` and from all that do not differ from it; return who was banned."""
     x, y = pair
-    who = uint64(0)
+    who = np.uint64(0)
     for j in range(len(room)):
         if sizes[j] == sizes[i] and known[j] == known[i] and np.all(banned[j] == banned[i]):
             who |= _bit(j)
@@ -102,7 +103,7 @@ def _ban(i: int, pair: Ints, known: Masks, room: Ints, sizes: Ints, banned: Mask
     return who
 
 
-@njit(cache=True)
+@helper
 def _unban(who: np.uint64, pair: Ints, banned: Masks) -> None:
     x, y = pair
     for j in range(len(banned)):
@@ -111,7 +112,7 @@ def _unban(who: np.uint64, pair: Ints, banned: Masks) -> None:
             banned[j, y] &= ~_bit(x)
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def search(
     v: int,
     known: Masks,

@@ -8,9 +8,9 @@ of a given panel (:mod:`covote.covers.completing`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.covers.random_kernels import State, below, draw
 from covote.covers.search.block_annealing_kernels import found, miss
 from covote.covers.search.greedy_kernels import best_class
@@ -23,7 +23,7 @@ OWN = 16000
 """The slack of a class with itself: always covered, never critical."""
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def greedy_block(slack: Slack, degree: Ints, block: Ints, state: State) -> None:
     """Fill one block with the class that covers most uncovered pairs to it, again and again.
 
@@ -46,7 +46,7 @@ def greedy_block(slack: Slack, degree: Ints, block: Ints, state: State) -> None:
             gain[x] += slack[best, x] < 0
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def list_uncovered(slack: Slack, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Write the list of uncovered pairs from nothing."""
     cost[0] = 0
@@ -56,7 +56,7 @@ def list_uncovered(slack: Slack, uncovered: Ints, position: Ints, cost: Ints) ->
                 miss(x, y, uncovered, position, cost)
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Put class `y` into a slot of the block, and bring the tables up to date."""
     z = block[slot]
@@ -75,7 +75,7 @@ def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position
     block[slot] = y
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def anneal(
     blocks: Ints,
     sizes: Ints,

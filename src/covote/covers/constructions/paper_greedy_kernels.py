@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Ints = NDArray[np.int32]
 
 
-@njit(cache=True)
+@helper
 def _choose(depth: int, x: int, path: Ints, gain: Ints, links: Ints, need: Ints) -> None:
     """Put class `x` on the path, and count what it and every later class would cover there."""
     path[depth] = x
@@ -18,7 +19,7 @@ def _choose(depth: int, x: int, path: Ints, gain: Ints, links: Ints, need: Ints)
         links[depth + 1, y] = links[depth, y] + (need[x, y] > 0)
 
 
-@njit(cache=True)
+@helper
 def _hopeless(depth: int, path: Ints, gain: Ints, links: Ints, goal: int, size: int) -> bool:
     """Whether no expert that begins with the path can cover `goal` uncovered pairs."""
     v = links.shape[1]
@@ -29,7 +30,7 @@ def _hopeless(depth: int, path: Ints, gain: Ints, links: Ints, goal: int, size: 
     return bool(gain[depth] + missing * most + missing * (missing - 1) // 2 < goal)
 
 
-@njit(cache=True)
+@helper
 def _take(path: Ints, need: Ints) -> None:
     """Subtract the expert on the path from what is needed."""
     for i in range(len(path)):
@@ -39,7 +40,7 @@ def _take(path: Ints, need: Ints) -> None:
                 need[x, y] -= 1
 
 
-@njit(cache=True)
+@helper
 def _sweep(goal: int, size: int, need: Ints, blocks: Ints, found: int) -> int:
     """Take every expert that still covers `goal` pairs, in lexicographic order; return how many there are.
 
@@ -78,7 +79,7 @@ def _sweep(goal: int, size: int, need: Ints, blocks: Ints, found: int) -> int:
     return found
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def greedy_sweeps(classes: int, size: int, times: int) -> Ints:
     """Return the greedy cover: one sweep for each number of pairs that an expert may newly cover."""
     need = np.full((classes, classes), times, dtype=np.int32)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def anneal_partition(
     order: Ints,
     first: Ints,

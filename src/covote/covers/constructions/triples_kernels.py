@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below
 
 Ints = NDArray[np.int32]
 
 
-@njit(cache=True)
+@helper
 def _use(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, degree: Ints) -> None:
     """Take one of the uses of the pair; x forgets y when none is left."""
     left[x, y] -= 1
@@ -22,7 +22,7 @@ def _use(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, deg
         place[x, last] = place[x, y]
 
 
-@njit(cache=True)
+@helper
 def _free(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, degree: Ints) -> None:
     """Give back one use of the pair."""
     if left[x, y] == 0:
@@ -32,7 +32,7 @@ def _free(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, de
     left[x, y] += 1
 
 
-@njit(cache=True)
+@helper
 def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
     """Say that the pair lies in the triple with `new`, where it said `old`; -1 is no triple."""
     for c in range(third.shape[2]):
@@ -41,14 +41,14 @@ def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
             return
 
 
-@njit(cache=True)
+@helper
 def _mark(x: int, y: int, z: int, old: bool, new: bool, third: Ints) -> None:
     """Enter the triple (or strike it out) at all its ordered pairs."""
     for a, b, c in ((x, y, z), (y, x, z), (x, z, y), (z, x, y), (y, z, x), (z, y, x)):
         _replace_third(third, a, b, c if old else -1, c if new else -1)
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
     """Split a graph (uses left of each pair) into triangles, by Stinson's hill climbing.
 
@@ -109,7 +109,7 @@ def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
     return triangles
 
 
-@njit(cache=True)
+@helper
 def _triangles(third: Ints) -> Ints:
     """Return each triangle once, its classes in order."""
     v = third.shape[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
@@ -45,7 +45,7 @@ class Blowup(NamedTuple):
     limit: int
 
 
-@njit(cache=True)
+@helper
 def line_loads(blowup: Blowup) -> None:
     """Sum the weights on each line, and count its points that have any."""
     lines, weights = blowup.lines, blowup.weights
@@ -59,7 +59,7 @@ def line_loads(blowup: Blowup) -> None:
                 blowup.support[i] += 1 if weights[p] > 0 else 0
 
 
-@njit(cache=True)
+@helper
 def total_cost(blowup: Blowup) -> float:
     """Sum what the lines cost; a line with one point left, or none, is not needed."""
     total = 0.0
@@ -69,7 +69,7 @@ def total_cost(blowup: Blowup) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def anneal_weights(blowup: Blowup, moves: int, hot: float, cold: float, target: float, state: State) -> float:
     """Move units of weight; leave the best weights and return their cost.
 
@@ -96,7 +96,7 @@ def anneal_weights(blowup: Blowup, moves: int, hot: float, cold: float, target: 
     return float(best)
 
 
-@njit(cache=True)
+@helper
 def _shift(blowup: Blowup, point: int, by: int) -> Any:
     """Change the weight of a point by one unit, and return the change in cost."""
     _, through, degree, weights, load, support, cost, _ = blowup
@@ -115,7 +115,7 @@ def _shift(blowup: Blowup, point: int, by: int) -> Any:
     return change
 
 
-@njit(cache=True)
+@helper
 def _shift_points(blowup: Blowup, temperature: float, state: State) -> Any:
     """Try to move a unit of weight from one point to another; return the change in cost."""
     weights = blowup.weights
@@ -132,7 +132,7 @@ def _shift_points(blowup: Blowup, temperature: float, state: State) -> Any:
     return 0.0
 
 
-@njit(cache=True)
+@helper
 def _shift_lines(blowup: Blowup, temperature: float, state: State) -> Any:
     """Try to move a unit of weight from every point of a line to the points of another of as many points.
 

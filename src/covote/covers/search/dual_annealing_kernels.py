@@ -5,37 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 
 Masks = NDArray[np.uint64]
 Loads = NDArray[np.int64]
 
 # Position of the only set bit of a word: multiply by a de Bruijn number, look up the top six bits.
-_DE_BRUIJN = uint64(0x03F79D71B4CB0A89)
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _POSITION = np.zeros(64, np.int64)
 for _bit in range(64):
     _POSITION[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _bits(word: Any) -> Any:
     """Count the bits of a word, side by side in fields of 2, 4 and 8 bits."""
-    word -= (word >> uint64(1)) & uint64(0x5555555555555555)
-    word = (word & uint64(0x3333333333333333)) + ((word >> uint64(2)) & uint64(0x3333333333333333))
-    word = (word + (word >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * uint64(0x0101010101010101)) >> uint64(56)
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _lack(one: Any, two: Any, times: int) -> int:
     """Return how many of `times` experts are missing in a set of them, given as two words."""
     return max(0, times - int(_bits(one) + _bits(two)))
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
     """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
@@ -48,24 +48,24 @@ def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int
                 count += max(0, times - int(_bits(masks[0, i] & low)))
     elif wide:
         for i in range(masks.shape[1]):
-            count += int(((masks[0, i] & low) | (masks[1, i] & high)) == uint64(0))
+            count += int(((masks[0, i] & low) | (masks[1, i] & high)) == np.uint64(0))
     else:
         for i in range(masks.shape[1]):
-            count += int((masks[0, i] & low) == uint64(0))
+            count += int((masks[0, i] & low) == np.uint64(0))
     return count
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def loads_of(masks: Masks, experts: int) -> Loads:
     """Count the classes of each expert."""
     load = np.zeros(experts, np.int64)
     for i in range(masks.shape[1]):
         for j in range(experts):
-            load[j] += int((masks[j >> 6, i] >> uint64(j & 63)) & uint64(1))
+            load[j] += int((masks[j >> 6, i] >> np.uint64(j & 63)) & np.uint64(1))
     return load
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def shortfall(masks: Masks, times: int) -> int:
     """Count how many experts the pairs of classes lack, of the `times` that should know each."""
     count = 0
@@ -75,14 +75,14 @@ def shortfall(masks: Masks, times: int) -> int:
     return count // 2
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _load_change(new: Any, old: Any, load: Loads, size: int, word: int) -> int:
     """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2."""
     change = 0
     bits = new ^ old
-    while bits != uint64(0):
-        bit = bits & (~bits + uint64(1))
-        j = _POSITION[(bit * _DE_BRUIJN) >> uint64(58)] + (word << 6)
+    while bits != np.uint64(0):
+        bit = bits & (~bits + np.uint64(1))
+        j = _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)] + (word << 6)
         if new & bit:
             change += max(0, load[j] + 1 - size)
         else:
@@ -91,17 +91,17 @@ def _load_change(new: Any, old: Any, load: Loads, size: int, word: int) -> int:
     return change
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _load(new: Any, old: Any, load: Loads, word: int) -> None:
     bits = new ^ old
-    while bits != uint64(0):
-        bit = bits & (~bits + uint64(1))
-        j = _POSITION[(bit * _DE_BRUIJN) >> uint64(58)] + (word << 6)
+    while bits != np.uint64(0):
+        bit = bits & (~bits + np.uint64(1))
+        j = _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)] + (word << 6)
         load[j] += 1 if new & bit else -1
         bits ^= bit
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def walk(
     masks: Masks,
     load: Loads,
@@ -123,8 +123,8 @@ def walk(
     """
     v, b = masks.shape[1], load.shape[0]
     wide = b > 64
-    high_new = uint64(0)
-    high_old = uint64(0)
+    high_new = np.uint64(0)
+    high_old = np.uint64(0)
     temperature = hot
     for move in range(moves):
         if cost[0] == 0:
@@ -139,7 +139,7 @@ def walk(
             y = below(state, v)
             new = masks[0, y]
             high_new = masks[1, y]
-            flips = 1 if draw(state) & uint64(3) == uint64(0) else 0
+            flips = 1 if draw(state) & np.uint64(3) == np.uint64(0) else 0
         else:
             new = old
             high_new = high_old
@@ -150,16 +150,16 @@ def walk(
             if flip == 1:
                 # The second flip undoes the load of the first: one expert more, one less.
                 for _ in range(64):
-                    has = (new >> uint64(j) if j < 64 else high_new >> uint64(j - 64)) & uint64(1)
+                    has = (new >> np.uint64(j) if j < 64 else high_new >> np.uint64(j - 64)) & np.uint64(1)
                     if int(has) == gained:
                         break
                     j = below(state, b)
             if j < 64:
-                new ^= uint64(1) << uint64(j)
-                gained = int((new >> uint64(j)) & uint64(1))
+                new ^= np.uint64(1) << np.uint64(j)
+                gained = int((new >> np.uint64(j)) & np.uint64(1))
             else:
-                high_new ^= uint64(1) << uint64(j - 64)
-                gained = int((high_new >> uint64(j - 64)) & uint64(1))
+                high_new ^= np.uint64(1) << np.uint64(j - 64)
+                gained = int((high_new >> np.uint64(j - 64)) & np.uint64(1))
         if new == old and high_new == high_old:
             continue
         change = price * _load_change(new, old, load, size, 0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.covers.random_kernels import State, below
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def best_class(
     gain: NDArray[np.int32],
     open_pairs: NDArray[np.int32],
@@ -40,7 +40,7 @@ def best_class(
     return best
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def extend(
     counts: NDArray[np.int16], size: int, times: int, sign: int, limit: int, state: State
 ) -> NDArray[np.int32]:

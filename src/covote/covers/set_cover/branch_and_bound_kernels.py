@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -40,7 +41,7 @@ class Tree(NamedTuple):
     best: NDArray[np.bool_]  # per column: in the best cover
 
 
-@njit(cache=True)
+@helper
 def fix(j: int, status: int, t: Tree) -> None:
     """Decide about a free column."""
     t.status[j] = status
@@ -55,7 +56,7 @@ def fix(j: int, status: int, t: Tree) -> None:
             t.residual[r] -= 1
 
 
-@njit(cache=True)
+@helper
 def undo(length: int, t: Tree) -> None:
     """Forget all decisions beyond so many."""
     while t.length[0] > length:
@@ -71,7 +72,7 @@ def undo(length: int, t: Tree) -> None:
         t.status[j] = FREE
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def relax(t: Tree, slope: Floats) -> float:
     """Return the bound of the present prices, and write the reduced costs and the slope of the bound."""
     bound = float(t.totals[0])
@@ -94,7 +95,7 @@ def relax(t: Tree, slope: Floats) -> float:
     return bound
 
 
-@njit(cache=True)
+@helper
 def bounded(t: Tree, slope: Floats) -> float:
     """Return the best bound near the present prices; fix columns that no better cover can have, or lack."""
     best = -np.inf
@@ -127,7 +128,7 @@ def bounded(t: Tree, slope: Floats) -> float:
     return best
 
 
-@njit(cache=True)
+@helper
 def tightest(t: Tree) -> int:
     """Return the row in need with fewest free columns to spare; -1 if none is in need, -2 if one is lost."""
     best, spare = -1, 0
@@ -142,7 +143,7 @@ def tightest(t: Tree) -> int:
     return best
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def back(t: Tree) -> bool:
     """Turn the last decision round; return False if there is none left."""
     if t.length[1] == 0:
@@ -155,7 +156,7 @@ def back(t: Tree) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def explore(t: Tree, unit: float, nodes: int) -> bool:
     """Visit so many nodes; return whether the whole tree has been seen.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import kernel
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -17,7 +18,7 @@ COURSE = 0.7
 """How much of the last course is kept."""
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def reduced_costs(
     column_start: Longs, column_rows: Ints, cost: Floats, price: Floats, reduced: Floats
 ) -> None:
@@ -29,7 +30,7 @@ def reduced_costs(
         reduced[j] = cost[j] - paid
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def climb(
     column_start: Longs,
     column_rows: Ints,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below
 
 Ints = NDArray[np.int32]
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
     clock: Longs  # steps made
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def add(j: int, t: Tables) -> None:
     """Take column `j` into the solution, and bring all scores up to date."""
     t.inside[j] = True
@@ -76,7 +76,7 @@ def add(j: int, t: Tables) -> None:
                     t.score[t.row_columns[s]] -= t.weight[r]
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def remove(j: int, t: Tables) -> None:
     """Take column `j` out of the solution, and bring all scores up to date."""
     t.inside[j] = False
@@ -102,7 +102,7 @@ def remove(j: int, t: Tables) -> None:
                     t.score[t.row_columns[s]] += t.weight[r]
 
 
-@njit(cache=True)
+@helper
 def cheapest_loss(t: Tables, since: int) -> int:
     """Return the column inside that loses least per cost, the oldest on ties; -1 if all moved since."""
     best = -1
@@ -118,7 +118,7 @@ def cheapest_loss(t: Tables, since: int) -> int:
     return best
 
 
-@njit(cache=True)
+@helper
 def best_gain(r: int, t: Tables, since: int) -> int:
     """Return the column outside with row `r` that gains most per cost, the oldest on ties; -1 if none."""
     best = -1
@@ -135,7 +135,7 @@ def best_gain(r: int, t: Tables, since: int) -> int:
     return best
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def greedy(t: Tables) -> None:
     """Add the column that gains most per cost, the first on ties, until no row is in need."""
     while t.needs[0] > 0:
@@ -148,7 +148,7 @@ def greedy(t: Tables) -> None:
     t.totals[1] = t.totals[0]
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def search(t: Tables, steps: int, state: State) -> None:
     """Walk for so many steps.
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
@@ -28,7 +29,7 @@ STRIDE = BLOCK + 64
 # four by experts of weight 0.
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add4(
     columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
 ) -> None:
@@ -45,7 +46,7 @@ def _add4(
         score[t] = np.uint8(score[t] + one + two + three + four)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add4_and_keep_best(
     columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array,
     state: Array,
@@ -68,14 +69,14 @@ def _add4_and_keep_best(
         state[2 * STRIDE + t] = np.uint8(np.uint8(k) if s > best else value)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _report(state: Array, index: Array, size: int) -> None:
     for t in range(size):
         same, value = state[t] == state[STRIDE + t], np.int8(state[2 * STRIDE + t])
         index[t] = np.int8(np.int8(-1) if same else value)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def authority_columns(
     columns: Array, start: int, first: Array, experts: Array, weight: Array, index: Array
 ) -> None:
@@ -100,7 +101,7 @@ def authority_columns(
         _report(state, index[a : a + size], size)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array, k: Any, size: int) -> None:
     best_n, best_d, value, shared = state[0], state[1], state[2], state[3]
     for t in range(size):
@@ -116,7 +117,7 @@ def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array
         shared[t] = np.int16(np.int16(0) if more else same)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
     value, shared = state[2], state[3]
     for t in range(size):
@@ -125,7 +126,7 @@ def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
         index[t] = np.int8(np.int8(-1) if same else k)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def authority_columns_partial(
     columns: Array, start: int, first: Array, experts: Array, one: Array, authorities: Array, complete: bool,
     index: Array, tied: Array,
@@ -152,7 +153,7 @@ def authority_columns_partial(
         _report_shares(state, index[a : a + size], tied[a : a + size], size)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
     """Decide an item with no vote but "none of mine": every class that was heard scores 0."""
     best = -1
@@ -166,7 +167,7 @@ def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
     return best, False
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _popcount(x: Any) -> Any:
     """Count the ones of a 64-bit word; the compiler knows this pattern as one instruction."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -175,7 +176,7 @@ def _popcount(x: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def authority_runs(
     indptr: Array, expert: Array, label: Array, knows_bits: Array, index: Array, tied: Array
 ) -> None:

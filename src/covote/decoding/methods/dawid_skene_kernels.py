@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.decoding.evidence_kernels import forget, heard
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Array) -> None:
     """Count one answer row for all classes."""
     classes = len(part)
@@ -25,7 +25,7 @@ def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Ar
             row[k] += part[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share_counts(
     indptr: Array, expert: Array, label: Array, cell: Array, times: Array, start: Array, known: Array,
     one: int, share: Array, table: Array,
@@ -51,7 +51,7 @@ def share_counts(
         forget(touched, count, hits, asked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def model_counts(
     indptr: Array, expert: Array, cell: Array, times: Array, start: Array, known: Array, all_heard: bool,
     weight: Array, base: Array, scale: float, one: int, share: Array, table: Array,
@@ -89,19 +89,19 @@ def model_counts(
         _add(cell, begin, end, part, share, table)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _multiply(q: Array, chance: Array, classes: int) -> None:
     for k in range(classes):
         q[k] *= chance[k]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _accumulate(part: Array, row: Array, classes: int) -> None:
     for k in range(classes):
         row[k] += part[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def product_counts(
     indptr: Array,
     cell: Array,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.decoding.evidence_kernels import forget, heard
 
 Array = NDArray[Any]
@@ -16,7 +16,7 @@ MODEL, SHARES, AUTHORITY = 0, 1, 2
 """How to share an item out among the classes: by the model, by vote shares N_k / d_k, by the best of them."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _scores(
     expert: Array, label: Array, begin: int, end: int, start: Array, known: Array, right: Array,
     wrong: Array, touched: Array, count: int, score: Array,
@@ -32,7 +32,7 @@ def _scores(
             score[label[p]] += right[i] - wrong[i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _shared_out(
     how: int, touched: Array, count: int, hits: Array, asked: Array, score: Array, scale: float, one: int,
     q: Array,
@@ -63,7 +63,7 @@ def _shared_out(
         q[c] = np.rint(q[c] / total * one)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coin_counts(
     indptr: Array, expert: Array, label: Array, times: Array, start: Array, known: Array, classes: int,
     how: int, right: Array, wrong: Array, scale: float, one: int, share: Array, coins: Array,
@@ -97,7 +97,7 @@ def coin_counts(
         forget(touched, count, hits, asked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def complete_counts(
     indptr: Array, expert: Array, label: Array, times: Array, start: Array, known: Array, classes: int,
     ratio: Array, wrong: Array, scale: float, one: int, share: Array, coins: Array,
@@ -158,7 +158,7 @@ def complete_counts(
             coins[1, i] += part[known[x]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def known_counts(
     indptr: Array, expert: Array, label: Array, truth: Array, knows: Array, one: int, share: Array,
     coins: Array,
@@ -173,7 +173,7 @@ def known_counts(
                     coins[0, expert[p]] += one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coin_best(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, right: Array,
     wrong: Array, scale: float, best: Array, shared: Array, confidence: Array, margin: Array,
@@ -213,7 +213,7 @@ def coin_best(
         forget(touched, count, hits, asked)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def equal_best(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int, right: Array,
     wrong: Array, n: int,

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _add_up(
     expert: Array, label: Array, begin: int, end: int, start: Array, known: Array,
     hit: Array, miss: Array, none: Array, prior: Array, possible: Array,
@@ -37,7 +38,7 @@ def _add_up(
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _posterior(
     score: Array, touched: Array, count: int, best: int, prior: Array, certain: int, scale: float
 ) -> float:
@@ -59,7 +60,7 @@ def _posterior(
     return 1 / total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_likely(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array,
     hit: Array, miss: Array, none: Array, prior: Array, possible: Array, certain: int, scale: float,
@@ -100,7 +101,7 @@ def most_likely(
             runner_up[n] = second if close == 1 else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def likeliest(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array,
     hit: Array, miss: Array, none: Array, prior: Array, possible: Array, certain: int, scale: float,

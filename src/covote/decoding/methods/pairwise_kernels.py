@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.decoding.evidence_kernels import heard
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _most(indptr: Array, expert: Array, label: Array, start: Array) -> tuple[int, int]:
     """Return the most votes for classes that an item has, and the most classes that their experts know."""
     votes, entries = 0, 0
@@ -27,7 +27,7 @@ def _most(indptr: Array, expert: Array, label: Array, start: Array) -> tuple[int
     return votes, entries
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _compare(
     expert: Array, label: Array, begin: int, end: int, start: Array, known: Array, touched: Array, count: int,
     place: Array, beats: Array, entries: Array, points: Array,
@@ -64,7 +64,7 @@ def _compare(
         beats[place[entries[e, 0]], entries[e, 1]] = 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _order(k: int, j: int, points: Array, hits: Array, asked: Array) -> int:
     """Return 1 if k comes before j, -1 if after, 0 if nothing separates them."""
     if points[k] != points[j]:
@@ -77,7 +77,7 @@ def _order(k: int, j: int, points: Array, hits: Array, asked: Array) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tournament(
     indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int,
     index: Array, tied: Array, margin: Array, runner_up: Array,
@@ -124,7 +124,7 @@ def tournament(
             asked[touched[c]] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def winners(indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int) -> Array:
     """List the classes of the first item that nothing separates from the best."""
     hits, asked, touched = (

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
 from numpy.typing import NDArray
 
-_IMAGE = types.Array(types.uint8, 3, "C", readonly=True)
-_ROWS = types.Array(types.float32, 2, "C")
+from covote.compiled import kernel
 
 
 # fastmath: sums of a hundred pixels, in any order
-@njit(types.void(_IMAGE, types.int64, types.float32, _ROWS), cache=True, fastmath=True, nogil=True)
+@kernel(steps=lambda *_: 1 << 40, fastmath=True)
 def cut(image: NDArray[np.uint8], side: int, calm: float, patches: NDArray[np.float32]) -> None:
     """Write every patch of an image as a row: its mean taken away, divided by its spread.
 
@@ -41,12 +39,7 @@ def cut(image: NDArray[np.uint8], side: int, calm: float, patches: NDArray[np.fl
             row += 1
 
 
-@njit(
-    "void(float32[:,::1], int64, int64, float32, boolean, float32[:,:,::1])",
-    cache=True,
-    fastmath=True,
-    nogil=True,
-)
+@kernel(steps=lambda *_: 1 << 40, fastmath=True)
 def pool(
     answers: NDArray[np.float32],
     places: int,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints, lack: Ints) -> int:
     """Add `step` to the lack of all pairs with a class in block[start:start+width].
 
@@ -31,7 +31,7 @@ def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints
     return grown
 
 
-@njit(cache=True)
+@helper
 def note(
     block: Ints,
     length: int,
@@ -61,7 +61,7 @@ def note(
                 position[o] = -1
 
 
-@njit(cache=True)
+@kernel(steps=lambda *_: 1 << 40)
 def walk(
     blocks: Ints,
     lengths: Ints,
