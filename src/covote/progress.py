@@ -1,71 +1,92 @@
-"""Progress of a search, and the wish to stop it."""
+"""The one way to report progress and to be stopped: every search, run and read uses it.
+
+>>> with Work(20, print) as work:
+...     for words in ("first half", "second half"):
+...         if work.advance(10, words):
+...             break  # somebody pressed Ctrl-C: return what there is
+10 20 first half
+20 20 second half
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 
 Progress = Callable[[int, int, str], None]
-"""Called with (moves made, moves planned, what is happening)."""
+"""What a caller may pass to hear of progress: it is called with (steps done, steps in all, message)."""
 
 
-class Watch:
-    """Counts the moves of a search, tells who wants to know, and remembers that someone wants to stop."""
+class Work:
+    """A piece of work: counts its steps, reports them, and remembers that somebody wants to stop.
 
-    def __init__(self, planned: int, progress: Progress | None, whole: Watch | None = None) -> None:
-        self.planned = planned
-        self.made = 0
+    As a context, it turns the first Ctrl-C into the wish to stop, so that the work can end with what it has;
+    a second Ctrl-C interrupts as usual. Work that cannot end early does without the context.
+
+    Parameters
+    ----------
+    total
+        How many steps there are, of any unit: moves, bytes, items.
+    progress
+        Who wants to hear of them. If it raises KeyboardInterrupt, that is a wish to stop, too.
+    """
+
+    def __init__(self, total: int, progress: Progress | None = None) -> None:
+        self.done, self.total = 0, total
         self._stopped = False
         self._progress = progress
-        self._whole = whole
+        self._whole: Work | None = None
+        self._share, self._message = 0, ""
+        self._before: signal.Handlers | Callable[[int, FrameType | None], object] | int | None = None
 
-    def part(self) -> Watch:
-        """Return a watch for a part of the search: its moves do not count, but stopping stops both."""
-        return Watch(0, None, self)
+    def part(self, message: str, total: int = 0, share: int = 0) -> Work:
+        """Return a part of the work, of `total` steps of its own that are worth `share` steps of the whole.
+
+        Whatever the part reports, the whole reports `message`. To stop one is to stop both.
+        """
+        part = Work(total)
+        part._whole, part._share, part._message = self, share, message
+        return part
 
     @property
     def stopped(self) -> bool:
-        """Whether someone wants to stop."""
-        return self._stopped or (self._whole is not None and self._whole.stopped)
+        """Whether somebody wants to stop."""
+        return self._stopped if self._whole is None else self._whole.stopped
 
     def stop(self) -> None:
-        """Remember that someone wants to stop."""
-        self._stopped = True
+        """Remember that somebody wants to stop."""
+        if self._whole is None:
+            self._stopped = True
+        else:
+            self._whole.stop()
 
-    def moved(self, moves: int, message: str) -> bool:
-        """Count moves and report; return whether to stop."""
+    def advance(self, steps: int, message: str = "") -> bool:
+        """Count steps and report them; return whether to stop."""
+        before, self.done = self.done, min(self.total, self.done + steps)
         if self._whole is not None:
-            return self._whole.moved(0, "solving a smaller case")
-        self.made = min(self.planned, self.made + moves)
+            worth = [self._share * done // max(1, self.total) for done in (before, self.done)]
+            return self._whole.advance(worth[1] - worth[0], self._message)
         if self._progress is not None:
             try:
-                self._progress(self.made, self.planned, message)
+                self._progress(self.done, self.total, message)
             except KeyboardInterrupt:
                 self.stop()
         return self.stopped
 
+    def __enter__(self) -> Work:
+        # Only the main thread can receive Ctrl-C.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._interrupted)
+        return self
 
-@contextmanager
-def interruptible(watch: Watch) -> Iterator[None]:
-    """Turn the first Ctrl-C into the wish to stop; a second one interrupts as usual.
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
 
-    Only the main thread can receive Ctrl-C; elsewhere this does nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if watch.stopped:
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        if self.stopped:
             raise KeyboardInterrupt
-        watch.stop()
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        self.stop()

@@ -28,7 +28,7 @@ from covote.covers.search.greedy import greedy
 from covote.errors import CoverError
 from covote.panel import Name, Panel, zeros
 from covote.panel.certificate import Certificate
-from covote.progress import Progress, Watch, interruptible
+from covote.progress import Progress, Work
 
 Blocks = NDArray[np.int32]
 Sizes = NDArray[np.int32]
@@ -89,20 +89,20 @@ def complete(
     check_count(seed, "seed", 0)
     need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
-    watch = Watch(MOVES[effort], progress)
-    with interruptible(watch):
+    work = Work(MOVES[effort], progress)
+    with work:
         if isinstance(size, int | np.integer):
-            first, sizes, how = _few_of_a_size(need, size, effort, seed, watch)
+            first, sizes, how = _few_of_a_size(need, size, effort, seed, work)
         else:
-            first, sizes, how = _few_of_the_capacities(need, size, effort, seed, watch)
+            first, sizes, how = _few_of_the_capacities(need, size, effort, seed, work)
         proof = fewest_blocks(need, sizes)
-        blocks, proof = _fewer(need, first, sizes, proof, effort, seed, watch)
+        blocks, proof = _fewer(need, first, sizes, proof, effort, seed, work)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
     return _checked(panel, rows, Certificate(len(rows), *proof, how, times))
 
 
-def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) -> tuple[Blocks, Sizes, str]:
+def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
     """Return new experts of equal size: the best of greedy ones, and of what a designed cover must keep."""
     from covote.covers.search.portfolio import best_cover
 
@@ -122,7 +122,7 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) 
         within = min(size, len(needy))
         budget = effort_named(effort if share == 1 else "fast")
         lower, _ = best_lower_bound(len(needy), within, times)
-        cover = best_cover(len(needy), within, lower, times=times, effort=budget, seed=seed, watch=watch)
+        cover = best_cover(len(needy), within, lower, times=times, effort=budget, seed=seed, work=work)
         blocks = widened(needy[cover.blocks].astype(np.int32), size)
         full = without_room(blocks, classes) if within < size else blocks
         how = cover.construction
@@ -134,7 +134,7 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, watch: Watch) 
 
 
 def _few_of_the_capacities(
-    need: Need, capacities: Sequence[int], effort: str, seed: int, watch: Watch
+    need: Need, capacities: Sequence[int], effort: str, seed: int, work: Work
 ) -> tuple[Blocks, Sizes, str]:
     """Return new experts of the given capacities, the largest first, or say why they are too few."""
     from covote.covers.random_kernels import chance
@@ -148,7 +148,7 @@ def _few_of_the_capacities(
     state = chance(seed)
     blocks, used = greedy_fill(need, sizes, state)
     if used == len(sizes):
-        left = anneal_fill(need, blocks, sizes, MOVES[effort] // 2, state, _ticking(watch, sizes))
+        left = anneal_fill(need, blocks, sizes, MOVES[effort] // 2, state, _ticking(work, sizes))
         if left:
             raise CoverError(
                 f"no way was found for {experts_listed(sizes)} to complete this panel, and none was ruled "
@@ -164,7 +164,7 @@ def _fewer(
     proof: tuple[int, str],
     effort: str,
     seed: int,
-    watch: Watch,
+    work: Work,
 ) -> tuple[Blocks, tuple[int, str]]:
     """Drop an expert, repair by annealing, repeat; try every way once, where annealing fails."""
     from covote.covers.random_kernels import chance
@@ -174,10 +174,10 @@ def _fewer(
     state, length, undecided = chance(seed), FIRST, -1
     try:
         attempt = _without_least_needed(need, best, sizes)
-        while len(best) > proof[0] and watch.made < watch.planned and not watch.stopped:
+        while len(best) > proof[0] and work.done < work.total and not work.stopped:
             fewer = sizes[: len(attempt)]
-            tick = _ticking(watch, best)
-            moves = min(length, watch.planned - watch.made)
+            tick = _ticking(work, best)
+            moves = min(length, work.total - work.done)
             if anneal_fill(need, attempt, fewer, moves, state, tick) == 0:
                 best, length = attempt, FIRST
                 attempt = _without_least_needed(need, best, sizes)
@@ -198,11 +198,11 @@ def _fewer(
     return best, proof
 
 
-def _ticking(watch: Watch, best: Blocks) -> Callable[[int], None]:
-    """Return what tells the watch of moves made, and stops the search when someone wants that."""
+def _ticking(work: Work, best: Blocks) -> Callable[[int], None]:
+    """Return what tells the work of moves made, and stops the search when someone wants that."""
 
     def tick(moves: int) -> None:
-        if watch.moved(moves, f"{len(best)} new experts so far"):
+        if work.advance(moves, f"{len(best)} new experts so far"):
             raise KeyboardInterrupt
 
     return tick

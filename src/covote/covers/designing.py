@@ -15,7 +15,7 @@ from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Name, Panel, class_names, zeros
 from covote.panel.certificate import Certificate
-from covote.progress import Progress, Watch, interruptible
+from covote.progress import Progress, Work
 
 METHODS = ("auto", "paper", "random", "parallel")
 
@@ -135,10 +135,10 @@ def _auto(
     from covote.covers.search.portfolio import best_cover
 
     budget = effort_named(effort)
-    watch = Watch(budget.total, progress)
-    with interruptible(watch):
-        cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, watch=watch)
-    words = f"{cover.construction}; search interrupted" if watch.stopped else cover.construction
+    work = Work(budget.total, progress)
+    with work:
+        cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, work=work)
+    words = f"{cover.construction}; search interrupted" if work.stopped else cover.construction
     return Rows(list(cover.blocks), words)
 
 

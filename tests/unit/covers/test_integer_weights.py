@@ -10,7 +10,7 @@ from covote.covers.search.dual_annealing import blocks_of, masks_of
 from covote.covers.search.integer_weights import best_twins, fitting_weights, settle_bases, settle_twins
 from covote.covers.search.integer_weights_kernels import minimal_hits
 from covote.covers.search.state import Search
-from covote.progress import Watch
+from covote.progress import Work
 from tests.plain_covers import covers
 
 FANO = masks_of(projective_plane(2), 7)  # each point is the set of the three lines through it
@@ -51,7 +51,7 @@ def test_a_family_that_cannot_do_is_refused():
 
 
 def test_fewer_experts_are_found():
-    search = Search(14, 6, 7, 0, Watch(1, None))
+    search = Search(14, 6, 7, 0, Work(1))
     search.best = Cover(np.zeros((8, 6), dtype=np.int32), "a size to beat")
     settle_twins(search)
     assert search.found.blocks.shape == (7, 6)
@@ -62,7 +62,7 @@ def test_a_smaller_cover_of_the_same_proportions_leads_to_an_optimal_one():
     base = design(16, 6)
     assert len(base) == 10
     blocks = np.array([np.flatnonzero(row) for row in base.knows], dtype=np.int32)
-    search = Search(66, 25, 10, 0, Watch(1, None))
+    search = Search(66, 25, 10, 0, Work(1))
     search.best = Cover(np.zeros((11, 25), dtype=np.int32), "a size to beat")
     search.bases = [Cover(blocks, "a smaller cover")]
     settle_bases(search)

@@ -19,7 +19,7 @@ from covote.covers.search.integer_weights import settle_bases, settle_twins
 from covote.covers.search.multiple_covers import fold
 from covote.covers.search.state import Search
 from covote.covers.search.symmetric.symmetric_covers import THOROUGH, turned, turned_around_holes
-from covote.progress import Watch
+from covote.progress import Work
 
 RUNS = (6, 4, 2)
 """How often weights are annealed for the nearest plane, the next, and the one after."""
@@ -69,7 +69,7 @@ def best_cover(
     times: int = 1,
     effort: Effort,
     seed: int,
-    watch: Watch,
+    work: Work,
     whole: bool = True,
 ) -> Cover:
     """Return the smallest cover that the portfolio finds within its effort.
@@ -77,8 +77,8 @@ def best_cover(
     A case that is not `whole` is part of a larger one, and is not worth a second try.
     """
     if times > 1:
-        return _repeated(classes, size, lower, times, effort, seed, watch)
-    search = Search(classes, size, lower, seed, watch)
+        return _repeated(classes, size, lower, times, effort, seed, work)
+    search = Search(classes, size, lower, seed, work)
     search.offer(build(classes, size))
     if classes > SEARCHED:
         return search.found
@@ -129,22 +129,28 @@ def _part(search: Search, classes: int, size: int, effort: Effort) -> Cover:
         return _PARTS[case]
     lower, _ = best_lower_bound(classes, size)
     cover = best_cover(
-        classes, size, lower, effort=effort, seed=search.seed, watch=search.watch.part(), whole=False
+        classes,
+        size,
+        lower,
+        effort=effort,
+        seed=search.seed,
+        work=search.work.part("solving a smaller case"),
+        whole=False,
     )
-    if not search.watch.stopped:
+    if not search.work.stopped:
         _PARTS[case] = cover
     return cover
 
 
 def _repeated(
-    classes: int, size: int, lower: int, times: int, effort: Effort, seed: int, watch: Watch
+    classes: int, size: int, lower: int, times: int, effort: Effort, seed: int, work: Work
 ) -> Cover:
     """Cover every pair several times: at most with copies of the best cover, which is found first."""
     single, _ = best_lower_bound(classes, size)
-    once = best_cover(classes, size, single, effort=effort, seed=seed, watch=watch)
-    if classes > SEARCHED or times * len(once.blocks) <= lower or watch.stopped:
+    once = best_cover(classes, size, single, effort=effort, seed=seed, work=work)
+    if classes > SEARCHED or times * len(once.blocks) <= lower or work.stopped:
         return Cover(np.tile(once.blocks, (times, 1)), f"{times} copies of: {once.construction}")
-    search = Search(classes, size, lower, seed, watch)
+    search = Search(classes, size, lower, seed, work)
     search.best = once
     blocks, how = fold(
         once.blocks,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from covote.covers.blocks import Cover, without_room
 from covote.covers.pruning import prune, prune_many
-from covote.progress import Watch
+from covote.progress import Work
 
 PRUNED = 2_000_000
 """Blocks that hold more pairs are pruned without a table of pairs."""
@@ -21,8 +21,8 @@ OTHERS = 3
 class Search:
     """The best cover so far of v classes by experts of size k."""
 
-    def __init__(self, classes: int, size: int, lower: int, seed: int, watch: Watch) -> None:
-        self.classes, self.size, self.lower, self.seed, self.watch = classes, size, lower, seed, watch
+    def __init__(self, classes: int, size: int, lower: int, seed: int, work: Work) -> None:
+        self.classes, self.size, self.lower, self.seed, self.work = classes, size, lower, seed, work
         self.best: Cover | None = None
         self.others: list[Cover] = []
         self.smaller: Cover | None = None  # a cover of all classes but the last few
@@ -53,7 +53,7 @@ class Search:
     @property
     def over(self) -> bool:
         """Whether nothing is left to win, or nobody waits any more."""
-        return self.watch.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
+        return self.work.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
     @property
     def wide(self) -> bool:
@@ -61,8 +61,8 @@ class Search:
         return len(self.found.blocks) > WIDE * self.lower
 
     def moved(self, moves: int) -> bool:
-        """Report moves to the watch; return whether to stop."""
-        return self.watch.moved(moves, f"{len(self.found.blocks)} experts; trying fewer")
+        """Report moves; return whether to stop."""
+        return self.work.advance(moves, f"{len(self.found.blocks)} experts; trying fewer")
 
     def pause(self) -> Callable[[int, int], bool]:
         """Return a callback for searches that report (moves made in all, size of their best cover)."""
@@ -72,6 +72,6 @@ class Search:
             nonlocal reported
             step, reported = made - reported, made
             experts = min(size or len(self.found.blocks), len(self.found.blocks))
-            return self.watch.moved(step, f"{experts} experts; trying fewer")
+            return self.work.advance(step, f"{experts} experts; trying fewer")
 
         return pause
