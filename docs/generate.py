@@ -12,14 +12,14 @@ from typing import Any
 import typer
 
 import covote
-from covote import cli
+from covote.cli.app import app
 
 HERE = Path(__file__).parent
 
 
 def cli_reference() -> str:
     """Return every command with its arguments and options."""
-    group = typer.main.get_command(cli.app)
+    group = typer.main.get_command(app)
     lines = [
         "# Command line",
         "",

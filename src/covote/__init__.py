@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from covote.covers import complete, design, select
-from covote.decoding import decode
-from covote.errors import CovoteError
-from covote.labels import Labels
-from covote.panel import Panel
-from covote.panel.certificate import Certificate
-from covote.simulation import simulate
-from covote.votes import Votes
-
 if TYPE_CHECKING:
+    from covote.covers import complete, design, select
+    from covote.decoding import decode
+    from covote.decoding.expert_report import expert_report, pair_agreement
+    from covote.errors import CovoteError
+    from covote.files import decode_file
+    from covote.labelling import label_file
+    from covote.labels import Labels
     from covote.learn import PanelClassifier
+    from covote.panel import Certificate, Panel
+    from covote.simulation import simulate
+    from covote.votes import Votes
 
 __version__ = "0.1.0"
 
@@ -28,16 +30,41 @@ __all__ = [
     "__version__",
     "complete",
     "decode",
+    "decode_file",
     "design",
+    "expert_report",
+    "label_file",
+    "pair_agreement",
     "select",
     "simulate",
 ]
 
+_PLACES = {
+    "Certificate": "panel",
+    "CovoteError": "errors",
+    "Labels": "labels",
+    "Panel": "panel",
+    "PanelClassifier": "learn",
+    "Votes": "votes",
+    "complete": "covers",
+    "decode": "decoding",
+    "decode_file": "files",
+    "design": "covers",
+    "expert_report": "decoding",
+    "label_file": "labelling",
+    "pair_agreement": "decoding",
+    "select": "covers",
+    "simulate": "simulation",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load what needs scikit-learn when it is first asked for."""
-    if name == "PanelClassifier":
-        from covote.learn import PanelClassifier
+    """Load a public name when it is first asked for: who designs panels does not wait for scikit-learn."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return found
 
-        return PanelClassifier
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,7 +1,7 @@
 """The one door to numba: loops run as plain Python until compiling them pays.
 
 A loop over arrays is declared with :func:`kernel`, a function that only kernels call with :func:`helper`.
-Both are ordinary Python functions. A kernel counts the steps that it has made as plain Python; when a call
+Both are ordinary Python functions. A kernel counts the steps that it makes as plain Python; when a call
 would take it past its budget, numba compiles it (or loads what an earlier process compiled), and it stays
 compiled. The answers are the same either way, so nobody else knows whether numba is loaded.
 """
@@ -9,49 +9,55 @@ compiled. The answers are the same either way, so nobody else knows whether numb
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
 
-STEPS = 300_000
-"""Plain steps that a kernel may make before it is compiled: a step takes about a third of a microsecond, and
-loading numba and compiling a kernel about as long as ten times that many."""
+# A plain step takes about half a microsecond. Each budget is what it would buy: nobody waits more than twice
+# as long as with the better of the two ways.
+STEPS_TO_LOAD = 2_000_000
+"""Plain steps of all kernels together before numba is loaded, which takes a second."""
+STEPS_TO_COMPILE = 1_000_000
+"""Plain steps of one kernel before it is compiled."""
 STEPS_IF_KEPT = 30_000
-"""The same for a kernel that an earlier process has compiled and kept: it only has to be loaded."""
+"""The same for a kernel that an earlier process has compiled and kept: it only has to be read."""
 
-_mode: Literal["auto", "plain", "compiled"] = "auto"
 announce: Callable[[], None] | None = None
 """Called before a kernel is compiled that no earlier process has compiled; the command line says so."""
+_mode: Literal["auto", "plain", "compiled"] = "auto"
+_made = 0  # plain steps of all kernels
+_lock = RLock()
 
 
 class _Helper:
     """A function that only kernels call: plain Python in plain kernels, compiled into compiled ones."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.plain = function
         self._options = options
         self._compiled: Any = None
-        self.__doc__, self.__name__, self.__module__ = (
-            function.__doc__,
-            function.__name__,
-            function.__module__,
-        )
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__wrapped__ = function
 
     def __call__(self, *args: Any) -> Any:
         return self.plain(*args)
 
     def __reduce__(self) -> str:
-        return self.__name__  # pickled by name, as functions are
+        return self.__qualname__  # pickled by name, as functions are
 
     @property
     def compiled(self) -> Any:
         """Numba's version."""
         if self._compiled is None:
-            self._compiled = _jit(self.plain, self._options)
+            with _lock:
+                if self._compiled is None:
+                    self._compiled = _jit(self.plain, self._options)
         return self._compiled
 
 
@@ -59,30 +65,33 @@ class _Kernel(_Helper):
     """A loop that is compiled when that pays."""
 
     def __init__(
-        self, function: Callable[..., Any], steps: Callable[..., int] | None, **options: Any
+        self, function: Callable[..., Any], options: dict[str, Any], steps: Callable[..., int] | None
     ) -> None:
-        super().__init__(function, **options)
+        super().__init__(function, options)
         self._steps = steps or _elements
         self._made = 0
-        self._budget = -1
+        self._budget = 0
 
     def __call__(self, *args: Any) -> Any:
-        if self._compiled is None or _mode == "plain":
-            if not self._pays(args):
-                # Compiled integers wrap around silently, and so they do here.
-                with np.errstate(over="ignore"):
-                    return self.plain(*args)
-            if announce is not None and self._budget == STEPS and self._compiled is None:
-                announce()
+        if _mode == "plain" or not (self._compiled is not None or _mode == "compiled" or self._pays(args)):
+            # Compiled arithmetic wraps around and divides silently, and so it does here.
+            with np.errstate(all="ignore"):
+                return self.plain(*args)
         return self.compiled(*args)
 
     def _pays(self, args: tuple[Any, ...]) -> bool:
-        if _mode != "auto":
-            return _mode == "compiled"
-        if self._budget < 0:
-            self._budget = STEPS_IF_KEPT if _kept(self.plain) else STEPS
-        self._made += self._steps(*args)
-        return self._made > self._budget
+        """Count the steps of a call, and say whether it is better made by compiled code."""
+        global _made
+        if not self._budget:
+            self._budget = STEPS_IF_KEPT if _kept(self.plain) else STEPS_TO_COMPILE
+        steps = self._steps(*args)
+        self._made += steps
+        _made += steps
+        if self._made <= self._budget or ("numba" not in sys.modules and _made <= STEPS_TO_LOAD):
+            return False
+        if announce is not None and self._budget == STEPS_TO_COMPILE:
+            announce()
+        return True
 
 
 def kernel(
@@ -103,20 +112,20 @@ def kernel(
     10
     """
     if function is None:
-        return lambda function: _Kernel(function, steps, **options)
-    return _Kernel(function, steps, **options)
+        return lambda function: _Kernel(function, options, steps)
+    return _Kernel(function, options, steps)
 
 
 def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
     """Declare a function that only kernels call; options go to numba."""
     if function is None:
-        return lambda function: _Helper(function, **options)
-    return _Helper(function, **options)
+        return lambda function: _Helper(function, options)
+    return _Helper(function, options)
 
 
 @contextmanager
 def running(mode: Literal["auto", "plain", "compiled"]) -> Iterator[None]:
-    """Run every kernel as plain Python, or compiled, whatever pays: for tests that compare the two."""
+    """Run every kernel of this process as plain Python, or compiled, whatever pays: for tests of the two."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -133,12 +142,26 @@ def _elements(*args: Any) -> int:
 
 
 def _kept(function: Callable[..., Any]) -> bool:
-    """Whether an earlier process has compiled a function and kept the result where numba would find it."""
+    """Whether an earlier process has compiled a function and kept the result where numba would find it.
+
+    numba itself looks closer (its own version, types, the text of the source). Where this answer is wrong,
+    time is lost and nothing else.
+    """
     source = Path(function.__code__.co_filename)
-    kept = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    place = Path(folder) if folder else source.parent / "__pycache__"
-    return next(place.glob(f"**/{kept}" if folder else kept), None) is not None
+    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+    index = f"{name.replace('<', '').replace('>', '')}.py{sys.version_info[0]}{sys.version_info[1]}.nbi"
+    try:
+        changed = source.stat().st_mtime
+        chosen = os.environ.get("NUMBA_CACHE_DIR")
+        if chosen:
+            found = list(Path(chosen).glob(f"*/{index}"))
+        else:
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            beside = source.parent / "__pycache__" / index
+            found = [beside] if beside.exists() else list(cache.glob(f"numba/*/{index}"))
+        return any(path.stat().st_mtime >= changed for path in found)
+    except (OSError, RuntimeError):  # no file, no home
+        return False
 
 
 def _numba() -> Any:

@@ -2,72 +2,32 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
+import codecs
+import io
+import os
+import signal
 import sys
-from collections.abc import Callable
+from types import FrameType
 
-import typer
-
-from covote.cli.bounds import bounds_command
-from covote.cli.check import check
-from covote.cli.complete import complete
-from covote.cli.decode import decode
-from covote.cli.demo import demo
-from covote.cli.design import design
-from covote.cli.label import label
-from covote.cli.reproduce import reproduce
-from covote.cli.select import select
-from covote.cli.simulate import simulate
-from covote.errors import CovoteError
-
-app = typer.Typer(
-    name="covote",
-    help="Design panels of partial experts that together know every class, and decode their votes.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "design": design,
-    "check": check,
-    "complete": complete,
-    "select": select,
-    "bounds": bounds_command,
-    "decode": decode,
-    "label": label,
-    "simulate": simulate,
-    "demo": demo,
-    "reproduce": reproduce,
-}
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-
-
-def _version(value: bool) -> None:
-    if value:
-        from covote import __version__
-
-        typer.echo(f"covote {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=_version, is_eager=True
-    ),
-) -> None:
-    pass
+INTERRUPTED = 130
+_PLAIN = {"■": "#", "·": ".", "…": "...", "–": "-"}
 
 
 def main() -> None:
     """Run the `covote` command; a person's mistake ends in one line and exit status 2."""
-    # Looking for cycles again and again while libraries load takes a tenth of the time to start.
-    gc.set_threshold(100_000)
-    atexit.register(gc.freeze)  # nor need they be looked through once more at the end
+    _accept_any_letter()
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        # Nothing has begun, so nothing is lost: not even libraries that are half loaded are told.
+        signal.signal(signal.SIGINT, _leave)
+    import typer
+
+    from covote import compiled
+    from covote.cli.app import app
+    from covote.errors import CovoteError
+
+    signal.signal(signal.SIGINT, before)
+    compiled.announce = _announce
     try:
         app()
     except CovoteError as error:
@@ -75,8 +35,43 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("covote: interrupted", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # `covote ... | head`: the reader has had enough.
         sys.stderr.close()
         sys.exit(0)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"covote: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def _accept_any_letter() -> None:
+    """Print letters that the terminal or file does not have as others, instead of failing."""
+    codecs.register_error("covote", _other_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="covote")
+
+
+def _other_letters(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for letters that cannot be written.
+
+    >>> codecs.register_error("other letters", _other_letters)
+    >>> "■ · 皮".encode("ascii", "other letters")
+    b'# . ?'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in text), error.end
+
+
+def _announce() -> None:
+    """Say once, on a terminal, why this run takes longer than the next."""
+    from covote import compiled
+
+    compiled.announce = None
+    if sys.stderr.isatty():
+        print("Compiling for this machine: only the first run takes some seconds longer.", file=sys.stderr)

@@ -12,7 +12,6 @@ from covote import atomic
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers
-from covote.cli.compiler import load_compiler
 from covote.errors import InputError
 from covote.panel import Panel
 
@@ -73,7 +72,6 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
-    load_compiler()
     from covote.engines import Local, make_engine
     from covote.files import decode_file, inferred_panel, read_gold
 

@@ -9,7 +9,6 @@ import typer
 
 from covote.cli import output
 from covote.cli.arguments import Classes, Json, Method, OneSize, Seed, number, whole
-from covote.cli.compiler import load_compiler
 from covote.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Measure how often the labels of random panels are wrong, beside the bounds of the theory."""
-    load_compiler()
     from covote.simulation.error_curve import error_curve
 
     output.check_picture(picture)

@@ -1,0 +1,200 @@
+"""Loops that run as plain Python until compiling pays: the same answers, told by a budget of steps."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from covote import compiled
+from covote.compiled import helper, kernel, running
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+
+@helper
+def halved(value):
+    return value // 2
+
+
+@helper
+def twice_halved(value):
+    return halved(halved(value))
+
+
+@kernel
+def dot(pair, out):
+    for i in range(len(pair.left)):
+        out[i] = twice_halved(pair.left[i] * pair.right[i])
+    return out.sum()
+
+
+@kernel
+def outer(pair, out):
+    return dot(pair, out) + 1
+
+
+@kernel
+def wrapped(start, rounds):
+    value = np.uint32(start)
+    for _ in range(rounds):
+        value = np.uint32(value * np.uint32(1664525) + np.uint32(1013904223))
+    return value
+
+
+@pytest.mark.parametrize("mode", ["plain", "compiled"])
+def test_plain_and_compiled_loops_agree_with_arithmetic(mode):
+    pair = Pair(np.arange(10), np.arange(10))
+    expected = np.arange(10) ** 2 // 4
+    out = np.zeros(10, dtype=np.int64)
+    with running(mode):
+        assert outer(pair, out) == expected.sum() + 1
+        assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("mode", ["plain", "compiled"])
+def test_numbers_wrap_around_without_a_warning_either_way(mode):
+    value = 7
+    for _ in range(20):
+        value = (value * 1664525 + 1013904223) % 2**32
+    with running(mode):
+        assert int(wrapped(7, 20)) == value
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from covote import compiled
+from covote.compiled import helper, kernel
+
+@helper
+def one_more(value):
+    return value + 1
+
+@kernel
+def total(values):
+    whole = 0
+    for value in values:
+        whole += one_more(value)
+    return whole
+
+said = []
+compiled.announce = lambda: said.append("compiling")
+for size in map(int, sys.argv[1:]):
+    assert total(np.ones(size, dtype=np.int64)) == 2 * size
+    print(size, "numba" in sys.modules, *said)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    def run(*sizes, **environment):
+        run = subprocess.run(
+            [sys.executable, tmp_path / "program.py", *map(str, sizes)],
+            capture_output=True, text=True, env={**os.environ, **environment},
+        )  # fmt: skip
+        assert run.stderr == ""
+        return run.stdout.splitlines()
+
+    return run
+
+
+def test_a_loop_is_compiled_once_its_steps_pass_the_budget(program):
+    small, large = 1000, compiled.STEPS_TO_LOAD + 1
+    assert program(small, small, large, small) == [
+        f"{small} False",
+        f"{small} False",
+        f"{large} True compiling",
+        f"{small} True compiling",
+    ]
+
+
+def test_steps_of_many_small_calls_add_up(program):
+    part = compiled.STEPS_TO_LOAD // 4
+    compiles = [line.split()[1] for line in program(*[part] * 6)]
+    assert compiles == ["False"] * 3 + ["True"] * 3
+
+
+@pytest.mark.parametrize("place", ["beside", "chosen", "home"])
+def test_what_an_earlier_process_compiled_is_found_wherever_numba_keeps_it(program, tmp_path, place):
+    environment = {}
+    if place == "chosen":
+        environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    if place == "home":
+        (tmp_path / "__pycache__").write_text("not a folder, so nothing can be kept here")
+        environment = {"XDG_CACHE_HOME": str(tmp_path / "home")}
+    large = compiled.STEPS_TO_LOAD + 1
+    assert program(large, **environment) == [f"{large} True compiling"]
+    assert program(large, **environment) == [f"{large} True"]
+
+
+def test_what_was_compiled_from_an_older_source_does_not_count(program, tmp_path):
+    large = compiled.STEPS_TO_LOAD + 1
+    assert program(large) == [f"{large} True compiling"]
+    source = tmp_path / "program.py"
+    source.write_text(source.read_text().replace("whole = 0", "whole = 0 * 1"))
+    os.utime(source, (2e9, 2e9))
+    assert program(large) == [f"{large} True compiling"]
+
+
+def test_without_a_folder_to_write_to_nothing_is_kept_and_everything_works(program, tmp_path):
+    (tmp_path / "__pycache__").write_text("not a folder")
+    closed = {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"}
+    large = compiled.STEPS_TO_LOAD + 1
+    assert program(large, **closed) == [f"{large} True compiling"]
+
+
+def test_kernels_and_helpers_are_pickled_by_name():
+    # By the name of this module, as for any function.
+    from covote.votes import votes_kernels
+
+    name, loop = next(
+        (name, thing) for name, thing in vars(votes_kernels).items() if isinstance(thing, compiled._Kernel)
+    )
+    assert pickle.loads(pickle.dumps(loop)) is loop
+    assert loop.__name__ == name
+
+
+def test_threads_that_meet_at_the_first_compiled_call_all_get_the_answer():
+    @kernel
+    def total(values):
+        whole = 0
+        for value in values:
+            whole += value
+        return whole
+
+    answers, start = [], threading.Barrier(4)
+
+    def work():
+        start.wait()
+        answers.append(int(total(np.arange(1000))))
+
+    with running("compiled"):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == [499_500] * 4
+
+
+def test_the_mode_is_restored_after_an_error():
+    with pytest.raises(ZeroDivisionError), running("plain"):
+        raise ZeroDivisionError
+    assert compiled._mode == "auto"
+
+
+def test_no_other_module_imports_numba():
+    source = Path(compiled.__file__).parent
+    users = [path.name for path in source.rglob("*.py") if "import numba" in path.read_text()]
+    assert users == ["compiled.py"]
