@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
+from threading import RLock, local
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ announce: Callable[[], None] | None = None
 _mode: Literal["auto", "plain", "compiled"] = "auto"
 _made = 0  # plain steps of all kernels
 _lock = RLock()
+_inside = local()
 
 
 class _Helper:
@@ -73,11 +74,20 @@ class _Kernel(_Helper):
         self._budget = 0
 
     def __call__(self, *args: Any) -> Any:
+        if getattr(_inside, "plain", False):
+            return self.plain(*args)  # for a kernel that runs as plain Python, this one is a helper
         if _mode == "plain" or not (self._compiled is not None or _mode == "compiled" or self._pays(args)):
+            return self._as_plain(args)
+        return self.compiled(*args)
+
+    def _as_plain(self, args: tuple[Any, ...]) -> Any:
+        _inside.plain = True
+        try:
             # Compiled arithmetic wraps around and divides silently, and so it does here.
             with np.errstate(all="ignore"):
-                return self.plain(*args)
-        return self.compiled(*args)
+                return _unboxed(self.plain(*args))
+        finally:
+            _inside.plain = False
 
     def _pays(self, args: tuple[Any, ...]) -> bool:
         """Count the steps of a call, and say whether it is better made by compiled code."""
@@ -139,6 +149,15 @@ def _elements(*args: Any) -> int:
     return 1 + sum(
         a.size if isinstance(a, np.ndarray) else _elements(*a) if isinstance(a, tuple) else 0 for a in args
     )
+
+
+def _unboxed(value: Any) -> Any:
+    """Return numpy's numbers as Python's, as numba does."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is tuple:
+        return tuple(map(_unboxed, value))
+    return value
 
 
 def _kept(function: Callable[..., Any]) -> bool:

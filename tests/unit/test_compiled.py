@@ -66,7 +66,9 @@ def test_numbers_wrap_around_without_a_warning_either_way(mode):
     for _ in range(20):
         value = (value * 1664525 + 1013904223) % 2**32
     with running(mode):
-        assert int(wrapped(7, 20)) == value
+        found = wrapped(7, 20)
+    assert found == value
+    assert type(found) is int
 
 
 PROGRAM = """
