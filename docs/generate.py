@@ -6,6 +6,7 @@ Run `python docs/generate.py` after changing a command or a public docstring; a 
 from __future__ import annotations
 
 import inspect
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def _members(thing: type) -> list[tuple[str, object]]:
         property,
         classmethod,
         type(_members),
-        type(inspect.getattr_static(covote.Panel, "redundancy")),
+        cached_property,
     )
     return [(k, v) for k, v in vars(thing).items() if not k.startswith("_") and isinstance(v, documented)]
 

@@ -10,13 +10,14 @@ from covote.cli.arguments import Json, PanelFile, Picture, Times
 from covote.panel import Panel
 
 _SHOWN = 20  # uncovered pairs that are listed
+_MOST = 100_000  # the same in JSON
 
 
 def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_json: Json = False) -> None:
     """Say which pairs of classes a panel covers. Exit status 1 if any is uncovered."""
     output.check_picture(picture)
     panel = Panel.load(panel_file)
-    missing = panel.uncovered(times)
+    missing = panel.count_uncovered(times)
     if as_json:
         output.say_json(
             {
@@ -24,7 +25,8 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
                 "classes": len(panel.classes),
                 "covers": panel.redundancy,
                 "asked": times,
-                "uncovered": missing,
+                "uncovered_pairs": missing,
+                "uncovered": panel.uncovered(times, most=_MOST),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
             }
@@ -40,13 +42,13 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
         raise typer.Exit(1)
 
 
-def _tell(panel: Panel, missing: list[tuple[str | int, str | int]], times: int) -> None:
+def _tell(panel: Panel, missing: int, times: int) -> None:
     output.say_covered(panel)
     output.show_matrix(panel)
     output.say_redundancy(panel)
     if missing:
-        pairs = ", ".join(f"({a}, {b})" for a, b in missing[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        pairs = ", ".join(f"({a}, {b})" for a, b in panel.uncovered(times, most=_SHOWN))
+        more = f" and {missing - _SHOWN:,} more" if missing > _SHOWN else ""
         often = "" if times == 1 else f" {times} times"
         output.say(f"Not covered{often}: {pairs}{more}.")
     elif len(panel) and len(panel.classes) > 1:

@@ -172,7 +172,7 @@ def say_covered(panel: Panel) -> None:
     times = panel.redundancy
     pairs = classes * (classes - 1) // 2
     if times == 0:
-        missing = len(panel.uncovered())
+        missing = panel.count_uncovered()
         say(f"{who}; {missing:,} of {counted(pairs, 'pair')} {'is' if missing == 1 else 'are'} uncovered.")
     else:
         often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")

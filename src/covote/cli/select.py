@@ -71,7 +71,7 @@ def _tell(panel: Panel, pool: Panel, budget: float | None) -> None:
         output.say(f"{of_all} cover every pair, {cost}")
         output.say_proof(panel, " for the cost", "above the cheapest")
         return
-    missing = len(panel.uncovered())
+    missing = panel.count_uncovered()
     covered = "cover every pair" if not missing else f"leave {output.counted(missing, 'pair')} uncovered"
     proof = panel.certificate
     assert proof is not None

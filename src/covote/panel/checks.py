@@ -115,14 +115,20 @@ def knows_of_blocks(
     column = {name: k for k, name in enumerate(classes)}
     knows = zeros(len(blocks), len(classes))
     for i, block in enumerate(blocks):
-        for name in map(plain_name, block):
-            if name not in column:
-                expert = repr(experts[i]) if i < len(experts) else f"number {i + 1}"
-                raise UnknownNameError(
-                    f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
-                    f"{did_you_mean(name, classes)}; add it to the classes or remove it there"
-                )
-            knows[i, column[name]] = True
+        expert = repr(experts[i]) if i < len(experts) else f"number {i + 1}"
+        try:
+            places = [column.get(name) for name in block]
+        except TypeError:
+            raise InputError(
+                f"expert {expert} knows a list or table; write its classes as one flat list"
+            ) from None
+        if None in places:
+            name = plain_name(block[places.index(None)])
+            raise UnknownNameError(
+                f"expert {expert} knows {name!r}, which is not among the {len(column)} classes"
+                f"{did_you_mean(name, classes)}; add it to the classes or remove it there"
+            )
+        knows[i, cast("list[int]", places)] = True
     return knows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ from covote.panel.checks import (
     unique_names,
     zeros,
 )
-from covote.panel.pairs import fewest_together, pair_count_rows
+from covote.panel.known_lists import KnownLists
+from covote.panel.pairs import pair_count_blocks, pair_histogram, pairs_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,6 +107,10 @@ class Panel:
         put(self, "models", tuple(models))
         put(self, "certificate", certificate)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What can be derived is derived again in the other process.
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Copies in other processes are as read-only as the original.
         for name in ("knows", "cost"):
@@ -151,10 +157,16 @@ class Panel:
         """Return the row of an expert."""
         return lookup(self._expert_index, name, "expert", self.names)
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many classes each expert knows (R_i)."""
-        return cast("NDArray[np.int64]", self.knows.sum(axis=1))
+        sizes = self.knows.sum(axis=1, dtype=np.int64)
+        sizes.flags.writeable = False
+        return cast("NDArray[np.int64]", sizes)
+
+    @cached_property
+    def _lists(self) -> KnownLists:
+        return KnownLists(self.knows)
 
     def blocks(self) -> list[tuple[Name, ...]]:
         """Return what each expert knows, as class names."""
@@ -169,18 +181,22 @@ class Panel:
     def pair_counts(self) -> NDArray[np.int32]:
         """Return how many experts know both classes of each pair (K x K; lambda_kj); the diagonal has d_k."""
         counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
-        for k, row in pair_count_rows(self.knows):
-            counts[k] = row
+        for k, rows in pair_count_blocks(self.knows):
+            counts[k : k + len(rows)] = rows
         return counts
 
     @cached_property
+    def _pair_histogram(self) -> NDArray[np.int64]:
+        return pair_histogram(self.knows)
+
+    @property
     def redundancy(self) -> int:
         """The fewest experts that know a common pair (the smallest lambda_kj).
 
         0 means that some pair is uncovered. With a single class there are no pairs, and the number of experts
         is returned.
         """
-        return fewest_together(self.knows)
+        return len(self) if len(self.classes) == 1 else int(np.argmax(self._pair_histogram > 0))
 
     def covers(self, times: int = 1) -> bool:
         """Whether every pair of classes is known by at least `times` common experts.
@@ -191,15 +207,30 @@ class Panel:
             raise InputError(f"times must be at least 1, not {times}")
         return len(self.classes) == 1 or self.redundancy >= times
 
-    def uncovered(self, times: int = 1) -> list[tuple[Name, Name]]:
-        """Return the pairs of classes that fewer than `times` experts know together."""
+    def uncovered(self, times: int = 1, most: int | None = None) -> list[tuple[Name, Name]]:
+        """Return the pairs of classes that fewer than `times` experts know together, the first `most`.
+
+        >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0]])
+        >>> panel.uncovered(most=1), panel.count_uncovered()
+        ([('cat', 'fox')], 2)
+        """
+        wanted = self.count_uncovered(times)
+        wanted = wanted if most is None else min(wanted, most)
+        found: list[tuple[Name, Name]] = []
+        if wanted == 0:
+            return found
+        for some in pairs_below(self.knows, times):
+            for k, j in zip(*(side[: wanted - len(found)].tolist() for side in some), strict=True):
+                found.append((self.classes[k], self.classes[j]))
+            if len(found) == wanted:
+                break
+        return found
+
+    def count_uncovered(self, times: int = 1) -> int:
+        """Return how many pairs of classes fewer than `times` experts know together."""
         if times < 1:
             raise InputError(f"times must be at least 1, not {times}")
-        return [
-            (self.classes[k], self.classes[j])
-            for k, row in pair_count_rows(self.knows)
-            for j in np.flatnonzero(row[k + 1 :] < times) + (k + 1)
-        ]
+        return int(self._pair_histogram[:times].sum())
 
     def correctable(self) -> int:
         """How many wrong answers per item can always be repaired: the largest f with lambda >= 2f + 1.
@@ -322,17 +353,19 @@ class Panel:
     def __len__(self) -> int:
         return len(self.names)
 
+    @cached_property
+    def _digest(self) -> bytes:
+        """A fingerprint of all but models and certificate: panels are compared often, and may be large."""
+        content = hashlib.blake2b(repr((self.classes, self.names, self.knows.shape)).encode())
+        content.update(np.packbits(self.knows).data)
+        content.update((self.cost + 0.0).data)  # 0 and -0 are the same cost
+        return content.digest()
+
     def __eq__(self, other: object) -> bool:
         """Same classes, experts, knowledge, costs and models; the certificate does not matter."""
         if not isinstance(other, Panel):
             return NotImplemented
-        return (
-            self.classes == other.classes
-            and self.names == other.names
-            and self.models == other.models
-            and np.array_equal(self.knows, other.knows)
-            and np.array_equal(self.cost, other.cost)
-        )
+        return self is other or (self._digest == other._digest and self.models == other.models)
 
     def __hash__(self) -> int:
-        return hash((self.classes, self.names, self.knows.tobytes(), self.cost.tobytes()))
+        return hash(self._digest)

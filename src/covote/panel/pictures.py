@@ -33,7 +33,7 @@ def summary(panel: Panel) -> str:
         elif times > 1:
             parts.append(f"covers every pair {times} times")
         else:
-            missing = len(panel.uncovered())
+            missing = panel.count_uncovered()
             parts.append(f"{missing} pair{'s' * (missing != 1)} uncovered")
     return ", ".join(parts)
 

@@ -1,6 +1,7 @@
 """What a panel knows of itself."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -262,3 +263,32 @@ def test_a_csv_panel_as_people_write_it(tmp_path):
     assert panel == Panel(["skin", " eye"], [[1, 1], [0, 1]], ["dr-lee", "dr-ng"], [1, 2.5])
     panel.save(path)
     assert Panel.load(path) == panel
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3], ids=["small experts", "large experts"])
+def test_pairs_of_many_classes_are_counted_in_blocks(share, monkeypatch):
+    monkeypatch.setattr("covote.panel.pairs._CELLS", 5_000)
+    knows = np.random.default_rng(1).random((40, 300)) < share
+    panel = Panel(300, knows[knows.any(axis=1)])
+    counts = panel.knows.T.astype(int) @ panel.knows
+    assert np.array_equal(panel.pair_counts(), counts)
+    for times in (1, 3):
+        below = [(int(k), int(j)) for k, j in np.argwhere(np.triu(counts < times, 1))]
+        assert panel.uncovered(times) == below
+        assert panel.uncovered(times, most=7) == below[:7]
+        assert panel.count_uncovered(times) == len(below)
+
+
+def test_a_pickled_panel_carries_nothing_that_can_be_derived():
+    panel = Panel(500, np.eye(500, dtype=bool))
+    small = len(pickle.dumps(panel))
+    assert panel.uncovered(most=1)
+    assert {panel: 1}[panel] == 1
+    assert panel.sizes.sum() == 500
+    assert len(pickle.dumps(panel)) == small
+    assert pickle.loads(pickle.dumps(panel)) == panel
+
+
+def test_nested_knowledge_is_refused():
+    with pytest.raises(InputError, match="expert 'ann' knows a list or table; write its classes as one flat"):
+        Panel.from_blocks(["a", "b"], [[["a"], "b"]], ["ann"])
