@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from covote.errors import FileError
+from covote.errors import FileError, InputError
 
 
 @contextmanager
@@ -62,6 +63,34 @@ def check_place(path: str | os.PathLike[str]) -> None:
         raise FileError(f"cannot write {target}: the folder {folder} is read-only; choose another place")
 
 
+def check_apart(
+    outputs: Iterable[str | os.PathLike[str] | None], inputs: Iterable[str | os.PathLike[str] | None]
+) -> None:
+    """Refuse to write over a file that is read, whatever path or link names it, and two files to one place.
+
+    >>> check_apart(["labels.csv", "labels.csv"], [])
+    Traceback (most recent call last):
+    covote.errors.InputError: two files cannot both be written to labels.csv; choose another place for one
+    """
+    read = [Path(path) for path in inputs if path is not None]
+    written: list[Path] = []
+    for path in (Path(path) for path in outputs if path is not None):
+        if any(_same(path, other) for other in written):
+            raise InputError(f"two files cannot both be written to {path}; choose another place for one")
+        for source in read:
+            if _same(path, source):
+                raise InputError(
+                    f"{path} would be written over {source}, which is read; choose another place for it"
+                )
+        written.append(path)
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.is_file() and one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 @contextmanager
 def _named(target: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
@@ -69,7 +98,7 @@ def _named(target: Path) -> Iterator[Path]:
     beside = Path(name)
     try:
         yield beside
-        beside.chmod(_ordinary_mode())
+        beside.chmod(_mode(target))
         beside.replace(target)
     finally:
         with suppress(FileNotFoundError):
@@ -82,7 +111,7 @@ def _nameless(target: Path) -> Iterator[Path]:
     try:
         opened = Path(f"/proc/self/fd/{handle}")
         yield opened
-        os.fchmod(handle, _ordinary_mode())
+        os.fchmod(handle, _mode(target))
         # A link cannot replace a file, a renamed link can; the name exists for that moment only.
         beside = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
         # Only with a folder given does Python follow the link that stands for the open file.
@@ -112,8 +141,10 @@ def _can_be_nameless(folder: Path) -> bool:
     return True
 
 
-def _ordinary_mode() -> int:
-    """Return the mode that an ordinary open() would give; temporary files are for their owner only."""
+def _mode(target: Path) -> int:
+    """Return the mode of the file that is replaced, or what an ordinary open() would give to a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -11,6 +11,7 @@ import typer
 from covote.decoding import DECODERS
 from covote.errors import FileError, InputError
 from covote.panel import Name, Panel
+from covote.panel.formats import is_panel_file
 
 _REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
 
@@ -25,7 +26,7 @@ def read_classes(text: str) -> int | list[Name]:
     """
     if re.fullmatch(r"-?\d+", text):
         return int(text)
-    if Path(text).suffix.lower() in (".toml", ".json"):
+    if is_panel_file(text):
         return list(Panel.load(text).classes)
     try:
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from covote import atomic
 from covote.bounds import best_lower_bound
 from covote.cli import output
 from covote.cli.arguments import Json, PanelFile, Picture, Times
@@ -16,6 +17,7 @@ _MOST = 100_000  # the same in JSON
 def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_json: Json = False) -> None:
     """Say which pairs of classes a panel covers. Exit status 1 if any is uncovered."""
     output.check_picture(picture)
+    atomic.check_apart([picture], [panel_file])
     panel = Panel.load(panel_file)
     missing = panel.count_uncovered(times)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
 from covote.panel import Panel
@@ -22,6 +23,7 @@ def complete(
 
     output.check_panel(output_file)
     output.check_picture(picture)
+    atomic.check_apart([output_file, picture], [panel_file])
     before = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = complete_panel(

@@ -80,6 +80,9 @@ def decode(
     for path in (output_file, stats):
         if path is not None:
             atomic.check_place(path)
+    # What is learned may go back to where it came from: it is read before, and written at the end.
+    atomic.check_apart([output_file, stats, report], [votes, panel_file, gold])
+    atomic.check_apart([output_file, report], [past])
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import (
     Effort,
@@ -54,6 +55,7 @@ def design(
 
     output.check_panel(output_file)
     output.check_picture(picture)
+    atomic.check_apart([output_file, picture], [classes])
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from covote import atomic
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
@@ -96,6 +97,7 @@ def label(
 
     started = time.monotonic()
     outcomes.check_report(report)
+    atomic.check_apart([output_file, report], [data, panel_file, gold])
     panel = Panel.load(panel_file)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:

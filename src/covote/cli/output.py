@@ -37,7 +37,9 @@ def say(text: str = "") -> None:
 
 def say_json(data: Any) -> None:
     """Print an answer for a program."""
-    print(json.dumps(data, ensure_ascii=False, indent=1, default=_plain))
+    # Where not every letter can be written, JSON has another way to write it.
+    plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    print(json.dumps(data, ensure_ascii=plain, indent=1, default=_plain))
 
 
 def _plain(value: Any) -> Any:

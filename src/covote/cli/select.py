@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times
 from covote.panel import Panel
@@ -43,6 +44,7 @@ def select(
 
     output.check_panel(output_file)
     output.check_picture(picture)
+    atomic.check_apart([output_file, picture], [panel_file])
     pool = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = select_panel(

@@ -34,6 +34,19 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return ending
 
 
+def is_panel_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a panel, by its name; a CSV file by its first cell, since it may be any table."""
+    ending = Path(path).suffix.lower()
+    if ending != ".csv":
+        return ending in (".toml", ".json")
+    try:
+        with Path(path).open("rb") as file:
+            head = file.readline(1 << 10)
+    except OSError:
+        return False
+    return re.match(rb'(\xef\xbb\xbf)?"?expert"?\s*[,;\r\n]', head) is not None
+
+
 def text_of(path: str | os.PathLike[str]) -> tuple[str, str]:
     """Return the text of a panel file, and its format."""
     kind = format_of(path)

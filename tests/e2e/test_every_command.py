@@ -1,0 +1,176 @@
+"""What holds for every command: a quiet success, inputs that stay as they are, letters and interrupts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covote import Panel
+from covote.cli.app import COMMANDS
+
+VOTES = "item,expert,label\n" + "".join(
+    f"{item},{expert},{label}\n"
+    for item, answers in {"i1": "aac", "i2": "bcb", "i3": "acc"}.items()
+    for expert, label in zip(("x", "y", "z"), answers, strict=True)
+)
+RUNS = {
+    "design": ("design", 7, 3, "-o", "new.toml", "--picture", "new.png"),
+    "check": ("check", "panel.toml"),
+    "complete": ("complete", "part.toml", 2, "-o", "whole.toml"),
+    "select": ("select", "panel.toml", "-o", "chosen.toml"),
+    "bounds": ("bounds", 10, 4),
+    "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
+    "label": ("label", "data.npy", "--panel", "models.toml", "-o", "labels.parquet", "--report", "r.html"),
+    "simulate": ("simulate", 6, 3, "--panels", 3, "--items", 20),
+    "demo": ("demo",),
+    "reproduce": ("reproduce", "--list"),
+}
+SHUFFLED = ("decode", "shuffled.csv", "--panel", "panel.toml", "--method", "em", "-o", "labels.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    blocks = [["a", "b"], ["a", "c"], ["b", "c"]]
+    Panel.from_blocks(list("abc"), blocks, ["x", "y", "z"]).save(tmp_path / "panel.toml")
+    Panel.from_blocks(list("abc"), blocks[:2], ["x", "y"]).save(tmp_path / "part.toml")
+    models = ["python:first_class:answer"] * 3
+    Panel.from_blocks(list("abc"), [["a", "b"]] * 3, ["x", "y", "z"], models=models).save(
+        tmp_path / "models.toml"
+    )
+    (tmp_path / "first_class.py").write_text("def answer(batch):\n    return ['a'] * len(batch)\n")
+    np.save(tmp_path / "data.npy", np.zeros((5, 2)))
+    (tmp_path / "votes.csv").write_text(VOTES)
+    rows = [f"i{n},{'xyz'[k]},{'aac'[k]}\n" for n in range(2000) for k in range(3)]
+    mixed = np.random.default_rng(0).permutation(rows)
+    (tmp_path / "shuffled.csv").write_text("item,expert,label\n" + "".join(mixed))
+    return tmp_path
+
+
+def run(folder, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "covote", *map(str, arguments)],
+        cwd=folder, capture_output=True, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_every_command_is_run_here():
+    assert set(RUNS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [*RUNS.values(), SHUFFLED], ids=[*RUNS, "decode shuffled"])
+def test_a_command_that_succeeds_says_nothing_on_stderr(folder, arguments):
+    ran = run(folder, *arguments)
+    assert (ran.returncode, ran.stderr.decode()) == (0, "")
+    assert ran.stdout
+
+
+OVER = {
+    "complete": ("complete", "part.toml", 2, "-o", "INPUT"),
+    "select": ("select", "panel.toml", "-o", "INPUT"),
+    "design": ("design", "panel.toml", 2, "-o", "INPUT"),
+    "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "INPUT"),
+    "label": ("label", "data.csv", "--panel", "models.toml", "-o", "INPUT"),
+}
+
+
+@pytest.mark.parametrize("way", ["same", "absolute", "symlink", "hard link"])
+@pytest.mark.parametrize("name", OVER)
+def test_an_input_is_not_written_over(covote, folder, name, way):
+    (folder / "data.csv").write_text("item,x\n1,2\n")
+    source = folder / OVER[name][1]
+    target = {"same": Path(source.name), "absolute": source}.get(way, Path(f"other{source.suffix}"))
+    if way == "symlink":
+        target.symlink_to(source)
+    if way == "hard link":
+        target.hardlink_to(source)
+    before = source.read_bytes()
+    ran = covote(*[target if word == "INPUT" else word for word in OVER[name]])
+    assert ran.status == 2
+    assert ran.err == (
+        f"covote: {target} would be written over {source.name}, which is read; choose another place for it\n"
+    )
+    assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [("--report", "gold.html"), ("--stats", "gold.json"), ("-o", "gold.csv"), ("-o", "panel.csv")],
+)
+def test_no_output_of_decode_is_written_over_gold_or_panel(covote, folder, option, file):
+    Panel.load("panel.toml").save("panel.csv")
+    Path("gold.csv").write_text("item,label\ni1,a\n")
+    if not Path(file).exists():
+        Path(file).hardlink_to("gold.csv")
+    before = Path(file).read_bytes()
+    ran = covote(
+        "decode", "votes.csv", "--panel", "panel.csv", "--gold", "gold.csv", "--method", "em", option, file
+    )
+    assert ran.status == 2
+    assert "would be written over" in ran.err
+    assert Path(file).read_bytes() == before
+
+
+def test_two_files_do_not_go_to_one_place(covote, folder):
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "a.csv", "--stats", "a.csv")
+    assert ran.status == 2
+    assert "two files cannot both be written to a.csv" in ran.err
+
+
+def test_letters_that_stdout_lacks_are_replaced(folder):
+    for encoding in ("cp1252", "ascii", "latin-1"):
+        ran = run(folder, "design", 7, 3, PYTHONIOENCODING=encoding)
+        assert (ran.returncode, ran.stderr) == (0, b"")
+        assert ran.stdout.count(b"#") == 21
+
+
+def test_json_keeps_every_letter_in_any_encoding(folder):
+    Panel.from_blocks(["皮膚", "耳"], [["皮膚", "耳"]]).save(folder / "skin.json")
+    ran = run(folder, "design", "skin.json", 2, "--json", PYTHONIOENCODING="cp1252")
+    assert json.loads(ran.stdout)["classes"] == ["皮膚", "耳"]
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.5])
+def test_an_early_interrupt_is_one_line(folder, seconds):
+    command = [sys.executable, "-m", "covote", "simulate", "10", "4"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1].decode()
+    if seconds < 0.2 and "site" in said:
+        pytest.skip("Python itself had not started yet")
+    assert said in ("covote: interrupted\n", "")
+    assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_an_output_for_its_owner_only_stays_so(covote, folder):
+    Path("new.toml").touch(mode=0o600)
+    assert covote("design", 7, 3, "-o", "new.toml").status == 0
+    assert Path("new.toml").stat().st_mode & 0o777 == 0o600
+    assert Panel.load("new.toml").covers()
+
+
+@pytest.mark.parametrize(
+    "text", ["expert,a,b,c\nx,1,1,0\n", '\ufeff"expert","cost","a","b","c"\nx,2,1,1,0\n']
+)
+def test_design_reads_the_classes_of_a_csv_panel(covote, text):
+    Path("who.csv").write_text(text, encoding="utf-8")
+    ran = covote("design", "who.csv", 2, "--json")
+    assert json.loads(ran.out)["classes"] == ["a", "b", "c"]
+
+
+def test_a_compiler_is_announced_once_and_on_a_terminal_only(monkeypatch, capsys):
+    from covote import cli, compiled
+
+    monkeypatch.setattr(compiled, "announce", None)
+    cli._announce()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    cli._announce()
+    assert "only the first run" in capsys.readouterr().err
+    assert compiled.announce is None
