@@ -127,8 +127,8 @@ def killed_run(folder, kills, batches):
     Panel(["a", "b"], [[1, 1]] * 2, ["one", "two"], models=models).save(folder / "panel.toml")
 
     def start(output):
-        command = [sys.executable, "-m", "covote", "label", "rows.npy", "--panel", "panel.toml", "-o", output,
-                   "--batch", "10"]  # fmt: skip
+        command = [sys.executable, "-m", "covote", "label", "rows.npy", "--trust", "--panel", "panel.toml",
+                   "-o", output, "--batch", "10"]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": str(Path(covote.__file__).parents[1])}
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 

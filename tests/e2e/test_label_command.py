@@ -104,7 +104,20 @@ def calls(folder, name):
 
 
 def run_label(covote, *arguments, data="data.parquet", output="labels.parquet", batch=100):
-    return covote("label", data, "--panel", "panel.toml", "-o", output, "--batch", batch, *arguments)
+    return covote(
+        "label", data, "--panel", "panel.toml", "-o", output, "--batch", batch, "--trust", *arguments
+    )
+
+
+def test_code_that_a_panel_names_runs_only_if_trusted_and_is_told(covote, folder):
+    ran = covote("label", "data.parquet", "--panel", "panel.toml", "-o", "labels.parquet")
+    assert ran.status == 2
+    assert "expert 'a': model = \"python:experts_" in ran.err
+    assert "--trust" in ran.err
+    assert not any(calls(folder, name) for name in NAMES)
+    ran = run_label(covote)
+    assert ran.status == 0
+    assert "Trusted to run code: python:experts_" in ran.err
 
 
 @pytest.mark.parametrize("data", ["data.parquet", "data.csv", "data.npy"])
@@ -145,8 +158,8 @@ def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
 
 
 def start_label(folder, **environment):
-    command = [sys.executable, "-m", "covote", "label", "data.parquet", "--panel", "panel.toml", "-o",
-               "labels.parquet", "--batch", "20"]  # fmt: skip
+    command = [sys.executable, "-m", "covote", "label", "data.parquet", "--trust", "--panel", "panel.toml",
+               "-o", "labels.parquet", "--batch", "20"]  # fmt: skip
     source = str(Path(covote_package.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source, **environment}
     return subprocess.Popen(
@@ -303,19 +316,28 @@ def test_folders_of_images(covote, tmp_path):
         folder = tmp_path / "pictures" / ("more" if n == 2 else "")
         Image.new("L" if n else "RGB", (8, 6 + n), grey if n else (grey, 0, 0)).save(folder / f"{n}.png")
     Panel(["night", "day"], [[1, 1]], ["eye"], models=["python:my_eyes_1:dark"]).save("panel.toml")
-    ran = covote("label", "pictures", "--panel", "panel.toml", "-o", "labels.csv")
+    ran = covote("label", "pictures", "--trust", "--panel", "panel.toml", "-o", "labels.csv")
     assert ran.status == 2
     assert "1.png is 8x7 pixels" in ran.err
     assert "--size 8x6" in ran.err
     ran = covote(
-        "label", "pictures", "--panel", "panel.toml", "-o", "labels.csv", "--size", "4x4", "--refresh"
+        "label",
+        "pictures",
+        "--trust",
+        "--panel",
+        "panel.toml",
+        "-o",
+        "labels.csv",
+        "--size",
+        "4x4",
+        "--refresh",
     )
     assert ran.status == 0, ran.err
     table = pyarrow.csv.read_csv("labels.csv")
     assert table.column("item").to_pylist() == ["0.png", "1.png", "more/2.png"]
     assert table.column("label").to_pylist() == ["night", "day", "night"]
     (tmp_path / "pictures" / "3.png").write_text("no image")
-    ran = covote("label", "pictures", "--panel", "panel.toml", "-o", "other.csv", "--size", "4x4")
+    ran = covote("label", "pictures", "--trust", "--panel", "panel.toml", "-o", "other.csv", "--size", "4x4")
     assert (ran.status, "3.png cannot be read as an image" in ran.err) == (2, True)
 
 
@@ -332,7 +354,7 @@ def test_folders_of_images(covote, tmp_path):
     (["data.parquet", "--size", "big"], "as 224x224"),
 ])  # fmt: skip
 def test_mistakes_end_in_one_line(covote, folder, arguments, words):
-    ran = covote("label", *arguments, "--panel", "panel.toml", "-o", "labels.parquet")
+    ran = covote("label", *arguments, "--trust", "--panel", "panel.toml", "-o", "labels.parquet")
     assert ran.status == 2
     assert any(word in ran.err for word in words.split("|")), ran.err
     assert "Traceback" not in ran.err

@@ -35,7 +35,18 @@ def folder(tmp_path):
 
 
 def run(folder, output, *options):
-    command = [sys.executable, "-m", "covote", "label", "rows.npy", "--panel", "panel.toml", "-o", output]
+    command = [
+        sys.executable,
+        "-m",
+        "covote",
+        "label",
+        "rows.npy",
+        "--trust",
+        "--panel",
+        "panel.toml",
+        "-o",
+        output,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(covote_package.__file__).parents[1])}
     done = subprocess.run(
         [*command, "--batch", "50", *options],

@@ -19,6 +19,7 @@ from covote.cli import output
 from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.panel.checks import some_of
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
@@ -76,6 +77,13 @@ def label(
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Ask again where data or models have changed since.")
     ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Let models run code that the panel names: Python modules, pickles, torch programs.",
+        ),
+    ] = False,
     method: Method = "authority",
     ties: Ties = None,
     gold: Gold = None,
@@ -94,11 +102,15 @@ def label(
     from covote.files.report.report import write_report
     from covote.labelling import asking, label_file
     from covote.labelling.rehearsal import rehearse
+    from covote.models.entries import running_code
 
     started = time.monotonic()
     outcomes.check_report(report)
     atomic.check_apart([output_file, report], [data, panel_file, gold])
     panel = Panel.load(panel_file)
+    running = running_code(panel.models) if trust else []
+    if running:
+        typer.echo(f"Trusted to run code: {some_of(running)}.", err=True)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
@@ -120,6 +132,7 @@ def label(
             strict=strict,
             only_doubtful=only_doubtful,
             refresh=refresh,
+            trust=trust,
             method=method,
             looks=outcomes.LOOKS if report is not None else 0,
             engine=chosen,

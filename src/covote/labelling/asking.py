@@ -18,7 +18,8 @@ from covote.labelling.journal import Writers, encoded
 from covote.labelling.kept import Kept
 from covote.models import Expert, open_expert
 from covote.models.batches import taken
-from covote.models.kinds import named
+from covote.models.entries import entry
+from covote.models.kind import Trust
 from covote.panel import Name
 
 _MOST = 8  # models that one process keeps loaded
@@ -26,18 +27,22 @@ _MOST = 8  # models that one process keeps loaded
 
 @dataclass(frozen=True)
 class Candidate:
-    """An expert as it can be sent to another process: what to open, and fingerprints of it and its file."""
+    """An expert as it can be sent to another process: what to open, and fingerprints of it and its file.
+
+    `trust` says which models may run code of whoever wrote them.
+    """
 
     name: Name
     knows: tuple[Name, ...]
     model: Any
     fingerprint: str
     content: str | None = None
+    trust: Trust = False
 
     @property
     def remote(self) -> bool:
         """Whether its model is on a server."""
-        return isinstance(self.model, str | Mapping) and named(self.model).kind in ("http", "https")
+        return isinstance(self.model, str | Mapping) and entry(self.model).kind.remote
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,9 @@ def opened(candidate: Candidate, folder: Path) -> Expert:
     with _LOADING:
         found = _LOADED.get(candidate.fingerprint)
         if found is None:
-            found = open_expert(candidate.name, candidate.knows, candidate.model, folder)
+            found = open_expert(
+                candidate.name, candidate.knows, candidate.model, folder, trust=candidate.trust
+            )
             _LOADED[candidate.fingerprint] = found
         _LOADED.move_to_end(candidate.fingerprint)
         while len(_LOADED) > _MOST:

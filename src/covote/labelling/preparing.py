@@ -15,7 +15,8 @@ from covote.files.data_tables import id_column, refuse_missing, refuse_repeated,
 from covote.files.vote_batches import Source
 from covote.labelling.asking import Candidate, opened
 from covote.labelling.kept import Kept
-from covote.models.kinds import named
+from covote.models.entries import entry, shown
+from covote.models.kind import Trust
 from covote.panel import Panel
 
 _DATA, _EXPERT = "data.json", "about.json"
@@ -32,11 +33,11 @@ class Prepared:
 
 
 def prepare(
-    data: DataPlace, panel: Panel, models: Path, kept: Kept, batch: int, *, refresh: bool
+    data: DataPlace, panel: Panel, models: Path, kept: Kept, batch: int, *, refresh: bool, trust: Trust
 ) -> Prepared:
     """Open everything once, so that mistakes come to light before work is done; refuse stale answers."""
     files = files_of(data.path)
-    candidates = _candidates(panel, models)
+    candidates = _candidates(panel, models, trust)
     for candidate in candidates:
         opened(candidate, models)
     kept.make()
@@ -65,7 +66,7 @@ def prepare(
     return Prepared(place, source, ids, candidates)
 
 
-def _candidates(panel: Panel, models: Path) -> list[Candidate]:
+def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
     without = [name for name, model in zip(panel.names, panel.models, strict=True) if model is None]
     if without:
         raise InputError(
@@ -75,12 +76,13 @@ def _candidates(panel: Panel, models: Path) -> list[Candidate]:
     found = []
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
         try:
-            path = named(model).path(models)
+            entry(model).refuse_untrusted(trust)
+            path = entry(model).path(models)
         except CovoteError as error:
             raise type(error)(f"expert {name!r}: {error}") from error
         content = digest([path]) if path is not None and path.is_file() else None
         facts = [name, list(knows), model, content, str(models.resolve())]
-        found.append(Candidate(name, tuple(knows), model, _hash(facts), content))
+        found.append(Candidate(name, tuple(knows), model, _hash(facts), content, trust))
     return found
 
 
@@ -129,7 +131,7 @@ def _settle(
 
 
 def _facts(candidate: Candidate) -> dict[str, Any]:
-    model = json.loads(json.dumps(candidate.model))  # as it will come back from the file
+    model = json.loads(json.dumps(shown(candidate.model)))  # as it will come back from the file
     return {
         "expert": candidate.name,
         "knows": list(candidate.knows),
@@ -143,7 +145,7 @@ def _words(
 ) -> str:
     what = {
         "data": f"the data {data} have changed since",
-        "content": f"its model {named(candidate.model).place} has changed since",
+        "content": f"its model {entry(candidate.model).place} has changed since",
         "model": "its model, or an option beside it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }

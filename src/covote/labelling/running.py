@@ -28,6 +28,7 @@ from covote.labelling.preparing import Prepared, prepare
 from covote.labelling.rounds import by_cost, doubtful, missing
 from covote.labelling.side_by_side import side_by_side
 from covote.labelling.votes import KeptVotes
+from covote.models.kind import Trust
 from covote.panel import Name, Panel
 
 PATIENCE = 3
@@ -117,6 +118,7 @@ def label_file(
     strict: bool = False,
     only_doubtful: bool = False,
     refresh: bool = False,
+    trust: Trust = False,
     method: str = "authority",
     gold: Mapping[Any, Name] | None = None,
     looks: int = 0,
@@ -152,6 +154,9 @@ def label_file(
         Ask the experts in the order of their cost, each only about what the cheaper ones leave in doubt.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
+    trust
+        Whether models may run code of whoever wrote them (Python modules, pickles, torch): True, or the
+        trusted ones as the panel writes them.
     method, gold, looks, options
         As for :func:`covote.files.decode_file`.
     engine
@@ -166,7 +171,8 @@ def label_file(
         raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
     kept, folder = Kept(answers_folder(output)), Path(models)
-    ready = prepare(DataPlace(Path(data), id, chosen, size), panel, folder, kept, batch, refresh=refresh)
+    place = DataPlace(Path(data), id, chosen, size)
+    ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
     job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
     run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
     wanted = run.in_rounds() if only_doubtful else run.all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covote.models.modelled import ModelExpert, open_expert, open_experts
+from covote.models.expert import ModelExpert, open_expert
 from covote.models.protocol import NO_ANSWER, Answers, Batch, Expert, Model
 
-__all__ = ["NO_ANSWER", "Answers", "Batch", "Expert", "Model", "ModelExpert", "open_expert", "open_experts"]
+__all__ = ["NO_ANSWER", "Answers", "Batch", "Expert", "Model", "ModelExpert", "open_expert"]

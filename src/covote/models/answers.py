@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.protocol import NO_ANSWER, Answers, Coded
+from covote.models.protocol import NO_ANSWER, Answers
 from covote.panel import Name
 from covote.panel.checks import some_of
 from covote.votes import NONE_OF_MINE
@@ -21,26 +19,7 @@ NONE = "none of mine"
 """The label that means: this item belongs to none of the classes that I know."""
 
 _STRANGE = -4  # no class that the expert knows
-_SINGLE = np.dtype(np.float32)
 _SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
-
-
-class Columns(NamedTuple):
-    """What the columns of a model's probabilities mean.
-
-    Attributes
-    ----------
-    codes
-        The class of each.
-    one_each
-        Whether there is one for each class that the expert knows.
-    order
-        Their order by class; None if they are in that order.
-    """
-
-    codes: NDArray[np.int64]
-    one_each: bool
-    order: NDArray[np.int64] | None
 
 
 class Dictionary(dict[Any, int]):
@@ -69,28 +48,6 @@ class Dictionary(dict[Any, int]):
                     f'{some_of(knows)}); map it to one of these or to "{NONE}"'
                 )
 
-        self._columns: dict[tuple[Any, ...], Columns] = {}
-        self._numbers: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-
-    def columns(self, names: tuple[Any, ...]) -> Columns:
-        """Return what columns mean."""
-        columns = self._columns.get(names)
-        if columns is None:
-            codes = np.array([self[name] for name in names], dtype=np.int64)
-            order = np.argsort(codes)
-            one_each = np.array_equal(codes[order], np.arange(len(self._known)))
-            columns = Columns(codes, one_each, None if np.array_equal(codes[order], codes) else order)
-            self._columns[names] = columns
-        return columns
-
-    def numbers(self, least: int, most: int) -> NDArray[np.int64] | None:
-        """Return the codes of the numbers from 0 to `most`; None if there are others or very many."""
-        if least < 0 or most > 4 * len(self._known) + 100:
-            return None
-        if most >= len(self._numbers):
-            self._numbers = np.array([self[number] for number in range(most + 1)], dtype=np.int64)
-        return self._numbers
-
     def _ours(self, name: Any) -> int:
         if name in self._known:
             return self._known[name]
@@ -117,19 +74,12 @@ def understood(
     said: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
 ) -> Answers:
     """Check what a model said about `items` items, and put it into the words of the panel."""
-    array = said
-    if isinstance(said, Coded):
-        array = said.position
-    elif not isinstance(said, np.ndarray):
-        array, classes = _array(said, classes)
+    array, classes = (said, classes) if isinstance(said, np.ndarray) else _array(said, classes)
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
         array = array[:, 0]
     if array.ndim == 0 or len(array) != items:
         rows = "one answer" if array.ndim == 0 else f"{len(array)} answers"
         raise ExpertError(f"gave {rows} for {items} items (shape {array.shape})")
-    if isinstance(said, Coded):
-        codes = words.columns(said.names).codes[array]
-        return _usable(codes, words, lambda row: said.names[array[row]])
     if array.ndim == 1:
         return _labels(array, words)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -137,7 +87,7 @@ def understood(
             f"gave an array of shape {array.shape} and type {array.dtype}; it must give one label per "
             "item, or a matrix of probabilities with one column per class"
         )
-    if array.dtype != _SINGLE and (array.dtype.kind != "f" or array.dtype.itemsize < 4):
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         array = array.astype(np.float64)  # 16 bits are too few to add up
     return _probabilities(array, words, classes, logits)
 
@@ -158,65 +108,35 @@ def _from_mappings(rows: list[Mapping[Any, float]]) -> tuple[tuple[Any, ...], ND
 
 
 def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
-    if array.dtype.kind in "iu" and len(array):
-        numbers = words.numbers(int(array.min()), int(array.max()))
-        if numbers is not None:
-            return _usable(numbers[array], words, lambda row: int(array[row]))
     values = array.tolist()
     try:
         codes = np.fromiter(map(words.__getitem__, values), dtype=np.int64, count=len(values))
     except TypeError as error:
         raise ExpertError(f"gave {values[0]!r} as a label; labels are strings or integers") from error
-    return _usable(codes, words, values.__getitem__)
-
-
-def _usable(codes: NDArray[np.int64], words: Dictionary, label: Callable[[int], Any]) -> Answers:
-    """Return the answers, without those that the expert does not know; `label` is what it said to an item."""
-    if not len(codes) or codes[codes.argmin()] > _STRANGE:
-        return Answers(codes)
     strange = codes == _STRANGE
+    if not strange.any():
+        return Answers(codes)
     first = int(np.argmax(strange))
     codes[strange] = NO_ANSWER
-    return Answers(codes, None, _not_known(label(first), first, words.knows))
+    return Answers(codes, None, _not_known(values[first], first, words.knows))
 
 
 def _probabilities(
     chances: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
 ) -> Answers:
     names = _columns(chances.shape[1], words.knows, classes)
-    codes, one_each, order = words.columns(names)
+    codes = np.array([words[name] for name in names], dtype=np.int64)
     if logits:
         chances = _softmax(chances)
-    answers = _one_column_each(chances, order) if one_each else None
-    if answers is not None:
-        return answers
-    bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1, keepdims=False)
+    order = np.argsort(codes)
+    if np.array_equal(codes[order], np.arange(len(words.knows))) and _are_probabilities(chances):
+        # One column for each class and nothing wrong, as nearly always. Of equally probable classes the first
+        # is the vote; the probabilities, which go along, tell the tie.
+        soft = np.minimum(chances[:, order].astype(np.float32, copy=False), 1)
+        return Answers(np.argmax(soft, axis=1), soft)
+    bad: NDArray[np.bool_] = ~np.isfinite(chances).all(axis=1)
     _check_probabilities(chances[~bad])
     return _summed(np.where(bad[:, None], 0.0, chances), bad, codes, names, words.knows)
-
-
-def _one_column_each(chances: NDArray[Any], order: NDArray[np.int64] | None) -> Answers | None:
-    """Return the answers if nothing is wrong with any of them, which is nearly always so; else None.
-
-    Of equally probable classes the first is the vote; the probabilities, which go along, tell the tie.
-    """
-    # In a run that will decode, the compiler is there; otherwise loading it takes longer than many batches.
-    if "numba" in sys.modules and order is None and chances.dtype == _SINGLE and chances.flags.c_contiguous:
-        label = np.empty(len(chances), dtype=np.int64)
-        found = _compiled()(chances, _SLACK, label)
-        return None if found < 0 else Answers(label, np.minimum(chances, 1) if found else chances)
-    if not _are_probabilities(chances):
-        return None
-    soft = (chances if order is None else chances[:, order]).astype(np.float32, copy=False)
-    return Answers(np.argmax(soft, axis=1), np.minimum(soft, 1) if soft.max(initial=0) > 1 else soft)
-
-
-@cache
-def _compiled() -> Any:
-    """Return the compiled loop; to import it for every batch takes a microsecond each time."""
-    from covote.models.answer_kernels import best_columns
-
-    return best_columns
 
 
 def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:

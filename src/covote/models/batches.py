@@ -21,6 +21,19 @@ def size(batch: Batch) -> int:
     return len(batch) if isinstance(batch, np.ndarray) else len(next(iter(batch.values()), ()))
 
 
+def read_only(batch: Batch) -> Batch:
+    """Return the batch with arrays that cannot be changed through it."""
+    if isinstance(batch, Mapping):
+        return {name: _read_only(column) for name, column in batch.items()}
+    return _read_only(batch)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def taken(batch: Batch, rows: Any) -> Batch:
     """Return some items of a batch: a slice, positions or a mask."""
     if isinstance(batch, Mapping):
@@ -62,9 +75,6 @@ def matrix(batch: Batch) -> NDArray[Any]:
     """
     if isinstance(batch, np.ndarray):
         return batch
-    block: NDArray[Any] | None = getattr(batch, "block", None)
-    if block is not None:
-        return block  # the data have it ready
     columns = list(batch.values())
     text = [name for name, column in batch.items() if column.dtype.kind not in "fiub"]
     if text and len(columns) == 1:
@@ -77,12 +87,7 @@ def matrix(batch: Batch) -> NDArray[Any]:
     if len(columns) == 1 and columns[0].ndim > 1:
         return columns[0]
     flat = [column.reshape(len(column), -1) for column in columns]
-    out = np.empty((len(flat[0]), sum(c.shape[1] for c in flat)), dtype=np.result_type(*flat))
-    place = 0
-    for column in flat:
-        out[:, place : place + column.shape[1]] = column
-        place += column.shape[1]
-    return out
+    return np.concatenate(flat, axis=1)
 
 
 def pictured(batch: Batch, channels: str, scale: float) -> Batch:

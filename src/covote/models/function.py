@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
-from covote.errors import InputError
-from covote.models import scikit
-from covote.models.protocol import Batch
+from covote.errors import FileError, InputError
+from covote.models.kind import SWITCH, Kind, Setting
+from covote.models.protocol import Batch, Model
+from covote.models.scikit import Scikit
 
 
 class Function:
@@ -27,33 +29,56 @@ class Function:
         return self._function(batch)
 
 
-def reachable(folder: Path) -> None:
-    """Let Python find modules in a folder, after all others."""
-    if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))
-    importlib.invalidate_caches()
+def module_file(place: str, folder: Path) -> Path | None:
+    """Return the file of ``module:name``, if it is found and has one."""
+    _reach(folder)
+    try:
+        found = importlib.util.find_spec(place.partition(":")[0])
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return Path(found.origin) if found is not None and found.origin else None
 
 
-def open_function(place: str, folder: Path, knows: tuple[Any, ...], *, probabilities: bool = True) -> Any:
+def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
     """Import ``module:name``; modules beside the panel file are found too, after installed ones."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise InputError(f'model "python:{place}" is not understood; write "python:module:function"')
-    reachable(folder)
+    _reach(setting.folder)
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(
-            f"no Python module {error.name!r}; it must be installed, or lie in the panel's folder ({folder})"
+            f"no Python module {error.name!r}; it must be installed, or lie in the panel's folder "
+            f"({setting.folder})"
+        ) from error
+    except Exception as error:
+        raise FileError(
+            f"the Python module {module!r} cannot be imported: {type(error).__name__}: {error}"
         ) from error
     for part in name.split("."):
         if not hasattr(found, part):
             raise InputError(f"the Python module {module!r} has no {name!r}")
         found = getattr(found, part)
     if hasattr(found, "predict"):
-        return scikit.Scikit(found, probabilities=probabilities)
+        return Scikit(found, probabilities=probabilities)
     if not callable(found):
         raise InputError(
             f"{name!r} of the Python module {module!r} is a {type(found).__name__}, not a function"
         )
-    return Function(found, knows)
+    return Function(found, setting.knows)
+
+
+def _reach(folder: Path) -> None:
+    """Let Python find modules in a folder, after all others."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
+    importlib.invalidate_caches()
+
+
+PYTHON = Kind(
+    "python",
+    _open,
+    {"probabilities": SWITCH},
+    runs_code="importing a module runs any code that its author put there",
+)

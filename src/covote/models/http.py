@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
+import ssl
 import threading
 import weakref
 import zlib
@@ -18,6 +20,8 @@ from covote.errors import ExpertError
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
+LARGEST = 1 << 28
+"""Bytes of the largest answer that is read: 256 items and 10,000 classes take a fifth of them."""
 
 
 class Patience:
@@ -26,16 +30,14 @@ class Patience:
     def __init__(self) -> None:
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._waiting: set[http.client.HTTPConnection] = set()
+        self._waiting: set[socket.socket] = set()
 
     def give_up(self) -> None:
         """Let requests fail at once: those on their way and later ones."""
         with self._lock:
             self._over.set()
-            for connection in self._waiting:
-                if connection.sock is not None:
-                    with suppress(OSError):
-                        connection.sock.shutdown(socket.SHUT_RDWR)
+            for line in self._waiting:
+                _hang_up(line)
 
     def pause(self, seconds: float) -> None:
         """Wait, unless requests are given up."""
@@ -49,34 +51,61 @@ class Patience:
     @contextmanager
     def waiting(self, connection: http.client.HTTPConnection) -> Iterator[None]:
         """Wait for a connection that is made; one that comes too late is not used at all."""
+        line = connection.sock
         with self._lock:
             if self.over:
                 raise ConnectionAbortedError("given up")
-            self._waiting.add(connection)
+            self._waiting.add(line)
         try:
             yield
         finally:
             with self._lock:
-                self._waiting.discard(connection)
+                self._waiting.discard(line)
 
 
 PATIENCE: ContextVar[Patience] = ContextVar("covote-patience")
 """With which patience the threads of a run ask; where there is none, each batch has its own."""
 
 
+class _Http(http.client.HTTPConnection):
+    """A connection that keeps its `line`: `sock` is forgotten while an answer of unknown length is read."""
+
+    line: socket.socket | None = None
+
+    def connect(self) -> None:
+        """Connect."""
+        super().connect()
+        self.line = self.sock
+
+
+class _Https(http.client.HTTPSConnection):
+    """The same with encryption; it can be hung up while the two sides are still agreeing on keys."""
+
+    line: socket.socket | None = None
+
+    def connect(self) -> None:
+        """Connect, then agree."""
+        http.client.HTTPConnection.connect(self)
+        context: ssl.SSLContext = self._context  # type: ignore[attr-defined]
+        secure = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        self.sock = self.line = secure
+        secure.do_handshake()
+
+
 class Connections:
     """Connections to one server, kept open between requests and shared by threads.
 
-    Nothing is followed elsewhere: a redirect is an error.
+    A request has `timeout` seconds from its first byte to the last one of the answer, however slowly these
+    come. Nothing is followed elsewhere: a redirect is an error.
     """
 
     def __init__(self, url: str, *, timeout: float, retries: int) -> None:
         parts = urlsplit(url)
-        self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._kind = _Https if parts.scheme == "https" else _Http
         self._host, self._port = parts.hostname or "", parts.port
-        self._server = f"{parts.scheme}://{parts.netloc}"
+        self._server = without_password(f"{parts.scheme}://{parts.netloc}")
         self._timeout, self._retries = timeout, retries
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[_Http | _Https] = []
         weakref.finalize(self, _close, self._idle)
 
     def json(self, patience: Patience, method: str, path: str, body: Any = None) -> Any:
@@ -110,19 +139,37 @@ class Connections:
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
+        late = threading.Event()
+        deadline = threading.Timer(self._timeout, _too_late, (connection, late))
+        deadline.daemon = True
         try:
+            deadline.start()
             if connection.sock is None:
                 connection.connect()
+                if late.is_set():
+                    raise TimeoutError
             with patience.waiting(connection):
                 connection.request(method, path, data, headers)
                 answer = connection.getresponse()
-                said = answer.read()
+                said = answer.read(LARGEST + 1)
+            if late.is_set():
+                raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            if used and isinstance(error, ConnectionError) and not patience.over:
+            if used and isinstance(error, ConnectionError) and not late.is_set() and not patience.over:
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(patience, method, path, data)
-            return 0, b"", self._reason(error), None
+            return 0, b"", self._reason(TimeoutError() if late.is_set() else error), None
+        finally:
+            deadline.cancel()
+        if len(said) > LARGEST:
+            connection.close()
+            return (
+                413,
+                b"",
+                f"answered {method} {path} with more than {LARGEST >> 20} MiB; ask for less",
+                None,
+            )
         self._idle.append(connection)
         failure = f"answered {method} {path} with status {answer.status}{_detail(said)}"
         return answer.status, said, failure, answer.headers.get("Retry-After")
@@ -135,6 +182,26 @@ class Connections:
         return f"cannot be reached: {error or type(error).__name__}"
 
 
+def without_password(url: str) -> str:
+    """Return an address for people to read: without the name and the password that may stand in it.
+
+    >>> without_password("http://ann:secret@models.example:8080/v2/models/skin")
+    'http://models.example:8080/v2/models/skin'
+    """
+    return re.sub(r"//.*@", "//", url)
+
+
+def _too_late(connection: _Http | _Https, late: threading.Event) -> None:
+    late.set()
+    _hang_up(connection.line)
+
+
+def _hang_up(line: socket.socket | None) -> None:
+    if line is not None:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+
 def _pause(number: int, wanted: str | None) -> float:
     """Return how long to wait: twice as long each time, spread so that threads do not come together."""
     if wanted is not None and wanted.isdigit():
@@ -143,7 +210,7 @@ def _pause(number: int, wanted: str | None) -> float:
     return float(min(_LONGEST, _FIRST * 2 ** (number - 1)) * spread)
 
 
-def _close(connections: list[http.client.HTTPConnection]) -> None:
+def _close(connections: list[_Http | _Https]) -> None:
     for connection in connections:
         connection.close()
 

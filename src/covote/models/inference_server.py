@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
 from covote.models.batches import chunks, matrix, selected
-from covote.models.http import PATIENCE, Connections, Patience
+from covote.models.http import PATIENCE, Connections, Patience, without_password
+from covote.models.kind import SECONDS, TEXT, Kind, Setting, whole
 from covote.models.protocol import Batch
 
 _TYPES = {
@@ -39,7 +40,7 @@ class Server:
     in_flight
         The most requests that wait for an answer at a time.
     timeout
-        Seconds to wait for the answer to a request.
+        Seconds that a request may take, to the last byte of the answer.
     retries
         How often to ask again after a time-out, a lost connection or a passing failure (429, 5xx).
     input, output
@@ -58,17 +59,7 @@ class Server:
         input: str | None = None,
         output: str | None = None,
     ) -> None:
-        for name, value, least in (("batch", batch, 1), ("in_flight", in_flight, 1), ("retries", retries, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"{name} = {value!r} must be a whole number, {least} or more")
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
-            raise InputError(f"timeout = {timeout!r} must be a number of seconds above 0")
-        parts = urlsplit(url)
-        if not parts.hostname or not parts.path.startswith("/v2/models/"):
-            raise InputError(
-                f'model "{url}" is not understood; the address of a model on an inference server looks like '
-                "http://localhost:8080/v2/models/NAME"
-            )
+        parts = _address(url)
         self.classes = tuple(classes) if classes is not None else None
         self._path = parts.path.rstrip("/")
         self._connections = Connections(url, timeout=timeout, retries=retries)
@@ -136,6 +127,19 @@ class Server:
         )
 
 
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        if parts.hostname and parts.port != 0 and parts.path.startswith("/v2/models/"):
+            return parts
+    except ValueError:  # a port that is no number, brackets around nothing
+        pass
+    raise InputError(
+        f'model "{without_password(url)}" is not understood; the address of a model on an inference server '
+        "looks like http://localhost:8080/v2/models/NAME"
+    )
+
+
 def _tensor(array: NDArray[Any], node: Mapping[str, Any]) -> dict[str, Any]:
     kind = node.get("datatype") or _NAMES.get("object" if array.dtype.kind in "OUS" else array.dtype.name)
     if kind not in _TYPES:
@@ -165,3 +169,19 @@ def _array(node: Mapping[str, Any]) -> NDArray[Any]:
         return np.array(node["data"], dtype=kind).reshape(node["shape"])
     except (KeyError, TypeError, ValueError) as error:
         raise ExpertError(f"answered with an output that cannot be read ({error})") from error
+
+
+def _open(url: str, setting: Setting, **options: Any) -> Server:
+    return Server(url, setting.classes, **options)
+
+
+_OPTIONS = {
+    "batch": whole(1),
+    "in_flight": whole(1),
+    "timeout": SECONDS,
+    "retries": whole(0),
+    "input": TEXT,
+    "output": TEXT,
+}
+HTTP = Kind("http", _open, _OPTIONS, remote=True)
+HTTPS = Kind("https", _open, _OPTIONS, remote=True)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import ExpertError, FileError, InputError, MissingDependencyError
+from covote.errors import ExpertError, FileError, InputError
 from covote.models.batches import in_fixed_batches, matrix, selected
-from covote.models.onnx_words import Words
-from covote.models.protocol import Batch, Coded
+from covote.models.kind import TEXT, TEXTS, Kind, Setting, whole
+from covote.models.protocol import Batch
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -42,57 +42,37 @@ class Onnx:
 
     Of several outputs the one named `output` is used; without it, probabilities whose classes are known, else
     labels. The classes of probabilities are given beside the model, or in the file's metadata under
-    ``classes`` (a JSON list), or by the output itself (scikit-learn's ZipMap). Of labels that are text, those
-    in `words` are looked up by onnxruntime.
+    ``classes`` (a JSON list), or by the output itself (scikit-learn's ZipMap).
     """
 
-    def __init__(
-        self, session: Any, output: str | None, classes: Sequence[Any] | None, words: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, session: Any, output: str | None, classes: Sequence[Any] | None) -> None:
         self._session = session
         self._inputs = [Input(node.name, node.type, tuple(node.shape or ())) for node in session.get_inputs()]
-        self._names = [node.name for node in self._inputs]
         if classes is None:
-            written = session.get_modelmeta().custom_metadata_map.get("classes")
-            classes = json.loads(written) if written else None
+            classes = _written_classes(session.get_modelmeta().custom_metadata_map.get("classes"))
         self.classes = tuple(classes) if classes is not None else None
-        outputs = session.get_outputs()
-        self._wanted = [_chosen(outputs, output, classes is not None)]
-        text = any(node.name in self._wanted and node.type == "tensor(string)" for node in outputs)
-        # Only numbers can be bound to an input.
-        bindable = all(node.type != "tensor(string)" for node in self._inputs)
-        self._words = Words(words) if text and words and bindable else None
+        self._wanted = [_chosen(session.get_outputs(), output, classes is not None)]
         first = self._inputs[0].shape[0] if self._inputs and self._inputs[0].shape else None
         self._rows = first if isinstance(first, int) and first > 0 else None
 
     def __call__(self, batch: Batch) -> Any:
         """Run the model."""
-        arrays = self._arrays(batch)
-        if self._rows is not None:
-            return in_fixed_batches(self._run, arrays, self._rows)
-        return self._run(arrays) if self._words is None else self._coded(arrays, self._words)
-
-    def _coded(self, arrays: list[NDArray[Any]], words: Words) -> Coded | NDArray[Any]:
-        """Run the model, and leave its labels where they are."""
-        bound = self._session.io_binding()
-        for name, array in zip(self._names, arrays, strict=True):
-            bound.bind_cpu_input(name, array)
-        bound.bind_output(self._wanted[0])
-        self._session.run_with_iobinding(bound)
-        return words.coded(bound.get_outputs()[0])
+        return in_fixed_batches(self._run, self._arrays(batch), self._rows)
 
     def _run(self, arrays: list[NDArray[Any]]) -> Any:
-        return self._session.run(self._wanted, dict(zip(self._names, arrays, strict=True)))[0]
+        return self._session.run(
+            self._wanted, {node.name: array for node, array in zip(self._inputs, arrays, strict=True)}
+        )[0]
 
     def _arrays(self, batch: Batch) -> list[NDArray[Any]]:
         if len(self._inputs) == 1:
             return [_as(matrix(batch), self._inputs[0])]
+        names = [node.name for node in self._inputs]
         if not isinstance(batch, Mapping):
-            names = ", ".join(self._names)
             raise ExpertError(
-                f"takes several inputs ({names}), but the data have no columns with these names"
+                f"takes several inputs ({', '.join(names)}), but the data have no columns with these names"
             )
-        columns = selected(batch, self._names)
+        columns = selected(batch, names)
         assert isinstance(columns, Mapping)
         return [_as(columns[node.name], node) for node in self._inputs]
 
@@ -125,25 +105,32 @@ def _chosen(outputs: Sequence[Any], wanted: str | None, named: bool) -> str:
     )
 
 
-def open_onnx(
+def _written_classes(text: str | None) -> list[Any] | None:
+    if not text:
+        return None
+    try:
+        classes = json.loads(text)
+    except ValueError:
+        classes = None
+    if not isinstance(classes, list):
+        raise InputError(
+            f"the metadata entry classes is {text[:60]!r}, no JSON list; write classes = [...] beside the "
+            "model"
+        )
+    return classes
+
+
+def _open(
     path: Path,
-    classes: Sequence[Any] | None,
-    words: Sequence[str] = (),
+    setting: Setting,
     *,
     output: str | None = None,
     threads: int = 0,
     providers: Sequence[str] = ("CPUExecutionProvider",),
 ) -> Onnx:
-    """Load an ONNX file; `threads` and `providers` are onnxruntime's (0 threads: as many as cores).
+    """Load an ONNX file; `threads` and `providers` are onnxruntime's (0 threads: as many as cores)."""
+    import onnxruntime
 
-    `words` are the labels that it is expected to give.
-    """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingDependencyError(
-            "ONNX files need onnxruntime; install it with: pip install 'covote[onnx]'"
-        ) from error
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -153,4 +140,14 @@ def open_onnx(
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path} cannot be read as an ONNX file: {reason}") from error
-    return Onnx(session, output, classes, words)
+    return Onnx(session, output, setting.classes)
+
+
+ONNX = Kind(
+    "onnx",
+    _open,
+    {"output": TEXT, "threads": whole(0), "providers": TEXTS},
+    ("onnx",),
+    "onnxruntime",
+    "onnx",
+)

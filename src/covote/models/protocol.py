@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from covote.panel import Name
 
 Batch = NDArray[Any] | Mapping[str, NDArray[Any]]
-"""Some items: an array with one entry per item (its first axis), or the columns of a table by name."""
+"""Some items: an array with one entry per item (its first axis), or the columns of a table by name. The
+arrays that models are given are read-only, because all experts of a panel see the same data."""
 
 NO_ANSWER = -3
 """The expert was asked and gave nothing that can be used."""
@@ -41,13 +42,6 @@ class Answers:
         return len(self.label)
 
 
-class Coded(NamedTuple):
-    """Labels in a model's own words: one position in `names` per item."""
-
-    position: NDArray[np.int64]
-    names: tuple[Any, ...]
-
-
 class Expert(Protocol):
     """Anything that can be asked about items."""
 
@@ -71,4 +65,4 @@ class Model(Protocol):
         """What the columns of its probabilities are, in its own words; None if it does not say."""
 
     def __call__(self, batch: Batch) -> Any:
-        """Return one label per item (or :class:`Coded` labels), or probabilities (items x classes)."""
+        """Return one label per item or probabilities (items x classes)."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
-from covote.errors import ExpertError, FileError, InputError, MissingDependencyError
+from covote.errors import ExpertError, FileError
 from covote.models.batches import in_fixed_batches, matrix, selected
+from covote.models.kind import Kind, Option, Setting
 from covote.models.protocol import Batch
 
 
@@ -41,12 +42,13 @@ class Torch:
             arrays = [columns[name] for name in names]
         return in_fixed_batches(self._run, arrays, self._rows)
 
-    def _run(self, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    def _run(self, arrays: list[NDArray[Any]]) -> Any:
         import torch
 
         with torch.inference_mode():
+            # Copies: a program may change its inputs, and torch does not know arrays that are read-only.
             tensors = [
-                torch.from_numpy(np.ascontiguousarray(array)).to(example.dtype)
+                torch.tensor(array, dtype=example.dtype)
                 for array, (_, example) in zip(arrays, self._inputs, strict=True)
             ]
             said = self._module(*tensors)
@@ -62,29 +64,30 @@ class Torch:
         return said.float().numpy() if said.is_floating_point() else said.numpy()
 
 
-def open_torch(
-    path: Path, classes: Sequence[Any] | None, *, output: int | str | None = None, trust: bool = False
-) -> Torch:
-    """Load an exported program; one that could run code while it is loaded needs `trust`."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingDependencyError(
-            "exported programs need torch; install it with: pip install 'covote[torch]'"
-        ) from error
-    from covote.models.torch_archive import danger
+def _open(path: Path, setting: Setting, *, output: int | str | None = None) -> Torch:
+    """Load an exported program."""
+    import torch
 
-    found = None if trust is True else danger(path)
-    if found is not None:
-        raise InputError(
-            f"{path} contains {found}: loading it could run any code that its author put there, so it is "
-            "refused. If it is yours, write trust = true beside the model"
-        )
     extra = {"classes.json": ""}
+    classes: Any = setting.classes
     try:
         program = torch.export.load(path, extra_files=extra)
+        if classes is None and extra["classes.json"]:
+            classes = json.loads(extra["classes.json"])
+        return Torch(program, classes, output)
     except Exception as error:
-        raise FileError(f"{path} cannot be loaded as a torch exported program: {error}") from error
-    if classes is None and extra["classes.json"]:
-        classes = json.loads(extra["classes.json"])
-    return Torch(program, classes, output)
+        raise FileError(
+            f"{path} cannot be loaded as a torch exported program: {error}; write it with "
+            "torch.export.save(program, path)"
+        ) from error
+
+
+TORCH = Kind(
+    "torch",
+    _open,
+    {"output": Option(lambda value: isinstance(value, int | str), "a number or a name")},
+    ("pt2",),
+    "torch",
+    "torch",
+    runs_code="loading a torch program runs any code that its author put there (better, save it as ONNX)",
+)

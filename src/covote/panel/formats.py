@@ -6,6 +6,7 @@ Text in, plain dicts out, and back; reading what was written gives the same pane
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import os
@@ -17,11 +18,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 
-MODEL_OPTIONS = (
-    "batch", "channels", "classes", "columns", "in_flight", "input", "labels", "logits", "output",
-    "probabilities", "providers", "retries", "scale", "threads", "timeout", "trust",
-)  # fmt: skip
-"""What may be written beside an expert's model; see docs/experts.md."""
+_OF_AN_EXPERT = ("name", "knows", "cost", "model")
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
@@ -85,12 +82,11 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     checked = []
     for number, expert in enumerate(experts, start=1):
         named = _with_options({"name": f"expert-{number}", **expert})
-        surplus = set(named) - {"name", "knows", "cost", "model"}
+        surplus = sorted(set(named) - set(_OF_AN_EXPERT))
         if surplus:
             raise InputError(
-                f"expert {named['name']!r} has an unexpected entry {sorted(surplus)[0]!r}; "
-                "an expert has name, knows, cost and model"
-                + (f", and beside a model: {', '.join(MODEL_OPTIONS)}" if "model" in named else "")
+                f"expert {named['name']!r} has an unexpected entry {surplus[0]!r}; an expert has "
+                "name, knows, cost and model, and beside a model its options"
             )
         if not isinstance(named.get("knows"), list):
             raise InputError(
@@ -101,8 +97,15 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _with_options(expert: dict[str, Any]) -> dict[str, Any]:
-    """Return an expert whose model's options, if they stand beside the model, are inside it."""
-    beside = {key: expert[key] for key in expert if key in MODEL_OPTIONS}
+    """Return an expert whose model's options, if they stand beside the model, are inside it.
+
+    Which options there are is the model's matter; only what looks like an entry of the expert stays.
+    """
+    beside = {
+        key: value
+        for key, value in expert.items()
+        if key not in _OF_AN_EXPERT and not difflib.get_close_matches(key, _OF_AN_EXPERT, n=1, cutoff=0.7)
+    }
     if not beside or "model" not in expert:
         return expert
     model = expert["model"]

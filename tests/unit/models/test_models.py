@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,13 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from covote.errors import CovoteError, FileError, InputError, MissingDependencyError
-from covote.models import open_expert
-from covote.models.kinds import COMMON, OPENERS
+from covote import Panel
+from covote.errors import CovoteError, ExpertError, FileError, InputError, MissingDependencyError
+from covote.labelling import label_file
+from covote.models import NO_ANSWER, open_expert
+from covote.models.entries import KINDS
+from covote.models.kind import COMMON
+from covote.votes import NONE_OF_MINE
 
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 PANEL_ORDER = ("virginica", "setosa", "versicolor")  # not the order of the models
@@ -78,16 +83,17 @@ def test_skops_files_with_unknown_types_name_them_and_need_trust(iris, tmp_path)
     import skops.io
 
     skops.io.dump(Homemade(max_iter=1000).fit(*iris), tmp_path / "own.skops")
-    with pytest.raises(InputError, match=r"Homemade.*trust = \["):
-        open_expert("iris", PANEL_ORDER, "skops:own.skops", tmp_path)
     found = skops.io.get_untrusted_types(file=tmp_path / "own.skops")
-    for trust in (True, found):
-        model = {"use": "skops:own.skops", "trust": trust}
-        assert len(open_expert("iris", PANEL_ORDER, model, tmp_path).answer(iris[0])) == 150
+    for model in ("skops:own.skops", {"use": "skops:own.skops", "trust": found}):
+        with pytest.raises(InputError, match=r"own.skops contains.*Homemade.*--trust.*trust=\["):
+            open_expert("iris", PANEL_ORDER, model, tmp_path)
+    for trust in (True, found, ["own.skops"], {"skops:own.skops"}):
+        expert = open_expert("iris", PANEL_ORDER, "skops:own.skops", tmp_path, trust=trust)
+        assert len(expert.answer(iris[0])) == 150
 
 
 @pytest.mark.parametrize("ending", ["pkl", "joblib"])
-def test_pickles_are_refused_without_trust_and_never_opened(ending, fitted, iris, tmp_path):
+def test_pickles_of_people_you_trust(ending, fitted, iris, tmp_path):
     import joblib
 
     file = tmp_path / f"iris.{ending}"
@@ -95,13 +101,47 @@ def test_pickles_are_refused_without_trust_and_never_opened(ending, fitted, iris
         file.write_bytes(pickle.dumps(fitted))
     else:
         joblib.dump(fitted, file)
-    with pytest.raises(InputError, match=r"runs any code.*trust = true.*skops"):
-        open_expert("iris", PANEL_ORDER, file.name, tmp_path)
-    for wrong in ("true", 1):
-        with pytest.raises(InputError, match="trust = true"):
-            open_expert("iris", PANEL_ORDER, {"use": file.name, "trust": wrong}, tmp_path)
-    answers = open_expert("iris", PANEL_ORDER, {"use": file.name, "trust": True}, tmp_path).answer(iris[0])
+    answers = open_expert("iris", PANEL_ORDER, file.name, tmp_path, trust=True).answer(iris[0])
     assert (names(answers) == fitted.predict(iris[0])).all()
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+def armed(folder):
+    """Write files that run code as soon as somebody loads them; return models that name them."""
+    (folder / "bomb.pkl").write_bytes(pickle.dumps(Bomb()))
+    (folder / "bomb.pt2").write_bytes(pickle.dumps(Bomb()))
+    (folder / "bomb_package").mkdir()
+    for file in ("bomb_module.py", "bomb_package/__init__.py"):
+        (folder / file).write_text("from pathlib import Path\nPath('exploded').touch()\n")
+    return ["bomb.pkl", "pickle:bomb.pkl", "joblib:bomb.pkl", "torch:bomb.pt2", "bomb.pt2",
+            "python:bomb_module:f", "python:bomb_package.inside:f"]  # fmt: skip
+
+
+def test_a_panel_runs_no_code_without_the_persons_word(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    np.save("data.npy", np.zeros((3, 1)))
+    for use in armed(tmp_path):
+        for model in (use, {"use": use, "trust": True}, {"use": use, "trust": "true"}):
+            for trust in (False, (), ["other.pkl"], "xx" + use):
+                with pytest.raises(InputError, match=f"expert 'ann': model = \"{use}\" is refused.*--trust"):
+                    open_expert("ann", PANEL_ORDER, model, tmp_path, trust=trust)
+            panel = Panel(PANEL_ORDER, [[1, 1, 1]], ["ann"], models=[model])
+            with pytest.raises(InputError, match=r"refused.*trust=True in Python"):
+                label_file("data.npy", "labels.csv", panel, models=tmp_path)
+        assert not Path("exploded").exists()
+        assert str(tmp_path) not in sys.path
+        with suppress(CovoteError):
+            open_expert("ann", PANEL_ORDER, use, tmp_path, trust=[use])
+        assert ("pt2" in use) or Path("exploded").exists()  # the bombs are bombs
+        Path("exploded").unlink(missing_ok=True)
+        for module in ("bomb_module", "bomb_package"):
+            sys.modules.pop(module, None)
+        sys.path[:] = [place for place in sys.path if place != str(tmp_path)]
 
 
 def to_onnx(model, path, **options):
@@ -206,40 +246,27 @@ def naming(path, said, columns=None):
 
 
 @pytest.mark.parametrize("columns", [None, 1])
-@pytest.mark.parametrize("said", [
-    ["ohr", "Haut", "7", "none of mine", "ohr", "über"],
-    ["ohr", "lung", "7", "lung"],  # the expert does not know one
-    ["7"],
-    [],
-])  # fmt: skip
-def test_labels_that_onnxruntime_looks_up_are_those_that_are_read_one_by_one(said, columns, tmp_path):
-    from covote.models.modelled import ModelExpert
-    from covote.models.onnx import open_onnx
-    from covote.models.protocol import Coded
-
-    naming(tmp_path / "m.onnx", said or ["ohr"], columns)
+def test_onnx_labels_are_text_in_the_models_own_words(columns, tmp_path):
+    said = ["ohr", "Haut", "7", "lung", "über"]
+    naming(tmp_path / "m.onnx", said, columns)
     knows, labels = ("ear", "über", 7), {"ohr": "ear", "Haut": "none of mine"}
     expert = open_expert("ann", knows, {"use": "m.onnx", "labels": labels}, tmp_path)
-    plain = ModelExpert("ann", knows, open_onnx(tmp_path / "m.onnx", None), labels)
-    items = np.arange(len(said)).reshape((-1,) if columns is None else (-1, 1))
-    assert isinstance(expert.model(items), Coded) == (bool(said) and "lung" not in said and columns is None)
-    answers, read = expert.answer(items), plain.answer(items)
-    assert answers.label.tolist() == read.label.tolist()
-    assert answers.note == read.note
-    assert ("'lung'" in answers.note) == ("lung" in said)
+    answers = expert.answer(np.arange(5).reshape((-1,) if columns is None else (-1, 1)))
+    assert answers.label.tolist() == [0, NONE_OF_MINE, 2, NO_ANSWER, 1]
+    assert "'lung'" in answers.note
 
 
-def test_the_model_that_looks_labels_up_is_an_onnx_file_of_all_words():
+def test_onnx_metadata_that_name_no_classes_are_told(tmp_path):
     import onnx
+    from onnx import helper
 
-    from covote.models.onnx_words import _label_encoder
-
-    words = ["über", "", "7", *(f"class-{k}" for k in range(200))]
-    model = onnx.load_from_string(_label_encoder(words))
-    keys, values, default = model.graph.node[0].attribute
-    assert [key.decode() for key in keys.strings] == words
-    assert list(values.ints) == list(range(203))
-    assert default.i == -1
+    naming(tmp_path / "m.onnx", ["ear"])
+    model = onnx.load(tmp_path / "m.onnx")
+    for written in ("ear, eye", '{"ear": 0}'):
+        helper.set_model_props(model, {"classes": written})
+        onnx.save(model, tmp_path / "m.onnx")
+        with pytest.raises(InputError, match=r"metadata entry classes.*no JSON list; write classes = \["):
+            open_expert("ann", ["ear", "eye"], "m.onnx", tmp_path)
 
 
 def test_ten_thousand_labels_are_looked_up(tmp_path):
@@ -265,56 +292,16 @@ def exported(path, fitted, *, dynamic=True, extra=None):
 def test_torch_exported_programs(dynamic, fitted, iris, tmp_path):
     exported(tmp_path / "iris.pt2", fitted, dynamic=dynamic)
     model = {"use": "torch:iris.pt2", "logits": True, "classes": NAMES.tolist()}
-    answers = open_expert("iris", PANEL_ORDER, model, tmp_path).answer(iris[0])
+    answers = open_expert("iris", PANEL_ORDER, model, tmp_path, trust=True).answer(iris[0])
     assert (names(answers) == fitted.predict(iris[0])).all()
     np.testing.assert_allclose(answers.probability, in_panel_order(fitted.predict_proba(iris[0])), atol=1e-5)
 
 
 def test_torch_programs_may_carry_their_classes(fitted, iris, tmp_path):
     exported(tmp_path / "iris.pt2", fitted, extra={"classes.json": '["setosa", "versicolor", "virginica"]'})
-    answers = open_expert("iris", PANEL_ORDER, {"use": "iris.pt2", "logits": True}, tmp_path).answer(iris[0])
+    expert = open_expert("iris", PANEL_ORDER, {"use": "iris.pt2", "logits": True}, tmp_path, trust=True)
+    answers = expert.answer(iris[0])
     assert (names(answers) == fitted.predict(iris[0])).all()
-
-
-class Bomb:
-    def __reduce__(self):
-        return (Path.touch, (Path("exploded"),))
-
-
-def tampered(source, target, change):
-    """Copy an archive, with the content of some files changed."""
-    import zipfile
-
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
-        for entry in old.namelist():
-            new.writestr(entry, change(entry, old.read(entry)))
-
-
-def test_torch_programs_that_could_run_code_are_refused(fitted, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    exported(tmp_path / "good.pt2", fitted)
-
-    def pickled(entry, content):
-        return pickle.dumps(Bomb()) if entry.endswith("sample_inputs/model.pt") else content
-
-    def evaluated(entry, content):
-        code = b"__import__('pathlib').Path('exploded').touch()"
-        return (
-            content.replace(b"Symbol('s", code + b" + Symbol('s") if entry.endswith("model.json") else content
-        )
-
-    for change, words in ((pickled, "sample inputs"), (evaluated, "no shape")):
-        tampered("good.pt2", "bad.pt2", change)
-        with pytest.raises(InputError, match=f"{words}.*trust = true"):
-            open_expert("iris", PANEL_ORDER, "torch:bad.pt2", tmp_path)
-        assert not Path("exploded").exists()
-    import zipfile
-
-    tampered("good.pt2", "more.pt2", lambda entry, content: content)
-    with zipfile.ZipFile("more.pt2", "a") as archive:
-        archive.writestr("good/data/aotinductor/model/code.so", b"")
-    with pytest.raises(InputError, match=r"code\.so.*trust = true"):
-        open_expert("iris", PANEL_ORDER, "torch:more.pt2", tmp_path)
 
 
 def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeypatch):
@@ -328,22 +315,24 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
         "    def predict_proba(self, X): return np.ones((len(X), 1))\n"
         "model = Model()\nnumber = 3\n"
     )
+    (tmp_path / "my_broken_1.py").write_text("1 / 0")
     batch = {"petal": np.array([1.0, 5.0])}
-    answers = open_expert("f", PANEL_ORDER, "python:my_experts_1:short", tmp_path).answer(batch)
+    answers = open_expert("f", PANEL_ORDER, "python:my_experts_1:short", tmp_path, trust=True).answer(batch)
     assert names(answers).tolist() == ["setosa", "virginica"]
-    answers = open_expert("g", PANEL_ORDER, "python:my_experts_1:soft", tmp_path).answer(batch)
+    answers = open_expert("g", PANEL_ORDER, "python:my_experts_1:soft", tmp_path, trust=True).answer(batch)
     assert names(answers).tolist() == ["setosa"] * 2  # columns in the order of the panel
-    answers = open_expert("h", PANEL_ORDER, "python:my_experts_1:model", tmp_path).answer(batch)
+    answers = open_expert("h", PANEL_ORDER, "python:my_experts_1:model", tmp_path, trust=True).answer(batch)
     assert names(answers).tolist() == ["versicolor"] * 2
     mistakes = {
         "my_experts_1:nothing": "has no 'nothing'",
         "my_experts_1:number": "not a function",
+        "my_broken_1:f": "'my_broken_1' cannot be imported: ZeroDivisionError",
         "no_such_module_x:f": "no Python module 'no_such_module_x'",
         "alone": "module:function",
     }
     for wrong, words in mistakes.items():
-        with pytest.raises(InputError, match=f"expert 'f': .*{words}"):
-            open_expert("f", PANEL_ORDER, f"python:{wrong}", tmp_path)
+        with pytest.raises(CovoteError, match=f"expert 'f': .*{words}"):
+            open_expert("f", PANEL_ORDER, f"python:{wrong}", tmp_path, trust=True)
 
 
 @pytest.mark.parametrize(("model", "error", "words"), [
@@ -357,16 +346,42 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
     ({"use": "onnx:skin.onnx", "treads": 3}, InputError, "did you mean 'threads'"),
     ("onnx:skin.onnx", FileError, "cannot be read as an ONNX file"),
     ("skops:skin.onnx", FileError, "cannot be read as a skops file"),
-    ("torch:skin.onnx", FileError, "no torch exported program"),
-    ({"use": "joblib:skin.onnx", "trust": True}, FileError, "cannot be loaded"),
+    ("torch:skin.onnx", FileError, "cannot be loaded as a torch exported program"),
+    ("joblib:skin.onnx", FileError, "cannot be loaded"),
     ("http://localhost:1/skin", InputError, "looks like http://localhost:8080/v2/models/NAME"),
     ({"use": "http://localhost:1/v2/models/skin", "retries": -1}, InputError, "retries = -1"),
     ({"use": "http://localhost:1/v2/models/skin", "timeout": 0}, InputError, "timeout = 0"),
+    ({"use": "onnx:skin.onnx", "logits": "no"}, InputError, "logits = 'no' must be true or false"),
+    ({"use": "onnx:skin.onnx", "classes": "abc"}, InputError, "classes = 'abc' must be a list"),
+    ({"use": "onnx:skin.onnx", "labels": ["a"]}, InputError, "labels = .* must be a table"),
+    ({"use": "onnx:skin.onnx", "columns": [1]}, InputError, "columns = .* must be a list of texts"),
+    ({"use": "onnx:skin.onnx", "batch": True}, InputError, "batch = True must be a whole number, 1 or more"),
+    ({"use": "onnx:skin.onnx", "scale": float("nan")}, InputError, "scale = nan must be a number"),
+    ({"use": "onnx:skin.onnx", "threads": 1.5}, InputError, "threads = 1.5 must be a whole number"),
+    ({"use": "onnx:skin.onnx", "channels": []}, InputError, "channels = .* must be .first. or .last."),
+    ("http://localhost:port/v2/models/skin", InputError, "looks like http://localhost:8080"),
+    ("http://localhost:99999/v2/models/skin", InputError, "looks like http://localhost:8080"),
+    ("http://[/v2/models/skin", InputError, "looks like http://localhost:8080"),
 ])  # fmt: skip
 def test_mistakes_are_named_with_a_remedy(model, error, words, tmp_path):
     (tmp_path / "skin.onnx").write_text("not a model")
     with pytest.raises(error, match=f"expert 'ann': .*{words}"):
-        open_expert("ann", PANEL_ORDER, model, tmp_path)
+        open_expert("ann", PANEL_ORDER, model, tmp_path, trust=True)
+
+
+@pytest.mark.parametrize("address", [
+    "http://ann:hush/hush@localhost:1/v2/models/skin",
+    "htp://ann:hush@localhost:1/v2/models/skin",
+    "http://ann:hush@localhost:1/skin",
+    "http://ann:hush@localhost:1/v2/models/skin",
+])  # fmt: skip
+def test_a_password_in_an_address_is_never_told(address):
+    def asked():
+        open_expert("ann", PANEL_ORDER, {"use": address, "retries": 0}).answer(np.zeros((1, 1)))
+
+    with pytest.raises(CovoteError) as told:
+        asked()
+    assert "hush" not in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -376,14 +391,42 @@ def test_a_missing_library_is_named_with_the_install_line(kind, library, tmp_pat
     (tmp_path / "model").write_text("")
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingDependencyError, match=rf"expert 'ann': .*pip install 'covote\[{kind}\]'"):
-        open_expert("ann", PANEL_ORDER, f"{kind}:model", tmp_path)
+        open_expert("ann", PANEL_ORDER, f"{kind}:model", tmp_path, trust=True)
 
 
-def test_panel_files_accept_exactly_the_options_that_models_have():
-    import inspect
+def test_the_page_about_experts_names_every_option():
+    page = (Path(__file__).parents[3] / "docs" / "experts.md").read_text(encoding="utf-8")
+    for name in {*COMMON, *(name for kind in KINDS.values() for name in kind.options)}:
+        assert f"`{name}`" in page, name
 
-    from covote.panel.formats import MODEL_OPTIONS
 
-    own = {p.name for opener in OPENERS.values() for p in inspect.signature(opener).parameters.values()
-           if p.kind is p.KEYWORD_ONLY}  # fmt: skip
-    assert set(MODEL_OPTIONS) == own | set(COMMON)
+def edits(batch):
+    for column in batch.values() if isinstance(batch, dict) else [batch]:
+        column[:] = 0
+    return ["setosa"] * len(batch)
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_an_expert_cannot_change_the_data_of_the_next_one(table):
+    rows = np.ones((3, 2))
+    batch = {"a": rows[:, 0], "b": rows[:, 1]} if table else rows
+    with pytest.raises(ExpertError, match=r"expert 'ann' failed: .*read-only.*a copy"):
+        open_expert("ann", PANEL_ORDER, edits).answer(batch)
+    assert (rows == 1).all()
+    rows[:] = 2  # but the caller may
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16])
+def test_models_may_take_and_give_read_only_arrays(kind, fitted, iris, tmp_path):
+    rows = iris[0].copy()
+    rows.flags.writeable = False
+    chances = fitted.predict_proba(rows).astype(kind)
+    chances.flags.writeable = False
+    soft = open_expert("ann", tuple(NAMES), lambda batch: chances).answer(rows)
+    np.testing.assert_allclose(soft.probability, chances, atol=1e-6)
+    to_onnx(fitted, tmp_path / "iris.onnx")
+    exported(tmp_path / "iris.pt2", fitted)
+    told = {"use": "iris.pt2", "logits": True, "classes": NAMES.tolist()}
+    for model in ("iris.onnx", told, fitted):
+        answers = open_expert("ann", PANEL_ORDER, model, tmp_path, trust=True).answer(rows)
+        assert (names(answers) == fitted.predict(rows)).all()

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from covote.errors import CovoteError, ExpertError, InputError
+from covote.errors import CovoteError, ExpertError
 from covote.models.answers import Dictionary, understood
-from covote.models.batches import chunks, pictured, selected, size
-from covote.models.kinds import COMMON, named, open_model
+from covote.models.batches import chunks, pictured, read_only, selected, size
+from covote.models.entries import entry
+from covote.models.function import Function
+from covote.models.kind import COMMON, Setting, Trust, check_values
 from covote.models.protocol import Answers, Batch, Model
-from covote.panel import Name, Panel
+from covote.models.scikit import Scikit
+from covote.panel import Name
 
 
 @dataclass(frozen=True)
@@ -55,21 +58,15 @@ class ModelExpert:
     _words: Dictionary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.batch is not None and (
-            isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1
-        ):
-            raise InputError(f"batch = {self.batch!r} must be a whole number, 1 or more")
-        if self.channels not in ("first", "last"):
-            raise InputError(f'channels = {self.channels!r} must be "first" or "last"')
-        if not isinstance(self.labels, Mapping):
-            raise InputError(f'labels = {self.labels!r} must be a table: labels = {{ theirs = "ours" }}')
+        given = {name: getattr(self, name) for name in COMMON}
+        check_values({name: value for name, value in given.items() if value is not None}, COMMON)
         object.__setattr__(self, "_named", None if self.classes is None else tuple(self.classes))
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
     def answer(self, batch: Batch) -> Answers:
         """Ask the model about a batch, and put what it says into the words of the panel."""
         try:
-            wanted = pictured(selected(batch, self.columns), self.channels, self.scale)
+            wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
             items = size(wanted)
             if self.batch is None or items <= self.batch:
                 return self._answered(wanted, items)
@@ -80,6 +77,8 @@ class ModelExpert:
             raise
         except Exception as error:
             reason = " ".join(str(error).split()) or "no message"
+            if "read-only" in reason:
+                reason += "; the data belong to all experts: let it change a copy of them"
             raise ExpertError(f"expert {self.name!r} failed: {type(error).__name__}: {reason}") from error
 
     def _answered(self, batch: Batch, items: int) -> Answers:
@@ -97,7 +96,9 @@ def _joined(parts: list[Answers]) -> Answers:
     )
 
 
-def open_expert(name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".") -> ModelExpert:
+def open_expert(
+    name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: Trust = False
+) -> ModelExpert:
     """Return the expert that a panel file describes; loads its model.
 
     Parameters
@@ -109,6 +110,9 @@ def open_expert(name: Name, knows: Sequence[Name], model: Any, folder: str | Pat
         a function from a batch to labels.
     folder
         Where relative paths start: the folder of the panel file.
+    trust
+        Whether a model that a panel names may run code of its author (Python modules, pickles, torch): True,
+        or the trusted ones as the panel writes them, ``["pickle:skin.pkl"]``.
 
     >>> expert = open_expert("sign", ["minus", "plus"], lambda batch: np.where(batch < 0, "minus", "plus"))
     >>> expert.answer(np.array([-1.0, 2.0])).label
@@ -116,33 +120,14 @@ def open_expert(name: Name, knows: Sequence[Name], model: Any, folder: str | Pat
     """
     known = tuple(knows)
     if hasattr(model, "predict"):
-        from covote.models.scikit import Scikit
-
         return ModelExpert(name, known, Scikit(model))
     if callable(model):
-        from covote.models.function import Function
-
         return ModelExpert(name, known, Function(model, known))
     try:
-        entry = named(model)
-        opened = open_model(entry, Path(folder), known)
-        own = {key: entry.options[key] for key in COMMON if key in entry.options}
-        if entry.kind in ("http", "https"):
-            own.pop("batch", None)  # the server's own bound: its requests go side by side
-        return ModelExpert(name, known, opened, **own)
+        found = entry(model)
+        options = {key: value for key, value in found.options.items() if key not in found.kind.options}
+        classes = options.get("classes")
+        opened = found.open(Setting(Path(folder), known, None if classes is None else tuple(classes), trust))
+        return ModelExpert(name, known, opened, **options)
     except CovoteError as error:
         raise type(error)(f"expert {name!r}: {error}") from error
-
-
-def open_experts(panel: Panel, folder: str | Path = ".") -> list[ModelExpert]:
-    """Return an expert for every expert of the panel; all of them must have a model."""
-    without = [name for name, model in zip(panel.names, panel.models, strict=True) if model is None]
-    if without:
-        raise InputError(
-            f"expert {without[0]!r} has no model ({len(without)} of {len(panel)} experts have none); write "
-            'model = "..." below its name in the panel file, or leave it out with panel.without(...)'
-        )
-    return [
-        open_expert(name, known, model, folder)
-        for name, known, model in zip(panel.names, panel.blocks(), panel.models, strict=True)
-    ]

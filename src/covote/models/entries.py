@@ -1,0 +1,133 @@
+"""Which model answers for an expert, as panel files write it: ``model = "onnx:models/skin.onnx"``."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from covote.errors import FileError, InputError
+from covote.models import function, inference_server, onnx, scikit, torch
+from covote.models.http import without_password
+from covote.models.kind import Kind, Setting, Trust, trusts
+from covote.models.protocol import Model
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        onnx.ONNX,
+        scikit.SKOPS,
+        torch.TORCH,
+        scikit.PICKLE,
+        scikit.JOBLIB,
+        function.PYTHON,
+        inference_server.HTTP,
+        inference_server.HTTPS,
+    )
+}
+"""The kinds of models. A new one is one object, and one line here."""
+_ENDINGS = {ending: kind for kind in KINDS.values() for ending in kind.endings}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model as a panel names it: the text itself, its kind, the part behind the colon, and options."""
+
+    use: str
+    kind: Kind
+    place: str
+    options: Mapping[str, Any]
+
+    def path(self, folder: Path) -> Path | None:
+        """Return the file that the model is in, if any; relative paths start at the panel's folder.
+
+        Ask this of a trusted model only: to find a Python module, its packages are imported.
+        """
+        if self.kind.endings:
+            return folder / self.place
+        return function.module_file(self.place, folder) if self.kind is function.PYTHON else None
+
+    def refuse_untrusted(self, trust: Trust) -> None:
+        """Refuse a model that could run code, unless the person who runs covote trusts it."""
+        if not self.kind.runs_code or trusts(trust, self.use, self.place):
+            return
+        raise InputError(
+            f'model = "{self.use}" is refused: {self.kind.runs_code}. If you trust it, say so with --trust '
+            "on the command line or trust=True in Python (trust = true in a panel does not count: it may be "
+            "somebody else's word)"
+        )
+
+    def open(self, setting: Setting) -> Model:
+        """Load the model, or connect to where it is."""
+        self.refuse_untrusted(setting.trust)
+        where: str | Path = self.place
+        if self.kind.endings:
+            where = setting.folder / self.place
+            if not where.is_file():
+                raise FileError(f"no file {where}{_near(where)}")
+        if self.kind.library:
+            try:
+                importlib.import_module(self.kind.library)
+            except ImportError as error:
+                raise self.kind.missing_library() from error
+        own = {name: self.options[name] for name in self.options if name in self.kind.options}
+        if trusts(setting.trust, self.use, self.place):
+            setting = setting._replace(trust=True)
+        return self.kind.open(where, setting, **own)
+
+
+def entry(model: Any) -> Entry:
+    """Read what a panel says about a model: text, or a table with `use` and options.
+
+    >>> entry("onnx:models/skin.onnx").kind.name
+    'onnx'
+    >>> entry({"use": "models/skin.pt2", "logits": True}).kind.name
+    'torch'
+    """
+    options = dict(model) if isinstance(model, Mapping) else {"use": model}
+    use = options.pop("use", None)
+    options.pop("trust", None)  # older panels have it; only the person who runs covote can say it
+    if not isinstance(use, str) or not use:
+        raise InputError(
+            f'model = {model!r} is not understood; write model = "onnx:models/skin.onnx", or model = {{ use '
+            '= "onnx:models/skin.onnx", logits = true }'
+        )
+    name, colon, place = use.partition(":")
+    kind = KINDS.get(name) if colon else _ENDINGS.get(Path(use).suffix.lower().removeprefix("."))
+    if kind is None:
+        raise InputError(
+            f"model = {without_password(use)!r} is of no known kind; it begins with one of: "
+            f"{', '.join(KINDS)} and a colon"
+        )
+    kind.check(options)
+    return Entry(use, kind, use if kind.remote or not colon else place, options)
+
+
+def running_code(models: Iterable[Any]) -> list[str]:
+    """Return those models of a panel that run code of their author, as the panel names them."""
+    found = []
+    for model in models:
+        with suppress(InputError):  # told when it is opened
+            if entry(model).kind.runs_code:
+                found.append(entry(model).use)
+    return found
+
+
+def shown(model: Any) -> Any:
+    """Return what a panel says about a model as people may see it: without passwords."""
+    if isinstance(model, Mapping):
+        return {**model, "use": shown(model.get("use"))}
+    return without_password(model) if isinstance(model, str) else model
+
+
+def _near(path: Path) -> str:
+    """Suggest the file that was meant."""
+    if not path.parent.is_dir():
+        return f"; there is no folder {path.parent} either"
+    others = [other.name for other in path.parent.iterdir() if other.is_file()]
+    near = difflib.get_close_matches(path.name, others, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

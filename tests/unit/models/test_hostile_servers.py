@@ -1,0 +1,111 @@
+"""Servers that answer slowly, endlessly or too much end in one line, in time."""
+
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from covote.errors import ExpertError
+from covote.models import http, open_expert
+
+
+class Hostile:
+    """A server that takes a request and then does what it wants with the connection."""
+
+    def __init__(self, behave):
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.over = threading.Event()
+        self.behave = behave
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while not self.over.is_set():
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        try:
+            connection.recv(65536)
+            self.behave(self, connection.sendall)
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+    def drip(self, send, byte=b"x"):
+        while not self.over.wait(0.05):
+            send(byte)
+
+
+def slow_status(server, send):
+    server.drip(send, b"H")
+
+
+def slow_headers(server, send):
+    send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    server.drip(send)
+
+
+def slow_body(server, send):
+    send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    server.drip(send)
+
+
+def slow_body_without_end(server, send):
+    send(b"HTTP/1.1 200 OK\r\n\r\n")
+    server.drip(send, b" ")
+
+
+def slow_chunks(server, send):
+    send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    server.drip(send, b"1\r\n \r\n")
+
+
+def endless(server, send):
+    send(b"HTTP/1.1 200 OK\r\n\r\n")
+    while not server.over.is_set():
+        send(b" " * 65536)
+
+
+def told(behave, scheme="http", timeout=0.4):
+    server = Hostile(behave)
+    port = server.listening.getsockname()[1]
+    model = {"use": f"{scheme}://127.0.0.1:{port}/v2/models/m", "timeout": timeout, "retries": 0}
+    try:
+        with pytest.raises(ExpertError) as error:
+            open_expert("ann", ["a", "b"], model).answer(np.zeros((2, 2)))
+    finally:
+        server.over.set()
+        server.listening.close()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "behave",
+    [slow_status, slow_headers, slow_body, slow_body_without_end, slow_chunks],
+    ids=lambda f: f.__name__,
+)
+def test_an_answer_that_comes_byte_by_byte_does_not_outlast_the_time_out(behave):
+    start = time.monotonic()
+    assert "did not answer within 0.4 s" in told(behave)
+    assert time.monotonic() - start < 5
+
+
+def test_keys_that_are_agreed_on_byte_by_byte_do_not_outlast_the_time_out():
+    def slow_keys(server, send):
+        send(b"\x16\x03\x03\x40\x00")  # the head of a long handshake record
+        server.drip(send, b"\x02")
+
+    start = time.monotonic()
+    assert "did not answer within 0.4 s" in told(slow_keys, "https")
+    assert time.monotonic() - start < 5
+
+
+def test_an_answer_without_end_is_not_read_into_memory(monkeypatch):
+    monkeypatch.setattr(http, "LARGEST", 1 << 20)
+    assert "more than 1 MiB" in told(endless, timeout=30)
