@@ -4,22 +4,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covote.covers.pruning import pair_counts, prune, prune_many
+from covote.covers.pruning import prune, prune_many
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.greedy import greedy
 from covote.covers.search.symmetric.base_block_search import cyclic
+from tests.plain_covers import covers
 
 
 @st.composite
 def cells(draw, most=16):
     classes = draw(st.integers(2, most))
     return classes, draw(st.integers(2, classes)), draw(st.integers(1, 3))
-
-
-def covers(blocks, classes, times):
-    counts = pair_counts(blocks, classes)[np.triu_indices(classes, 1)]
-    distinct = all(len(set(block)) == len(block) for block in blocks.tolist())
-    return distinct and blocks.min() >= 0 and blocks.max() < classes and (counts >= times).all()
 
 
 @given(cells(), st.integers(0, 2**31))

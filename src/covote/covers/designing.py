@@ -127,11 +127,6 @@ def _with_capacities(
 def _auto(
     classes: int, size: int, times: int, effort: str, seed: int, progress: Progress | None, lower: int
 ) -> Rows:
-    from covote.covers.constructions.small_cases import small_cover
-
-    small = small_cover(classes, size, lower) if times == 1 else None
-    if small is not None:
-        return Rows(list(small.blocks), small.construction)
     from covote.covers.search.portfolio import best_cover
 
     budget = effort_named(effort)

@@ -1,4 +1,4 @@
-"""Compiled random numbers from an explicit state, the same on every machine."""
+"""Random numbers from an explicit state, the same on every machine, compiled or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import kernel
+from covote.compiled import helper
 
 State = NDArray[np.uint64]
 
@@ -17,9 +17,12 @@ def chance(seed: int) -> State:
     return np.random.SeedSequence(seed).generate_state(2, np.uint64) | np.uint64(1)
 
 
-@kernel(steps=lambda *_: 1 << 40, inline="always")
+@helper
 def draw(state: State) -> Any:
-    """Return 32 random bits (xorshift128+, upper half) and step the state."""
+    """Return 32 random bits and step the state.
+
+    xorshift128+, upper half (Vigna 2017, "Further scramblings of Marsaglia's xorshift generators").
+    """
     a = state[0]
     b = state[1]
     state[0] = b
@@ -29,7 +32,7 @@ def draw(state: State) -> Any:
     return (a + b) >> np.uint64(32)
 
 
-@kernel(steps=lambda *_: 1 << 40, inline="always")
+@helper
 def below(state: State, n: int) -> Any:
     """Return a random integer from 0 to n-1."""
     return np.int64((draw(state) * np.uint64(n)) >> np.uint64(32))

@@ -37,6 +37,9 @@ PROVABLE = 5_000, 30_000
 
 SMALL_GAP = 0.2
 
+EASY = 300
+"""Steps of a first local search, after which the bound of an easy problem is met."""
+
 
 def select(
     panel: Panel,
@@ -159,9 +162,12 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
 
     lower, bound = 0.0, "Lagrangian"
     try:
-        search.run(planned // 20, tick)
-        found, _ = lagrangian_bound(problem, search.total, ROUNDS[effort], tick)
-        lower = round_up(found, unit)
+        for steps in (min(EASY, planned // 20), planned // 20):
+            search.run(steps - search.made, tick)
+            found, _ = lagrangian_bound(problem, search.total, ROUNDS[effort], tick)
+            lower = round_up(found, unit)
+            if lower >= search.total * (1 - 1e-9):
+                break
         for share in (4, 2):
             if lower >= search.total * (1 - 1e-9):
                 break

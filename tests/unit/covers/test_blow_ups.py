@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from covote.covers.constructions.few_experts import hoped_sizes
 from covote.covers.constructions.planes import projective_plane
-from covote.covers.search.blow_ups import anneal_blowup, blow_up
+from covote.covers.search.blow_ups import anneal_blowup, blow_up, hoped_sizes
 from tests.plain_covers import covers
 
 

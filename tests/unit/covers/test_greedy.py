@@ -9,6 +9,11 @@ from covote.covers.search.greedy_kernels import extend
 
 def plain_extend(counts, size, times, sign, limit, state):
     """The greedy of the kernel, said in sets."""
+    with np.errstate(over="ignore"):  # the random numbers wrap around
+        return _plain_extend(counts, size, times, sign, limit, state)
+
+
+def _plain_extend(counts, size, times, sign, limit, state):
     v = len(counts)
     need = {frozenset((x, y)): times - counts[x, y] for x in range(v) for y in range(x)}
     need = {pair: n for pair, n in need.items() if n > 0}

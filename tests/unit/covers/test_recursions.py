@@ -1,9 +1,14 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from covote.bounds import best_lower_bound
+from covote.compiled import running
+from covote.covers import design
 from covote.covers.blocks import without_room
-from covote.covers.constructions import large, recursions
+from covote.covers.constructions import recursions
 from tests.plain_covers import covers
 
 
@@ -41,9 +46,36 @@ def test_geometries_are_found(classes, size):
     ("classes", "size"), [(700, 25), (300, 50), (261, 3), (262, 2), (500, 41), (450, 44), (90, 50)]
 )
 def test_larger_plans_build_what_they_promise(classes, size):
-    cover = large.build(classes, size)
+    cover = recursions.build(classes, size)
     assert covers(cover.blocks, classes)
-    assert len(cover.blocks) <= large.plan(classes, size).experts
+    assert len(cover.blocks) <= recursions.large_plan(classes, size).experts
+
+
+def test_plain_and_compiled_rules_fill_the_same_table():
+    with running("plain"):
+        plain = recursions.table.__wrapped__(9, 60)
+    with running("compiled"):
+        compiled = recursions.table.__wrapped__(9, 60)
+    assert (plain.size == compiled.size).all()
+    assert (plain.plan == compiled.plan).all()
+
+
+@pytest.mark.parametrize("size", range(2, 12))
+def test_many_small_covers_meet_their_bound_without_a_search(size):
+    sizes = [len(recursions.build(v, size).blocks) for v in range(size + 1, 25)]
+    bounds = [best_lower_bound(v, size)[0] for v in range(size + 1, 25)]
+    assert np.count_nonzero(np.array(sizes) == bounds) >= 3
+
+
+@pytest.mark.parametrize("effort", ["fast", "normal", "max"])
+def test_no_effort_changes_what_is_settled(effort):
+    assert design(10, 4, effort=effort) == design(10, 4)
+
+
+def test_a_small_panel_needs_no_compiler():
+    program = "import sys, covote; assert len(covote.design(10, 4)) == 9; print('numba' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout == "False\n"
 
 
 def test_room_is_filled_with_other_classes():

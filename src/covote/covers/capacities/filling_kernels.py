@@ -1,4 +1,4 @@
-"""Compiled search for experts of given capacities that fill a given need.
+"""Search for experts of given capacities that fill a given need.
 
 ``slack[x, y]`` is how many experts know both classes minus how many should; a pair is uncovered while it is
 negative. The same tables serve a panel from nothing (`unequal_sizes`) and the new experts
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import kernel
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 from covote.covers.search.block_annealing_kernels import found, miss
 from covote.covers.search.greedy_kernels import best_class
@@ -23,7 +23,7 @@ OWN = 16000
 """The slack of a class with itself: always covered, never critical."""
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda slack, degree, block, state: 2 * len(degree) * len(block))
 def greedy_block(slack: Slack, degree: Ints, block: Ints, state: State) -> None:
     """Fill one block with the class that covers most uncovered pairs to it, again and again.
 
@@ -46,7 +46,7 @@ def greedy_block(slack: Slack, degree: Ints, block: Ints, state: State) -> None:
             gain[x] += slack[best, x] < 0
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda slack, *_: slack.size)
 def list_uncovered(slack: Slack, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Write the list of uncovered pairs from nothing."""
     cost[0] = 0
@@ -56,7 +56,7 @@ def list_uncovered(slack: Slack, uncovered: Ints, position: Ints, cost: Ints) ->
                 miss(x, y, uncovered, position, cost)
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Put class `y` into a slot of the block, and bring the tables up to date."""
     z = block[slot]
@@ -75,7 +75,7 @@ def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position
     block[slot] = y
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda blocks, *rest: rest[-2] * 15 * blocks.shape[1])
 def anneal(
     blocks: Ints,
     sizes: Ints,

@@ -1,6 +1,8 @@
-"""The compiled search of :mod:`covote.covers.constructions.paper_greedy`."""
+"""The search of :mod:`covote.covers.constructions.paper_greedy`."""
 
 from __future__ import annotations
+
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +81,7 @@ def _sweep(goal: int, size: int, need: Ints, blocks: Ints, found: int) -> int:
     return found
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda classes, size, times: times * classes * comb(classes, size))
 def greedy_sweeps(classes: int, size: int, times: int) -> Ints:
     """Return the greedy cover: one sweep for each number of pairs that an expert may newly cover."""
     need = np.full((classes, classes), times, dtype=np.int32)

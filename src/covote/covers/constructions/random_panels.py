@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.errors import InputError
 
 CHUNK = 2**21
@@ -54,8 +55,6 @@ def random_blocks(rng: np.random.Generator, experts: int, classes: int, size: in
 
 
 def _until_covered(rng: np.random.Generator, classes: int, size: int, times: int) -> NDArray[np.int32]:
-    from covote.covers.pair_count_kernels import cover_pairs
-
     counts = np.zeros((classes, classes), dtype=np.int32)
     left = classes * (classes - 1) // 2
     parts: list[NDArray[np.int32]] = []
@@ -64,3 +63,24 @@ def _until_covered(rng: np.random.Generator, classes: int, size: int, times: int
         used, left = cover_pairs(part, counts, times, left)
         parts.append(part[:used])
     return np.concatenate(parts)
+
+
+@kernel(steps=lambda blocks, *_: blocks.size * blocks.shape[1])
+def cover_pairs(
+    blocks: NDArray[np.int32], counts: NDArray[np.int32], times: int, left: int
+) -> tuple[int, int]:
+    """Add blocks to the pair counts until no pair has fewer than `times`.
+
+    Only ``counts[x, y]`` with x < y is used, so each block must be sorted. `left` is how many pairs have
+    fewer. Returns how many blocks were used, and how many pairs are left.
+    """
+    for i in range(blocks.shape[0]):
+        if left == 0:
+            return i, 0
+        for a in range(blocks.shape[1]):
+            x = blocks[i, a]
+            for b in range(a + 1, blocks.shape[1]):
+                y = blocks[i, b]
+                counts[x, y] += 1
+                left -= counts[x, y] == times
+    return blocks.shape[0], left

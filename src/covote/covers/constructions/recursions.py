@@ -1,4 +1,10 @@
-"""Which recursive construction is best for every (classes, size): sizes first, blocks only on demand."""
+"""Which recursive construction is best for every (classes, size): sizes first, blocks only on demand.
+
+Up to MOST classes and blocks of up to WIDEST a table is filled to a fixpoint by the rules of Gordon,
+Kuperberg and Patashnik (1995), "New constructions for covering designs": induced and dynamic programming
+constructions over finite geometries. Beyond it, transversal designs whose groups are covered recursively do
+nearly as well.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.covers.blocks import Blocks, Cover, multiplied, padded, relabelled, resized, widened
-from covote.covers.constructions import recursion_rules as rules
+from covote.covers.constructions import recursions_kernels as rules
 from covote.covers.constructions.finite_fields import prime_power
 from covote.covers.constructions.planes import affine_lines, affine_plane, projective_lines, projective_plane
 from covote.covers.constructions.transversal_designs import most_groups, transversal_design
 
-WIDEST, MOST = 32, 200  # the table knows covers with blocks of up to WIDEST out of up to MOST classes
-
-INTERPRETED = 400
-"""A table of up to so many cells is filled before a compiler would be loaded."""
+WIDEST, MOST = 32, 200
+"""Largest blocks, and most classes, of the table."""
 
 
 class Seed(NamedTuple):
@@ -57,10 +61,23 @@ class Table(NamedTuple):
     plan: NDArray[np.int32]
     seeds: list[Seed]
 
+    def knows(self, classes: int, size: int) -> bool:
+        """Whether the table has the case."""
+        return bool(size < self.size.shape[0] and classes < self.size.shape[1])
 
-@lru_cache(maxsize=4)
+
+def table_for(classes: int, size: int) -> Table:
+    """Return a table that knows the case; small ones need no compiler.
+
+    Only blocks of `size` or less and `size` classes more can matter: a larger geometry with classes left out.
+    (In 249 of 250 random cases up to 100 classes, a larger table leads to the same cover.)
+    """
+    return table(size, min(MOST, classes + size)) if in_table(classes, size) else table()
+
+
+@lru_cache(maxsize=64)
 def table(widest: int = WIDEST, most: int = MOST) -> Table:
-    """Fill the table of sizes; a fraction of a second, once."""
+    """Fill the table of sizes."""
     size = np.full((widest + 1, most + 1), rules.UNKNOWN, dtype=np.int32)
     plan = np.zeros((widest + 1, most + 1, 4), dtype=np.int32)
     classes = np.arange(most + 1)
@@ -76,11 +93,7 @@ def table(widest: int = WIDEST, most: int = MOST) -> Table:
             size[seed.block, seed.points] = seed.blocks
             plan[seed.block, seed.points, :2] = rules.SEED, index
     groups = np.array([most_groups(n) for n in range(most + 1)], dtype=np.int32)
-    if widest * most > INTERPRETED:
-        from covote.covers.constructions.recursion_kernels import fill
-    else:
-        from covote.covers.constructions.recursion_rules import fill
-    fill(size, plan, groups)
+    rules.fill(size, plan, groups)
     return Table(size, plan, known)
 
 
@@ -89,20 +102,91 @@ def in_table(classes: int, size: int) -> bool:
     return size <= WIDEST and classes <= MOST
 
 
+class Plan(NamedTuple):
+    """How many experts a rule takes, and its arguments."""
+
+    experts: int
+    rule: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+
+
+@lru_cache(maxsize=4096)
+def large_plan(classes: int, size: int) -> Plan:
+    """Return the best plan for a case beyond the table.
+
+    >>> large_plan(1000, 32).experts
+    1056
+    """
+    if size == 2:
+        return Plan(classes * (classes - 1) // 2, rules.PAIRS)
+    parts = -(-classes // (size // 2))
+    candidates = [Plan(parts * (parts - 1) // 2, rules.HALVES), *_large_transversals(classes, size)]
+    candidates += [
+        Plan(int(table().size[size // a, -(-classes // a)]), rules.MULTIPLY, a)
+        for a in range(2, size // 2 + 1)
+        if in_table(-(-classes // a), size // a)
+    ]
+    return min(candidates)
+
+
+def _experts(classes: int, size: int) -> int:
+    """Return how many experts the best plan takes, within the table or beyond."""
+    if classes <= size:
+        return min(1, max(0, classes - 1))
+    if in_table(classes, size):
+        return int(table().size[size, classes])
+    return large_plan(classes, size).experts
+
+
+def _large_transversals(classes: int, size: int) -> list[Plan]:
+    """List transversal designs of `groups` groups, cut to fit, with classes that join every group."""
+    found = []
+    for groups in range(max(2, size - 2), size + 1):
+        free = size - groups
+        least = max(2, -(-(classes - free - size) // groups))
+        most = -(-(classes - free) // groups)
+        for order in range(least, most + 32):
+            if most_groups(order) < groups:
+                continue
+            shared = max(0, classes - free - order * groups)
+            if shared and (free or shared > size):
+                continue
+            small, larger = divmod(classes - free - shared, groups)
+            fills = larger * _experts(small + 1 + shared, size) if larger else 0
+            fills += (groups - larger) * _experts(small + shared, size)
+            found.append(Plan(order * order + fills, rules.TRANSVERSAL, order * 2, groups, shared))
+            if order >= most:
+                break
+    return found
+
+
 def build(classes: int, size: int, known: Table | None = None) -> Cover:
-    """Build the cover that the table has found.
+    """Build the best cover that the rules lead to; -1 marks room.
 
     >>> cover = build(13, 4)
     >>> cover.blocks.shape, cover.construction
     ((13, 4), 'projective plane of order 3')
     """
-    known = known or table()
-    rule, a, b, c = (int(x) for x in known.plan[size, classes])
     if classes <= 1:
         return Cover(np.zeros((0, size), dtype=np.int32), "nothing to cover")
     if classes <= size:
         return Cover(padded([_range(0, classes)], size), f"one expert for {classes} classes")
+    known = known or table_for(classes, size)
+    if known.knows(classes, size):
+        rule, a, b, c = known.plan[size, classes].tolist()
+    else:
+        _, rule, a, b, c = large_plan(classes, size)
     return _BUILDERS[rule](known, classes, size, a, b, c)
+
+
+def _halves(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+    parts = np.array_split(_range(0, v), -(-v // (k // 2)))
+    stacked = padded(parts, k // 2)
+    left, right = np.triu_indices(len(parts), 1)
+    blocks = np.hstack([stacked[left], stacked[right]])
+    return Cover(widened(blocks, k), f"{len(parts)} groups of classes, all pairs of them")
 
 
 def _drop_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
@@ -164,15 +248,11 @@ def _seed(t: Table, v: int, k: int, index: int, b: int, c: int) -> Cover:
 
 
 def _transversal(t: Table, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
-    order, full = divmod(code, 2)
-    return _fill_transversal(t, v, k, order, groups, shared, bool(full))
-
-
-def _fill_transversal(t: Table, v: int, k: int, order: int, groups: int, shared: int, full: bool) -> Cover:
     """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
 
     k - groups classes join every block; `shared` classes join every group.
     """
+    order, full = divmod(code, 2)
     free = k - groups
     points = v - free - shared
     sizes = _full(points, groups, order) if full else [len(s) for s in np.array_split(range(points), groups)]
@@ -181,11 +261,7 @@ def _fill_transversal(t: Table, v: int, k: int, order: int, groups: int, shared:
     blocks = np.where(design < np.array(sizes), design + start[:-1], -1).astype(np.int32)
     always = np.tile(_range(points, points + free), (len(blocks), 1))
     parts = [np.hstack([blocks, always])]
-    common = _range(points + free, v)
-    for i, size in enumerate(sizes):
-        if size:
-            members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
-            parts.append(relabelled(build(len(members), k, t).blocks, members))
+    parts += _groups_covered(t, k, start, _range(points + free, v))
     return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
 
 
@@ -209,12 +285,22 @@ def _weighted(t: Table, v: int, k: int, code: int, weight: int, counts: int) -> 
         places = design[:, i : i + 1] * w + np.arange(w)
         columns.append(np.where(places < size, places + start[i], -1))
     parts = [widened(np.hstack(columns).astype(np.int32), k)]
-    common = _range(v - shared, v)
-    for i in range(len(sizes)):
-        members = np.concatenate([_range(int(start[i]), int(start[i + 1])), common])
-        parts.append(relabelled(build(len(members), k, t).blocks, members))
+    parts += _groups_covered(t, k, start, _range(v - shared, v))
     sentence = f"transversal design of {len(sizes)} groups of {order} weighted points, each group covered"
     return Cover(np.vstack(parts), sentence)
+
+
+def _groups_covered(t: Table, k: int, start: NDArray[np.int64], common: Blocks) -> list[Blocks]:
+    """Cover each group, from one start to the next, together with the classes common to all."""
+    fills: dict[int, Blocks] = {}
+    parts = []
+    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+        if first < last:
+            members = np.concatenate([_range(first, last), common])
+            if len(members) not in fills:
+                fills[len(members)] = build(len(members), k, t).blocks
+            parts.append(relabelled(fills[len(members)], members))
+    return parts
 
 
 def _full(points: int, groups: int, order: int) -> list[int]:
@@ -233,6 +319,7 @@ def _pairs(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
 
 
 _BUILDERS = {
+    rules.HALVES: _halves,
     rules.DROP_POINT: _drop_point,
     rules.SMALLER: _smaller,
     rules.COMMON_POINT: _common_point,

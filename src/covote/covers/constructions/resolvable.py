@@ -11,7 +11,9 @@ from itertools import chain, cycle, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.covers.constructions.finite_fields import finite_field, prime_power
+from covote.covers.random_kernels import State, below, chance, draw
 from covote.errors import InputError
 
 Group = NDArray[np.int32]
@@ -134,7 +136,6 @@ def _packed(groups: Partition, size: int) -> Partition:
 
 def _searched(classes: int, size: int, seed: int) -> list[Partition]:
     """Anneal partition after partition while they bring enough new pairs; cover what is left greedily."""
-    from covote.covers.random_kernels import chance
     from covote.covers.search.greedy import greedy
 
     state = chance(seed)
@@ -155,8 +156,6 @@ def _searched(classes: int, size: int, seed: int) -> list[Partition]:
 
 
 def _next_partition(met: NDArray[np.bool_], groups: int, state: NDArray[np.uint64]) -> Partition:
-    from covote.covers.constructions.resolvable_kernels import anneal_partition
-
     classes = len(met)
     first = (np.arange(groups + 1) * classes // groups).astype(np.int32)
     group = np.repeat(np.arange(groups, dtype=np.int32), np.diff(first))
@@ -166,3 +165,41 @@ def _next_partition(met: NDArray[np.bool_], groups: int, state: NDArray[np.uint6
         accept = (odds * (2**32 - 1)).astype(np.uint64)
         anneal_partition(order, first, group, met, accept, MOVES * classes // 12, state)
     return [np.sort(part) for part in np.split(order, first[1:-1])]
+
+
+@kernel(steps=lambda order, first, *rest: rest[-2] * (20 + 5 * len(order) // len(first)))
+def anneal_partition(
+    order: Group,
+    first: Group,
+    group: Group,
+    met: NDArray[np.bool_],
+    accept: NDArray[np.uint64],
+    moves: int,
+    state: State,
+) -> int:
+    """Exchange classes between groups so that few pairs meet again; return the change in repeated pairs.
+
+    Group g is ``order[first[g] : first[g + 1]]``, and `group` gives the group of each place. ``met[x, y]``
+    says whether the pair has met before. More repeated pairs, by d, are accepted with the odds ``accept[d]``
+    of 2**32.
+    """
+    total = 0
+    for _ in range(moves):
+        p = below(state, len(order))
+        q = below(state, len(order))
+        if group[p] == group[q]:
+            continue
+        x, y = order[p], order[q]
+        change = 0
+        for s in range(first[group[p]], first[group[p] + 1]):
+            w = order[s]
+            change += int(met[y, w]) - int(met[x, w])
+        for s in range(first[group[q]], first[group[q] + 1]):
+            w = order[s]
+            change += int(met[x, w]) - int(met[y, w])
+        # Each of the two was counted beside the other, whose place it takes.
+        change -= 2 * int(met[x, y])
+        if change <= 0 or draw(state) < accept[change]:
+            order[p], order[q] = y, x
+            total += change
+    return total

@@ -1,4 +1,4 @@
-"""The compiled hill climbing of :mod:`covote.covers.constructions.triples`."""
+"""The hill climbing of :mod:`covote.covers.constructions.triples`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _mark(x: int, y: int, z: int, old: bool, new: bool, third: Ints) -> None:
         _replace_third(third, a, b, c if old else -1, c if new else -1)
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda left, steps, state: 100 * left.size)
 def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
     """Split a graph (uses left of each pair) into triangles, by Stinson's hill climbing.
 

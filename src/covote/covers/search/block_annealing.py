@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.covers.pruning import pair_counts, prune
+from covote.covers.search.block_annealing_kernels import OWN, Tables, walk
 
 Pause = Callable[[int, int], bool]
 """Called between two stretches of a search with (moves made, size of the best cover); True stops it."""
@@ -102,23 +103,9 @@ class _Attempt:
     """Blocks that fail to cover some pairs, with the tables that make a swap cheap."""
 
     def __init__(self, blocks: NDArray[np.int32], classes: int, times: int) -> None:
-        from covote.covers.search import block_annealing_kernels
-
-        self.kernel = block_annealing_kernels
         self.times = times
         self.blocks = np.ascontiguousarray(blocks, dtype=np.int32)
-        b, k = self.blocks.shape
-        self.tables = self.kernel.Tables(
-            blocks=self.blocks,
-            counts=np.zeros((classes, classes), np.int16),
-            owners=np.zeros((classes, max(b, 1)), np.int32),
-            place=np.zeros((b, k), np.int32),
-            degree=np.zeros(classes, np.int32),
-            uncovered=np.zeros((classes * (classes - 1) // 2, 2), np.int32),
-            position=np.zeros((classes, classes), np.int32),
-            cost=np.zeros(1, np.int32),
-        )
-        self.kernel.fill(self.tables, times)
+        self.tables = _tables(self.blocks, classes, times)
 
     @property
     def shortfall(self) -> int:
@@ -133,7 +120,7 @@ class _Attempt:
         step = min(STRETCH, max(1, length // 64))
         while made < end and self.shortfall:
             temperature = HOT * (COLD / HOT) ** ((made - begin) / length)
-            made += self.kernel.walk(
+            made += walk(
                 self.tables,
                 self.times,
                 odds(temperature, self.blocks.shape[1]),
@@ -144,6 +131,26 @@ class _Attempt:
             if pause is not None and pause(made, best):
                 return made, True
         return made, False
+
+
+def _tables(blocks: NDArray[np.int32], classes: int, times: int) -> Tables:
+    """Return the tables of some blocks."""
+    b, k = blocks.shape
+    counts = pair_counts(blocks, classes).astype(np.int16)
+    np.fill_diagonal(counts, OWN)
+    slots = np.argsort(blocks.ravel(), kind="stable").astype(np.int32)
+    degree = np.bincount(blocks.ravel(), minlength=classes).astype(np.int32)
+    rank = np.arange(b * k, dtype=np.int32) - np.repeat(np.cumsum(degree) - degree, degree).astype(np.int32)
+    owners, place = np.zeros((classes, max(b, 1)), np.int32), np.zeros(b * k, np.int32)
+    owners[blocks.ravel()[slots], rank] = slots
+    place[slots] = rank
+    short = np.argwhere(np.triu(counts < times, 1))
+    uncovered = np.zeros((classes * (classes - 1) // 2, 2), np.int32)
+    uncovered[: len(short)] = short
+    position = np.zeros((classes, classes), np.int32)
+    position[short[:, 0], short[:, 1]] = np.arange(len(short))
+    cost = np.array([len(short)], np.int32)
+    return Tables(blocks, counts, owners, place.reshape(b, k), degree, uncovered, position, cost)
 
 
 def odds(temperature: float, size: int) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""The compiled inner loop of :mod:`covote.covers.search.block_annealing`."""
+"""The inner loop of :mod:`covote.covers.search.block_annealing`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def miss(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     cost[0] += 1
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Take the pair off the list of uncovered pairs; the last one takes its place."""
     if x > y:
@@ -70,7 +70,7 @@ def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     position[a, b] = at
 
 
-@kernel(steps=lambda *_: 1 << 40, inline="always")
+@helper
 def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
     """Return by how much the shortfall grows when `y` replaces `z` in the block."""
     loss = 0
@@ -79,7 +79,7 @@ def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
     return loss + int(counts[y, z] < times)
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
     """Put class `y` into a slot of block `i`, and bring all tables up to date."""
     blocks, counts, owners, place, degree, uncovered, position, cost = tables
@@ -108,33 +108,7 @@ def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
     degree[y] += 1
 
 
-@kernel(steps=lambda *_: 1 << 40)
-def fill(tables: Tables, times: int) -> None:
-    """Fill all other tables from the blocks."""
-    blocks, counts, owners, place, degree, uncovered, position, cost = tables
-    b, k = blocks.shape
-    v = counts.shape[0]
-    counts[:] = 0
-    degree[:] = 0
-    cost[0] = 0
-    for i in range(b):
-        for s in range(k):
-            x = blocks[i, s]
-            owners[x, degree[x]] = i * k + s
-            place[i, s] = degree[x]
-            degree[x] += 1
-            for t in range(s):
-                y = blocks[i, t]
-                counts[x, y] += 1
-                counts[y, x] += 1
-    for x in range(v):
-        counts[x, x] = OWN
-        for y in range(x + 1, v):
-            if counts[x, y] < times:
-                miss(x, y, uncovered, position, cost)
-
-
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda tables, times, accept, aimed, moves, state: moves * 15 * len(accept))
 def walk(tables: Tables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
 

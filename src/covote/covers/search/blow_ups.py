@@ -7,16 +7,26 @@ equal) are of this kind; annealing finds the weights.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.bounds import best_lower_bound
 from covote.covers.blocks import Blocks, Cover, padded, relabelled
-from covote.covers.constructions.few_experts import few_experts, hoped_sizes
+from covote.covers.constructions.recursions import build, in_table, table_for
 from covote.covers.random_kernels import chance
-from covote.covers.search import blow_ups_kernels as kernels
+from covote.covers.search.blow_ups_kernels import Blowup, anneal_weights
+from covote.covers.search.dual_annealing import RANDOM_HOT, meet, random_start
 
 COLD = 0.15
 """Last temperature of the annealing of weights, in experts."""
+
+MOST_PER_SIZE = 3.25
+"""Up to this many classes per size (13 experts, the plane of order 3) bounds are nearly always met."""
+
+FEW_MOVES, FEW_TRIES = 1_000_000, 3
+"""Moves of a try to cover a heavy line by few experts, and how many tries there are."""
 
 
 def anneal_blowup(
@@ -37,13 +47,15 @@ def anneal_blowup(
     """
     points = int(lines.max()) + 1
     through, degree = _lines_through(lines, points)
-    cost = hoped_sizes(classes, size).astype(np.float64)
+    cost = hoped_sizes(classes, size).astype(np.int64)
     random = np.random.default_rng(seed)
-    weights = _first_weights(lines, classes, points, start, random)
-    load, support = np.zeros((2, len(lines)), dtype=np.int32)
-    blowup = kernels.Blowup(np.ascontiguousarray(lines), through, degree, weights, load, support, cost, size)
-    kernels.anneal_weights(blowup, moves, hot, COLD, float(target), chance(seed))
-    return weights
+    weights = _first_weights(lines, classes, points, start, random).astype(np.int64)
+    on_line = np.where(lines >= 0, weights[lines], 0)
+    load, support = on_line.sum(axis=1), (on_line > 0).sum(axis=1)
+    now = int(cost[load[support > 1]].sum())  # a line with one point left, or none, is not needed
+    blowup = Blowup(lines.astype(np.int64), through, degree, weights, load, support, cost, size)
+    best = anneal_weights(blowup, moves, hot, COLD, target, now, chance(seed))
+    return np.asarray(best, dtype=np.int32)
 
 
 def _first_weights(
@@ -79,10 +91,42 @@ def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> 
     return Cover(np.vstack(parts), f"{base} with weighted points")
 
 
-def _lines_through(lines: Blocks, points: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    degree = np.bincount(lines[lines >= 0], minlength=points).astype(np.int32)
-    through = np.zeros((points, int(degree.max())), dtype=np.int32)
+def _lines_through(lines: Blocks, points: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    degree = np.bincount(lines[lines >= 0], minlength=points)
+    through = np.zeros((points, int(degree.max())), dtype=np.int64)
     for point in range(points):
         on = np.flatnonzero((lines == point).any(axis=1))
         through[point, : len(on)] = on
     return through, degree
+
+
+@lru_cache(maxsize=256)
+def hoped_sizes(classes: int, size: int) -> NDArray[np.int32]:
+    """Return how many experts cover w = 0..classes classes: proved where many, hoped where few.
+
+    Nearly all covers with up to 13 experts meet their lower bound; :func:`few_experts` tries to build them.
+    """
+    sizes = table_for(classes, size).size[size, : classes + 1].copy()
+    for w in range(size + 1, min(classes, int(MOST_PER_SIZE * size)) + 1):
+        sizes[w] = min(sizes[w], best_lower_bound(w, size)[0])
+    return sizes
+
+
+@lru_cache(maxsize=4096)
+def few_experts(classes: int, size: int) -> Cover:
+    """Return a cover by the fewest experts that a short search finds.
+
+    >>> len(few_experts(9, 5).blocks)
+    5
+    """
+    cover = build(classes, size)
+    if classes <= size or classes > MOST_PER_SIZE * size or not in_table(classes, size):
+        return cover
+    random = np.random.default_rng(0)
+    for experts in range(best_lower_bound(classes, size)[0], len(cover.blocks)):
+        for attempt in range(FEW_TRIES):
+            start = random_start(classes, experts, size, random)
+            blocks = meet(start, experts, size, moves=FEW_MOVES, state=chance(attempt), hot=RANDOM_HOT)
+            if blocks is not None:
+                return Cover(blocks, "annealing of meeting sets of experts")
+    return cover

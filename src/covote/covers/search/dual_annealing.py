@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.covers.blocks import Blocks
+from covote.covers.blocks import Blocks, padded
+from covote.covers.search.dual_annealing_kernels import walk
 
 Masks = NDArray[np.uint64]
 
@@ -37,18 +38,21 @@ def masks_of(blocks: Blocks, classes: int) -> Masks:
     return masks
 
 
+def has_expert(masks: Masks, experts: int) -> NDArray[np.bool_]:
+    """Return whether each expert knows each class (experts x classes)."""
+    bits = [(masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1) for j in range(experts)]
+    return np.array(bits, dtype=bool).reshape(experts, masks.shape[1])
+
+
 def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
     """Return the classes of each expert; -1 marks room."""
-    blocks = np.full((experts, size), -1, dtype=np.int32)
-    for j in range(experts):
-        known = np.flatnonzero((masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1))
-        blocks[j, : len(known)] = known
-    return blocks
+    known = has_expert(masks, experts)
+    return padded([np.flatnonzero(row).astype(np.int32) for row in known], size)
 
 
 def fitted(masks: Masks, experts: int, size: int) -> Blocks:
     """Return the classes of each expert, of which those with too many leave the least needed ones out."""
-    known = [np.flatnonzero((masks[j >> 6] >> np.uint64(j & 63)) & np.uint64(1)) for j in range(experts)]
+    known = [np.flatnonzero(row) for row in has_expert(masks, experts)]
     counts = np.zeros((masks.shape[1],) * 2, dtype=np.int64)
     for row in known:
         counts[np.ix_(row, row)] += 1
@@ -81,17 +85,16 @@ def meet(
 
     Returns the blocks, or None if the budget of moves (or the patience of `pause`) ends before.
     """
-    from covote.covers.search import dual_annealing_kernels as kernel
-
-    load = kernel.loads_of(masks, experts)
+    load = has_expert(masks, experts).sum(axis=1)
     over = np.maximum(load - size, 0)
-    pairs = kernel.shortfall(masks, times)
+    common = np.bitwise_count(masks[:, :, None] & masks[:, None, :]).sum(axis=0, dtype=np.int64)
+    pairs = int(np.triu(np.maximum(times - common, 0), 1).sum())
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
     made = 0
     while cost[0] and made < moves:
         step = min(STRETCH, moves - made)
         temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
-        kernel.walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, state)
+        walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, state)
         made += step
         if pause is not None and pause(step):
             break

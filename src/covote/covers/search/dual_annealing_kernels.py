@@ -1,7 +1,8 @@
-"""The compiled inner loop of :mod:`covote.covers.search.dual_annealing`."""
+"""The inner loop of :mod:`covote.covers.search.dual_annealing`."""
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 
 Masks = NDArray[np.uint64]
-Loads = NDArray[np.int64]
+Longs = NDArray[np.int64]
 
 # Position of the only set bit of a word: multiply by a de Bruijn number, look up the top six bits.
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -19,92 +20,65 @@ _POSITION = np.zeros(64, np.int64)
 for _bit in range(64):
     _POSITION[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
 
-
-@helper(inline="always")
-def _bits(word: Any) -> Any:
-    """Count the bits of a word, side by side in fields of 2, 4 and 8 bits."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+_ODD = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+_NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
 
 
-@helper(inline="always")
+@helper
 def _lack(one: Any, two: Any, times: int) -> int:
     """Return how many of `times` experts are missing in a set of them, given as two words."""
-    return max(0, times - int(_bits(one) + _bits(two)))
+    if times == 1:
+        return 0 if one | two else 1
+    count = 0
+    for word in (one, two):  # bits are counted side by side in fields of 2, 4 and 8 bits
+        word -= (word >> _ONE) & _ODD
+        word = (word & _PAIRS) + ((word >> _TWO) & _PAIRS)
+        count += int((((word + (word >> _FOUR)) & _NIBBLES) * _BYTES) >> np.uint64(56))
+    return max(0, times - count)
 
 
-@helper(inline="always")
+@helper
 def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
     """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
     if times > 1:
-        if wide:
-            for i in range(masks.shape[1]):
-                count += _lack(masks[0, i] & low, masks[1, i] & high, times)
-        else:
-            for i in range(masks.shape[1]):
-                count += max(0, times - int(_bits(masks[0, i] & low)))
+        for i in range(masks.shape[1]):
+            count += _lack(masks[0, i] & low, masks[1, i] & high, times)
     elif wide:
         for i in range(masks.shape[1]):
-            count += int(((masks[0, i] & low) | (masks[1, i] & high)) == np.uint64(0))
+            count += ((masks[0, i] & low) | (masks[1, i] & high)) == _NONE
     else:
         for i in range(masks.shape[1]):
-            count += int((masks[0, i] & low) == np.uint64(0))
+            count += (masks[0, i] & low) == _NONE
     return count
 
 
-@kernel(steps=lambda *_: 1 << 40)
-def loads_of(masks: Masks, experts: int) -> Loads:
-    """Count the classes of each expert."""
-    load = np.zeros(experts, np.int64)
-    for i in range(masks.shape[1]):
-        for j in range(experts):
-            load[j] += int((masks[j >> 6, i] >> np.uint64(j & 63)) & np.uint64(1))
-    return load
+@helper
+def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) -> int:
+    """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2.
 
-
-@kernel(steps=lambda *_: 1 << 40)
-def shortfall(masks: Masks, times: int) -> int:
-    """Count how many experts the pairs of classes lack, of the `times` that should know each."""
-    count = 0
-    for i in range(masks.shape[1]):
-        count += _strangers(masks, masks[0, i], masks[1, i], True, times)
-        count -= _lack(masks[0, i], masks[1, i], times)
-    return count // 2
-
-
-@helper(inline="always")
-def _load_change(new: Any, old: Any, load: Loads, size: int, word: int) -> int:
-    """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2."""
+    If `keep`, the loads are brought up to date as well. The experts of the word begin with `first`.
+    """
     change = 0
     bits = new ^ old
-    while bits != np.uint64(0):
-        bit = bits & (~bits + np.uint64(1))
-        j = _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)] + (word << 6)
-        if new & bit:
-            change += max(0, load[j] + 1 - size)
-        else:
-            change -= max(0, load[j] - size)
+    while bits != _NONE:
+        bit = bits & (~bits + _ONE)
+        j = first + _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)]
+        more = 1 if new & bit else 0
+        change += (2 * more - 1) * max(0, load[j] + more - size)
+        if keep:
+            load[j] += 2 * more - 1
         bits ^= bit
     return change
 
 
-@helper(inline="always")
-def _load(new: Any, old: Any, load: Loads, word: int) -> None:
-    bits = new ^ old
-    while bits != np.uint64(0):
-        bit = bits & (~bits + np.uint64(1))
-        j = _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)] + (word << 6)
-        load[j] += 1 if new & bit else -1
-        bits ^= bit
-
-
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda masks, load, size, times, price, copying, moves, *_: moves * (60 + 2 * masks.shape[1]))
 def walk(
     masks: Masks,
-    load: Loads,
+    load: Longs,
     size: int,
     times: int,
     price: int,
@@ -112,7 +86,7 @@ def walk(
     moves: int,
     hot: float,
     cold: float,
-    cost: NDArray[np.int64],
+    cost: Longs,
     state: State,
 ) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
@@ -121,63 +95,55 @@ def walk(
     of its experts, or gives one, or both. cost[0] is the number of experts that pairs lack (of the `times`
     that should know each) plus `price` times the overload; cost[1] is that number alone.
     """
-    v, b = masks.shape[1], load.shape[0]
+    v, b = masks.shape[1], len(load)
     wide = b > 64
-    high_new = np.uint64(0)
-    high_old = np.uint64(0)
+    words = 2 if wide else 1
+    new = np.zeros(2, np.uint64)
     temperature = hot
     for move in range(moves):
-        if cost[0] == 0:
+        done = cost[0] == 0
+        if done:
             return move
         if move & 255 == 0:
             temperature = hot * (cold / hot) ** (move / moves)
         x = below(state, v)
-        old = masks[0, x]
-        high_old = masks[1, x]
         kind = draw(state) / 4294967296.0
+        y = x
         if kind < copying:
             y = below(state, v)
-            new = masks[0, y]
-            high_new = masks[1, y]
-            flips = 1 if draw(state) & np.uint64(3) == np.uint64(0) else 0
+            flips = 1 if draw(state) & np.uint64(3) == _NONE else 0
         else:
-            new = old
-            high_new = high_old
             flips = 1 if kind < copying + 0.4 * (1.0 - copying) else 2
-        gained = -1
+        new[0] = masks[0, y]
+        new[1] = masks[1, y]
+        gained = _NONE
         for flip in range(flips):
             j = below(state, b)
             if flip == 1:
                 # The second flip undoes the load of the first: one expert more, one less.
                 for _ in range(64):
-                    has = (new >> np.uint64(j) if j < 64 else high_new >> np.uint64(j - 64)) & np.uint64(1)
-                    if int(has) == gained:
+                    if (new[j >> 6] >> np.uint64(j & 63)) & _ONE == gained:
                         break
                     j = below(state, b)
-            if j < 64:
-                new ^= np.uint64(1) << np.uint64(j)
-                gained = int((new >> np.uint64(j)) & np.uint64(1))
-            else:
-                high_new ^= np.uint64(1) << np.uint64(j - 64)
-                gained = int((high_new >> np.uint64(j - 64)) & np.uint64(1))
-        if new == old and high_new == high_old:
+            new[j >> 6] ^= _ONE << np.uint64(j & 63)
+            gained = (new[j >> 6] >> np.uint64(j & 63)) & _ONE
+        low, high = masks[0, x], masks[1, x]
+        if new[0] == low and new[1] == high:
             continue
-        change = price * _load_change(new, old, load, size, 0)
-        if wide:
-            change += price * _load_change(high_new, high_old, load, size, 1)
-        room = -np.log((draw(state) + 1.0) / 4294967297.0) * temperature
+        change = 0
+        for word in range(words):
+            change += price * _load(new[word], masks[word, x], load, size, word << 6, done)
+        room = -log((draw(state) + 1.0) / 4294967297.0) * temperature
         if change - cost[1] > room:
             continue
-        pairs = _strangers(masks, new, high_new, wide, times)
-        pairs -= _strangers(masks, old, high_old, wide, times)
+        pairs = _strangers(masks, new[0], new[1], wide, times) - _strangers(masks, low, high, wide, times)
         # Both counts include the class itself, as it was before.
-        pairs -= _lack(new & old, high_new & high_old, times) - _lack(old, high_old, times)
-        if change + pairs <= room:
-            _load(new, old, load, 0)
-            masks[0, x] = new
-            if wide:
-                _load(high_new, high_old, load, 1)
-                masks[1, x] = high_new
+        pairs -= _lack(new[0] & low, new[1] & high, times) - _lack(low, high, times)
+        done = change + pairs <= room
+        if done:
+            for word in range(words):
+                _load(new[word], masks[word, x], load, size, word << 6, done)
+                masks[word, x] = new[word]
             cost[0] += change + pairs
             cost[1] += pairs
     return moves

@@ -1,15 +1,15 @@
-"""The compiled loop of :mod:`covote.covers.search.greedy`."""
+"""The loop of :mod:`covote.covers.search.greedy`."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import kernel
+from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def best_class(
     gain: NDArray[np.int32],
     open_pairs: NDArray[np.int32],
@@ -40,7 +40,7 @@ def best_class(
     return best
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda counts, size, times, *_: times * 8 * len(counts) ** 3 // size)
 def extend(
     counts: NDArray[np.int16], size: int, times: int, sign: int, limit: int, state: State
 ) -> NDArray[np.int32]:
@@ -62,9 +62,7 @@ def extend(
     taken = np.zeros(v, np.bool_)
     while left > 0 and b < limit:
         if b == len(blocks):
-            longer = np.empty((2 * b, size), np.int32)
-            longer[:b] = blocks
-            blocks = longer
+            blocks = np.concatenate((blocks, np.empty((b, size), np.int32)))
         gain[:] = 0
         taken[:] = False
         for s in range(size):

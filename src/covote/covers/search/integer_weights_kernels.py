@@ -1,4 +1,4 @@
-"""Sets of experts that meet all of some sets of experts. Compiled."""
+"""Sets of experts that meet all of some sets of experts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from covote.compiled import helper, kernel
 Masks = NDArray[np.uint64]
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda core, experts, most, found, steps: 10 * min(steps, 1 << experts))
 def minimal_hits(core: Masks, experts: int, most: int, found: Masks, steps: int) -> int:
     """Collect the sets of up to `most` experts that meet every set of `core`, and need all of their experts.
 

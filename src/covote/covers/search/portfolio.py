@@ -8,8 +8,7 @@ import numpy as np
 
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import Cover, multiplied, resized, widened
-from covote.covers.constructions.large import build
-from covote.covers.constructions.recursions import in_table
+from covote.covers.constructions.recursions import build, in_table
 from covote.covers.constructions.triples import triples
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_shrinking import annealed, nearest_planes, shrink, weighted, weighted_plane

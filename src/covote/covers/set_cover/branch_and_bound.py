@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from covote.covers.set_cover.problem import PoolCover
 
-STEP = 30_000_000
-"""Most entries looked at between two looks at the outside world."""
+FIRST, STEP = 300_000, 30_000_000
+"""Entries looked at before a first look at the outside world, and most entries between two looks."""
 
 
 def branch(
@@ -46,9 +46,11 @@ def branch(
     )
     each = ROUNDS * (len(problem.column_rows) + rows)
     proved = False
+    step = FIRST
     while work > 0 and not proved:
-        proved = explore(tree, _better(unit, total), max(1, min(STEP, work) // each))
-        work -= STEP
+        proved = explore(tree, _better(unit, total), max(1, min(step, work) // each))
+        work -= step
+        step = min(STEP, 10 * step)
         tick()
     return tree.best, proved
 

@@ -72,7 +72,7 @@ def undo(length: int, t: Tree) -> None:
         t.status[j] = FREE
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def relax(t: Tree, slope: Floats) -> float:
     """Return the bound of the present prices, and write the reduced costs and the slope of the bound."""
     bound = float(t.totals[0])
@@ -104,7 +104,8 @@ def bounded(t: Tree, slope: Floats) -> float:
         bound = relax(t, slope)
         if bound > best:
             best = bound
-            t.best_price[:] = t.price
+            for r in range(len(t.price)):
+                t.best_price[r] = t.price[r]
             if bound > goal:
                 return float(bound)
             for j in range(len(t.cost)):
@@ -123,7 +124,8 @@ def bounded(t: Tree, slope: Floats) -> float:
         step = (1.0 if turn < ROUNDS // 2 else 0.4) * (1.02 * goal - bound + 1e-9) / length
         for r in range(len(t.price)):
             t.price[r] = max(0.0, t.price[r] + step * slope[r])
-    t.price[:] = t.best_price
+    for r in range(len(t.price)):
+        t.price[r] = t.best_price[r]
     relax(t, slope)
     return best
 
@@ -143,7 +145,7 @@ def tightest(t: Tree) -> int:
     return best
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def back(t: Tree) -> bool:
     """Turn the last decision round; return False if there is none left."""
     if t.length[1] == 0:
@@ -156,7 +158,7 @@ def back(t: Tree) -> bool:
     return True
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda t, unit, nodes: nodes * ROUNDS * len(t.column_rows))
 def explore(t: Tree, unit: float, nodes: int) -> bool:
     """Visit so many nodes; return whether the whole tree has been seen.
 

@@ -1,4 +1,4 @@
-"""The compiled inner loop of :mod:`covote.covers.set_cover.lagrangian_bound`."""
+"""The inner loop of :mod:`covote.covers.set_cover.lagrangian_bound`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COURSE = 0.7
 """How much of the last course is kept."""
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel
 def reduced_costs(
     column_start: Longs, column_rows: Ints, cost: Floats, price: Floats, reduced: Floats
 ) -> None:
@@ -30,7 +30,7 @@ def reduced_costs(
         reduced[j] = cost[j] - paid
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda start, rows, *rest: rest[-1] * 3 * len(rows))
 def climb(
     column_start: Longs,
     column_rows: Ints,

@@ -1,4 +1,4 @@
-"""The compiled local search of :mod:`covote.covers.set_cover.local_search`.
+"""The local search of :mod:`covote.covers.set_cover.local_search`.
 
 The search carries a weight per row (pair of classes). A column (expert) outside the solution gains the
 weights of its rows in need; a column inside loses the weights of its rows that would be in need without it.
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
     clock: Longs  # steps made
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def add(j: int, t: Tables) -> None:
     """Take column `j` into the solution, and bring all scores up to date."""
     t.inside[j] = True
@@ -76,7 +76,7 @@ def add(j: int, t: Tables) -> None:
                     t.score[t.row_columns[s]] -= t.weight[r]
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@helper
 def remove(j: int, t: Tables) -> None:
     """Take column `j` out of the solution, and bring all scores up to date."""
     t.inside[j] = False
@@ -135,7 +135,7 @@ def best_gain(r: int, t: Tables, since: int) -> int:
     return best
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda t: len(t.row_columns) * 4 + len(t.cost) ** 2)
 def greedy(t: Tables) -> None:
     """Add the column that gains most per cost, the first on ties, until no row is in need."""
     while t.needs[0] > 0:
@@ -148,7 +148,7 @@ def greedy(t: Tables) -> None:
     t.totals[1] = t.totals[0]
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda t, steps, state: steps * (100 + 10 * len(t.cost)))
 def search(t: Tables, steps: int, state: State) -> None:
     """Walk for so many steps.
 

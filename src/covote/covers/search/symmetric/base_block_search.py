@@ -88,7 +88,7 @@ class Run:
         self.tables = (
             self.blocks,
             self.lengths,
-            np.array(self.images, np.int32),
+            np.array(self.images, np.int64),
             self.slots,
             action.part_table,
             action.part_of,

@@ -1,6 +1,8 @@
-"""The compiled inner loop of the base block search: annealing base blocks under a group."""
+"""The inner loop of the base block search: annealing base blocks under a group."""
 
 from __future__ import annotations
+
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from covote.covers.random_kernels import State, below, draw
 Ints = NDArray[np.int32]
 
 
-@helper(inline="always")
+@helper
 def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints, lack: Ints) -> int:
     """Add `step` to the lack of all pairs with a class in block[start:start+width].
 
@@ -61,7 +63,7 @@ def note(
                 position[o] = -1
 
 
-@kernel(steps=lambda *_: 1 << 40)
+@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1])
 def walk(
     blocks: Ints,
     lengths: Ints,
@@ -123,7 +125,7 @@ def walk(
             old[t] = block[start + t]
             block[start + t] = parts[part, 1 + t]
         grown += hit(block, length, start, width, -images[j], orbit, lack)
-        if grown <= 0 or (grown < hopeless and draw(state) < np.exp(-grown / temperature) * 4294967296.0):
+        if grown <= 0 or (grown < hopeless and draw(state) < exp(-grown / temperature) * 4294967296.0):
             note(block, length, start, width, orbit, lack, uncovered, position, tally)
             for t in range(width):
                 block[start + t], old[t] = old[t], block[start + t]
