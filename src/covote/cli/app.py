@@ -16,6 +16,7 @@ from covote.cli.label import label
 from covote.cli.reproduce import reproduce
 from covote.cli.select import select
 from covote.cli.simulate import simulate
+from covote.cli.studio import studio
 
 app = typer.Typer(
     name="covote",
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "decode": decode,
     "label": label,
     "simulate": simulate,
+    "studio": studio,
     "demo": demo,
     "reproduce": reproduce,
 }

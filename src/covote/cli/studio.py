@@ -1,0 +1,87 @@
+"""`covote studio`: people and models label together, in a browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote.cli import output
+from covote.errors import InputError, MissingDependencyError
+
+_NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2", "python_multipart")
+
+
+def studio(
+    project: Annotated[
+        Path,
+        typer.Argument(help="Folder of the project, made if it is not there; or: backup [PROJECT]."),
+    ] = Path("studio"),
+    backed_up: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
+    database: Annotated[
+        str | None, typer.Option(help="postgresql://USER:PASSWORD@HOST/NAME instead of a file in PROJECT.")
+    ] = None,
+    panel: Annotated[
+        Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")
+    ] = None,
+    items: Annotated[Path | None, typer.Option(help="Table, or folder of pictures: add these items.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Fill an empty project with an example.")] = False,
+    host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to serve at; 0 for any that is free.")] = 8000,
+    browser: Annotated[bool, typer.Option("--open", help="Open a browser at the project.")] = False,
+    output_file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where a backup goes: a .zip file.")
+    ] = None,
+) -> None:
+    """Serve a web application in which people and models label items, each asked only what they know.
+
+    `covote studio backup [PROJECT] -o copy.zip` copies a project, also while it is served.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingDependencyError(
+            f"the studio needs {', '.join(missing)}; install with: pip install 'covote[studio]'"
+        )
+    if str(project) == "backup":
+        _back_up(backed_up or Path("studio"), output_file)
+        return
+    if backed_up is not None:
+        raise InputError(f"{project} and {backed_up}: give one folder, or: covote studio backup PROJECT")
+    _serve(project, database, panel, items, demo, (host, port), browser)
+
+
+def _back_up(folder: Path, target: Path | None) -> None:
+    from covote.studio.backup import back_up
+
+    output.say(f"Wrote {back_up(folder, target)}.")
+
+
+def _serve(
+    folder: Path,
+    database: str | None,
+    panel: Path | None,
+    items: Path | None,
+    demo: bool,
+    place: tuple[str, int],
+    browser: bool,
+) -> None:
+    from covote.studio import serving
+
+    host, port = place[0], serving.free_port(*place)
+    opened = serving.open_studio(folder, database)
+    if demo:
+        from covote.studio.demo import fill
+
+        fill(opened)
+    for line in serving.adopt(opened, panel, items):
+        output.say(line)
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    link = serving.owner_link(opened, f"http://{shown}:{port}")
+    output.say(f"The project in {folder} is served at http://{shown}:{port} until you press Ctrl-C.")
+    output.say(f"You are its owner; this link lets you in for a day: {link}")
+    if browser:
+        webbrowser.open(link)
+    serving.serve(opened, host, port)

@@ -1,0 +1,133 @@
+"""Taking answers: from pages, programs, models and imports, all through :func:`record`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from covote.studio import adaptive
+from covote.studio.counted import counted_answers
+from covote.studio.roster import Roster
+from covote.studio.rules import Held, Member, Refused, check_choice, check_held
+from covote.studio.schema import (
+    ANSWERED,
+    BEGUN,
+    DONE,
+    LEASED,
+    WAITING,
+    WITHDRAWN,
+    answer,
+    assignment,
+    item,
+    person,
+    project,
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says about an item that is in hand.
+
+    `key` is made once per answer by whoever sends it: the same key again is the same answer again.
+    """
+
+    item_id: int
+    token: str
+    choice: int
+    key: str
+    via: str = "page"
+
+
+def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
+    """Keep an answer; return False if it was kept before.
+
+    The caller holds a write transaction in which `setup` and `roster` were read, so that nobody can change
+    who knows what in between.
+    """
+    if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
+        raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
+    before = connection.execute(
+        select(answer.c.item_id, answer.c.person_id, answer.c.class_id).where(answer.c.key == said.key)
+    ).one_or_none()
+    if before is not None:
+        if tuple(before) == (said.item_id, member.id, said.choice):
+            return False
+        raise Refused(
+            "This form was already sent with another answer. The first one is kept; use Undo to change it.",
+            409,
+        )
+    if not member.active:
+        raise Refused("You have been taken off this project; your earlier answers are kept.")
+    named = roster.class_by_id.get(said.choice)
+    check_choice(member, said.choice, named.name if named else None)
+    row = connection.execute(
+        select(assignment.c.item_id, assignment.c.person_id, assignment.c.state, assignment.c.token)
+        .where(assignment.c.item_id == said.item_id, assignment.c.person_id == member.id)
+        .with_for_update()
+    ).one_or_none()
+    held = None if row is None else Held(*row)
+    check_held(member, held, said.token)
+    assert held is not None  # or it would have been refused
+    insert_answer(connection, member, said)
+    if held.state == LEASED:
+        finish(connection, member, said.item_id)
+    if setup.ask == "adaptive":
+        advance(connection, roster, said.item_id)
+    return True
+
+
+def insert_answer(connection: Connection, member: Member, said: Said) -> None:
+    """Add the row of an answer."""
+    connection.execute(
+        insert(answer).values(
+            item_id=said.item_id, person_id=member.id, class_id=said.choice, options_id=member.options_id,
+            key=said.key, via=said.via, at=time.time(),
+        )
+    )  # fmt: skip
+
+
+def finish(connection: Connection, member: Member, item_id: int) -> None:
+    """Note that a person has answered an item."""
+    connection.execute(
+        update(assignment)
+        .where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
+        .values(state=ANSWERED)
+    )
+    connection.execute(update(person).where(person.c.id == member.id).values(answers=person.c.answers + 1))
+
+
+def advance(connection: Connection, roster: Roster, item_id: int) -> None:
+    """Decide, where items are asked adaptively, who comes next about an item, or that it is done."""
+    connection.execute(select(item.c.id).where(item.c.id == item_id).with_for_update())
+    asked = connection.execute(
+        select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == item_id)
+    ).all()
+    if any(row.state in (WAITING, LEASED) for row in asked):
+        return
+    answers = counted_answers(connection, roster, [item_id])[item_id]
+    before = {row.person_id for row in asked if row.state != WITHDRAWN}
+    chosen = adaptive.best_next(roster, adaptive.doubt(roster, answers), before, item_id)
+    state = DONE if chosen is None else BEGUN
+    connection.execute(update(item).where(item.c.id == item_id).values(state=state, held_until=0.0))
+    if chosen is None:
+        return
+    again = connection.execute(
+        update(assignment)
+        .where(assignment.c.item_id == item_id, assignment.c.person_id == chosen)
+        .values(state=WAITING, token=None, expires=0.0)
+    )
+    if not again.rowcount:
+        connection.execute(
+            insert(assignment).values(item_id=item_id, person_id=chosen, state=WAITING, expires=0.0)
+        )
+
+
+def locked_project(connection: Connection) -> Row[Any]:
+    """Return the project inside a write transaction; until its end nobody changes who knows what."""
+    row = connection.execute(select(project).with_for_update(read=True)).one_or_none()
+    if row is None:
+        raise Refused("There is no project here yet; its owner creates it first.", 404)
+    return row

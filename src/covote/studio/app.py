@@ -1,0 +1,97 @@
+"""The application: routes, guards and how refusals look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from sqlalchemy.exc import IntegrityError
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+
+from covote import __version__
+from covote.errors import CovoteError
+from covote.studio.context import Studio
+from covote.studio.guards import Guards
+from covote.studio.pages import entering, label_screen, people_pages, project_pages
+from covote.studio.pages.rendering import SignInFirst, page
+from covote.studio.rules import Refused
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(studio: Studio) -> FastAPI:
+    """Return the web application of a project."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        studio.start()
+        yield
+        studio.stop()
+
+    app = FastAPI(
+        title="covote studio", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )  # fmt: skip
+    app.state.studio = studio
+    for module in (entering, label_screen, people_pages, project_pages):
+        app.include_router(module.router, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    app.add_middleware(Guards)
+    _add_refusals(app)
+    return app
+
+
+def _add_refusals(app: FastAPI) -> None:
+    @app.exception_handler(SignInFirst)
+    def sign_in(request: Request, refused: SignInFirst) -> Response:
+        if _wants_page(request) and request.method == "GET":
+            return RedirectResponse("/login", 303)
+        return _refusal(request, 401, str(refused))
+
+    @app.exception_handler(Refused)
+    def refuse(request: Request, refused: Refused) -> Response:
+        return _refusal(request, refused.status, str(refused))
+
+    @app.exception_handler(CovoteError)
+    def explain(request: Request, error: CovoteError) -> Response:
+        return _refusal(request, 422, str(error))
+
+    @app.exception_handler(IntegrityError)
+    def conflict(request: Request, _error: IntegrityError) -> Response:
+        return _refusal(request, 409, "Somebody changed the same thing at the same moment; try once more.")
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        first: Any = error.errors()[0]
+        where = " ".join(str(part) for part in first["loc"][1:])
+        return _refusal(request, 422, f"This request cannot be understood: {where}: {first['msg']}.")
+
+    @app.exception_handler(HTTPException)
+    def http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 404:
+            return _refusal(request, 404, "There is no such page.")
+        return _refusal(request, error.status_code, str(error.detail))
+
+
+def _wants_page(request: Request) -> bool:
+    return not request.url.path.startswith("/api") and "text/html" in request.headers.get("accept", "")
+
+
+def _refusal(request: Request, status: int, sentence: str) -> Response:
+    if request.headers.get("hx-request"):
+        from covote.studio.pages.rendering import TEMPLATES
+
+        # HTMX shows what comes with status 200 only; the place for sentences is the same on every page.
+        text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
+        return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})
+    if _wants_page(request):
+        return page(request, "refused.html", problem=sentence, status=status)
+    return JSONResponse({"detail": sentence}, status)

@@ -1,0 +1,138 @@
+"""Connections and transactions: SQLite with one writer, or PostgreSQL; migrations at the start."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from covote.errors import FileError, InputError
+
+HEAD = "0001"
+"""The newest migration; a start with an older database brings it up to date."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class Database:
+    """A project's database.
+
+    Reading and writing are separate: :meth:`read` gives a snapshot, :meth:`write` one transaction that is
+    there completely or not at all. With SQLite, writers wait for each other here and not in the file.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self.is_postgres = self.engine.dialect.name == "postgresql"
+        self._one_writer = threading.Lock()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give a connection on which everything that is read belongs to one moment."""
+        with self.engine.connect() as connection:
+            if self.is_postgres:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Give a connection inside a transaction that commits if the block ends well."""
+        if self.is_postgres:
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        with self._one_writer, self.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def migrate(self) -> None:
+        """Bring the tables up to date."""
+        if self._version() == HEAD:
+            return
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        with self.engine.connect() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+            connection.commit()
+
+    def _version(self) -> str | None:
+        try:
+            with self.engine.connect() as connection:
+                found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        except SQLAlchemyError as error:
+            if "connect" in str(error).lower() and self.is_postgres and "alembic_version" not in str(error):
+                raise FileError(
+                    f"no database at {self.engine.url.render_as_string()}: {_first_line(error)}; start the "
+                    "server, or check the address given with --database"
+                ) from error
+            return None
+        return None if found is None else str(found)
+
+    def backup(self, target: Path) -> None:
+        """Copy an SQLite database while it is in use."""
+        if self.is_postgres:
+            raise InputError("a PostgreSQL database is backed up with pg_dump")
+        source = sqlite3.connect(str(self.engine.url.database))
+        try:
+            copy = sqlite3.connect(target)
+            try:
+                source.backup(copy, pages=1000)
+            finally:
+                copy.close()
+        finally:
+            source.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+def _first_line(error: Exception) -> str:
+    return str(getattr(error, "orig", error)).strip().splitlines()[0]
+
+
+def _engine(url: str) -> Engine:
+    if url.startswith("sqlite:///"):
+        engine = create_engine(url, pool_size=20, max_overflow=40, connect_args={"check_same_thread": False})
+        event.listen(engine, "connect", _sqlite_connected)
+        return engine
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise InputError(
+            f"--database {url!r} is not understood; give postgresql://USER:PASSWORD@HOST/NAME, or leave it "
+            "out for a file in the project's folder"
+        )
+    driver = "postgresql+psycopg://" + url.partition("://")[2]
+    try:
+        return create_engine(driver, pool_size=20, max_overflow=20, pool_pre_ping=True)
+    except (SQLAlchemyError, ImportError) as error:
+        raise InputError(f"--database {url!r} cannot be used: {_first_line(error)}") from error
+
+
+def _sqlite_connected(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where Database says so
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")  # an accepted answer outlives a power cut
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA busy_timeout=10000")
+    cursor.execute("PRAGMA cache_size=-65536")
+    cursor.execute("PRAGMA temp_store=MEMORY")
+    cursor.close()

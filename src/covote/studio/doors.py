@@ -1,0 +1,136 @@
+"""Doors: invitation links, sessions, program tokens, share links and passwords.
+
+A secret leaves the server once, in a link or a cookie; the database keeps its SHA-256 only. Secrets have 256
+random bits, so a plain hash is enough; passwords, which people choose, get argon2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from covote.studio.rules import Refused
+from covote.studio.schema import link, person
+
+DAY = 86_400.0
+LIFETIME = {"enter": 14 * DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
+"""Seconds that each kind of secret is good for."""
+SHORTEST_PASSWORD = 10
+TRIES, TRY_SECONDS = 10, 300.0
+"""Wrong passwords that a name may have within a time before it must wait."""
+
+
+def digest_of(secret: str) -> str:
+    """Return what the database keeps of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def new_secret(
+    connection: Connection, purpose: str, person_id: int | None, lifetime: float | None = None
+) -> str:
+    """Make a secret for a purpose, and return it: this is the only time that it is known."""
+    secret, now = secrets.token_urlsafe(32), time.time()
+    expires = now + (LIFETIME[purpose] if lifetime is None else lifetime)
+    row = {"digest": digest_of(secret), "purpose": purpose, "person_id": person_id, "created": now,
+           "expires": expires, "revoked": False}  # fmt: skip
+    connection.execute(insert(link).values(row))
+    return secret
+
+
+def find_secret(connection: Connection, purpose: str, secret: str) -> Row[Any, Any, Any] | None:
+    """Return the row of a secret that is known, meant for this, not expired and not revoked."""
+    return connection.execute(
+        select(link.c.id, link.c.person_id, link.c.expires).where(
+            link.c.digest == digest_of(secret),
+            link.c.purpose == purpose,
+            link.c.revoked.is_(False),
+            link.c.expires > time.time(),
+        )
+    ).one_or_none()
+
+
+def revoke(connection: Connection, *, person_id: int | None = None, purpose: str | None = None) -> int:
+    """Close doors: all of a person, or of a purpose, or of both."""
+    closed = update(link).where(link.c.revoked.is_(False)).values(revoked=True)
+    if person_id is not None:
+        closed = closed.where(link.c.person_id == person_id)
+    if purpose is not None:
+        closed = closed.where(link.c.purpose == purpose)
+    return int(connection.execute(closed).rowcount)
+
+
+def forget(connection: Connection, secret: str) -> None:
+    """End a session."""
+    connection.execute(delete(link).where(link.c.digest == digest_of(secret), link.c.purpose == "session"))
+
+
+def set_password(connection: Connection, person_id: int, password: str) -> None:
+    """Give a person a password."""
+    from argon2 import PasswordHasher
+
+    if len(password) < SHORTEST_PASSWORD:
+        raise Refused(
+            f"The password has {len(password)} characters; use at least {SHORTEST_PASSWORD}. A sentence is "
+            "easy to remember.",
+            422,
+        )
+    if len(password) > 1000:
+        raise Refused("The password has more than 1,000 characters; choose a shorter one.", 422)
+    hashed = PasswordHasher().hash(password)
+    connection.execute(update(person).where(person.c.id == person_id).values(password=hashed))
+
+
+class PasswordCheck:
+    """Compares passwords, and lets nobody guess for long."""
+
+    def __init__(self) -> None:
+        self._wrong: dict[str, deque[float]] = {}
+        self._lock = threading.Lock()
+
+    def check(self, connection: Connection, name: str, password: str) -> int:
+        """Return the id of the person of this name and password, or refuse."""
+        from argon2 import PasswordHasher
+        from argon2.exceptions import InvalidHashError, VerifyMismatchError
+
+        self._wait(name)
+        row = connection.execute(
+            select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
+        ).one_or_none()
+        # Unknown names take as long as wrong passwords, so that names cannot be guessed either.
+        hashed = row.password if row is not None and row.password else PasswordHasher().hash("nobody")
+        try:
+            PasswordHasher().verify(hashed, password[:1000])
+            right = row is not None and bool(row.password)
+        except (VerifyMismatchError, InvalidHashError):
+            right = False
+        if right and row is not None:
+            return int(row.id)
+        self._count(name)
+        raise Refused(
+            "That name and password do not belong together. Try again, or use the link of your invitation.",
+            401,
+        )
+
+    def _wait(self, name: str) -> None:
+        with self._lock:
+            wrong = self._wrong.get(name, deque())
+            while wrong and wrong[0] < time.time() - TRY_SECONDS:
+                wrong.popleft()
+            if len(wrong) >= TRIES:
+                raise Refused(
+                    "Too many wrong passwords for this name; wait five minutes, or use the link of your "
+                    "invitation.",
+                    429,
+                )
+
+    def _count(self, name: str) -> None:
+        with self._lock:
+            if len(self._wrong) > 10_000:
+                self._wrong.clear()
+            self._wrong.setdefault(name, deque()).append(time.time())

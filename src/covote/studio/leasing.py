@@ -1,0 +1,272 @@
+"""Leases: which items are in whose hands.
+
+A person's items stay theirs across reloads, tabs and days. Only in adaptive asking may somebody else take an
+item whose lease has expired.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from covote.studio import adaptive
+from covote.studio.counted import counted_answers
+from covote.studio.roster import Roster
+from covote.studio.rules import Member, may_be_asked
+from covote.studio.schema import (
+    ANSWERED,
+    BEGUN,
+    DONE,
+    FRESH,
+    LEASED,
+    WAITING,
+    WITHDRAWN,
+    answer,
+    assignment,
+    item,
+    person,
+    project,
+)
+
+SCANNED = 400
+"""Items looked at for somebody who has nothing waiting, where items are asked adaptively."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """An item in somebody's hands."""
+
+    token: str
+    item_id: int
+    key: str
+    kind: str
+    content: str
+    expires: float
+    chosen: int | None = None
+    """What this person answered before, if the item is open for a change."""
+
+
+def lease(connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int) -> list[Lease]:
+    """Give a person up to `count` items: those in hand, those waiting, then new ones."""
+    connection.execute(select(person.c.id).where(person.c.id == member.id).with_for_update())
+    until = time.time() + setup.lease_seconds
+    held = _mine(connection, member, LEASED, count)
+    _renew(connection, held, until)
+    if len(held) < count and may_be_asked(member, setup.ask):
+        _take(connection, _mine(connection, member, WAITING, count - len(held)), until)
+        missing = count - len(_mine(connection, member, LEASED, count))
+        if missing > 0 and setup.ask == "adaptive":
+            _adaptive(connection, roster, member, missing, until)
+        elif missing > 0:
+            _in_order(connection, member, missing, until)
+        held = _mine(connection, member, LEASED, count)
+    return [
+        Lease(row.token, row.item_id, row.key, row.kind, row.content, max(row.expires, until)) for row in held
+    ]
+
+
+def _mine(connection: Connection, member: Member, state: int, count: int) -> list[Any]:
+    rows = connection.execute(
+        select(
+            assignment.c.id, assignment.c.token, assignment.c.expires, assignment.c.item_id,
+            item.c.key, item.c.kind, item.c.content,
+        )
+        .join(item, item.c.id == assignment.c.item_id)
+        .where(assignment.c.person_id == member.id, assignment.c.state == state)
+        .order_by(assignment.c.id)
+        .limit(count)
+    )  # fmt: skip
+    return [*rows]
+
+
+def _renew(connection: Connection, held: list[Any], until: float) -> None:
+    """Prolong leases that are half over; a fresh one is left alone to spare a write."""
+    old = [row for row in held if row.expires < until - 60]
+    if old:
+        connection.execute(
+            update(assignment).where(assignment.c.id.in_([row.id for row in old])).values(expires=until)
+        )
+        connection.execute(
+            update(item).where(item.c.id.in_([row.item_id for row in old])).values(held_until=until)
+        )
+
+
+def _take(connection: Connection, waiting: list[Any], until: float) -> None:
+    """Put waiting items into the person's hands."""
+    for row in waiting:
+        connection.execute(
+            update(assignment)
+            .where(assignment.c.id == row.id)
+            .values(state=LEASED, token=secrets.token_urlsafe(16), expires=until)
+        )
+        connection.execute(update(item).where(item.c.id == row.item_id).values(held_until=until))
+
+
+def _give(connection: Connection, member: Member, item_ids: list[int], until: float) -> None:
+    rows = [
+        {"item_id": one, "person_id": member.id, "state": LEASED, "token": secrets.token_urlsafe(16),
+         "expires": until}
+        for one in item_ids
+    ]  # fmt: skip
+    if rows:
+        connection.execute(insert(assignment), rows)
+
+
+def _in_order(connection: Connection, member: Member, count: int, until: float) -> None:
+    """Give the next items that this person has not seen, in the order of the project."""
+    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
+    while count > 0:
+        rows = connection.execute(
+            select(item.c.id, item.c.position)
+            .where(item.c.position > cursor)
+            .order_by(item.c.position)
+            .limit(max(count, 50))
+        ).all()
+        if not rows:
+            break
+        seen = set(
+            connection.execute(
+                select(assignment.c.item_id).where(
+                    assignment.c.person_id == member.id, assignment.c.item_id.in_([row.id for row in rows])
+                )
+            ).scalars()
+        )
+        given: list[int] = []
+        for row in rows:
+            if len(given) == count:
+                break
+            cursor = row.position
+            if row.id not in seen:
+                given.append(row.id)
+        _give(connection, member, given, until)
+        count -= len(given)
+    connection.execute(update(person).where(person.c.id == member.id).values(cursor=cursor))
+
+
+def _adaptive(connection: Connection, roster: Roster, member: Member, count: int, until: float) -> None:
+    """Give items that nobody has begun; then items that wait for others and on which this person can help.
+
+    Where models are in the panel they begin, and people are asked what is left in doubt.
+    """
+    if not any(one.role == "model" and one.active for one in roster.voters):
+        fresh = list(
+            connection.execute(
+                select(item.c.id)
+                .where(item.c.state == FRESH)
+                .order_by(item.c.position)
+                .limit(count)
+                .with_for_update(skip_locked=True)
+            ).scalars()
+        )
+        _give(connection, member, fresh, until)
+        _hold(connection, fresh, until)
+        count -= len(fresh)
+    if count > 0:
+        count -= _help(connection, roster, member, count, until, 0)
+    if count > 0:
+        # What stands first may be beyond this person: look elsewhere, too.
+        somewhere = secrets.randbelow(max(1, connection.execute(select(project.c.size)).scalar_one()))
+        _help(connection, roster, member, count, until, somewhere)
+
+
+def _hold(connection: Connection, item_ids: list[int], until: float) -> None:
+    if item_ids:
+        connection.execute(update(item).where(item.c.id.in_(item_ids)).values(state=BEGUN, held_until=until))
+
+
+def _free(connection: Connection, member: Member, after: int) -> list[int]:
+    """Return items that are begun and in nobody's hands, and that this person was not asked about."""
+    asked = select(assignment.c.id).where(
+        assignment.c.item_id == item.c.id,
+        assignment.c.person_id == member.id,
+        assignment.c.state != WITHDRAWN,
+    )
+    free = connection.execute(
+        select(item.c.id)
+        .where(item.c.state == BEGUN, item.c.position > after, item.c.held_until < time.time())
+        .where(~asked.exists())
+        .order_by(item.c.position)
+        .limit(SCANNED)
+        .with_for_update(skip_locked=True)
+    )
+    return list(free.scalars())
+
+
+def _help(
+    connection: Connection, roster: Roster, member: Member, count: int, until: float, after: int
+) -> int:
+    """Take over items that wait for somebody else, or whose lease has expired; return how many."""
+    free, taken = _free(connection, member, after), 0
+    answers = counted_answers(connection, roster, free)
+    for item_id in free:
+        if taken == count:
+            break
+        left = adaptive.doubt(roster, answers[item_id])
+        if left.settled:
+            connection.execute(update(item).where(item.c.id == item_id).values(state=DONE))
+        elif adaptive.gain(roster, left, member) >= 1:
+            _take_over(connection, member, item_id, until)
+            taken += 1
+    return taken
+
+
+def _take_over(connection: Connection, member: Member, item_id: int, until: float) -> None:
+    """Withdraw an item from whoever it waits for, and give it to this person."""
+    connection.execute(
+        update(assignment)
+        .where(assignment.c.item_id == item_id, assignment.c.state.in_((WAITING, LEASED)))
+        .values(state=WITHDRAWN, token=None)
+    )
+    again = connection.execute(
+        update(assignment)
+        .where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
+        .values(state=LEASED, token=secrets.token_urlsafe(16), expires=until)
+    )
+    if not again.rowcount:
+        _give(connection, member, [item_id], until)
+    _hold(connection, [item_id], until)
+
+
+def reopen(
+    connection: Connection, setup: Row[Any], member: Member, item_id: int | None = None
+) -> Lease | None:
+    """Open an item that this person answered for a change: the last one, or the one named."""
+    last = select(answer.c.item_id, answer.c.class_id).where(answer.c.person_id == member.id)
+    if item_id is not None:
+        last = last.where(answer.c.item_id == item_id)
+    found = connection.execute(last.order_by(answer.c.id.desc()).limit(1)).one_or_none()
+    if found is None:
+        return None
+    token, until = secrets.token_urlsafe(16), time.time() + setup.lease_seconds
+    opened = connection.execute(
+        update(assignment)
+        .where(
+            assignment.c.item_id == found.item_id,
+            assignment.c.person_id == member.id,
+            assignment.c.state == ANSWERED,
+        )
+        .values(token=token, expires=until)
+    )
+    if not opened.rowcount:
+        return None
+    row = connection.execute(
+        select(item.c.key, item.c.kind, item.c.content).where(item.c.id == found.item_id)
+    ).one()
+    return Lease(token, found.item_id, row.key, row.kind, row.content, until, found.class_id)
+
+
+def remaining(connection: Connection, setup: Row[Any], member: Member) -> int | None:
+    """Return how many items this person has still to answer; None where that depends on others' answers."""
+    if setup.ask == "adaptive" or not may_be_asked(member, setup.ask):
+        return None
+    mine = connection.execute(
+        select(func.count())
+        .select_from(assignment)
+        .where(assignment.c.person_id == member.id, assignment.c.state.in_((WAITING, LEASED)))
+    ).scalar_one()
+    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
+    return int(setup.size) - int(cursor) + int(mine)

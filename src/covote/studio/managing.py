@@ -1,0 +1,218 @@
+"""What an owner changes: the project, its classes, its people."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from covote.panel import Panel
+from covote.studio import doors
+from covote.studio.roster import set_known, touch
+from covote.studio.rules import Refused, check_ask, check_cost, check_name, check_text
+from covote.studio.schema import (
+    BEGUN,
+    DONE,
+    FRESH,
+    adjudication,
+    assignment,
+    class_,
+    item,
+    knows,
+    person,
+    project,
+)
+
+MOST_CLASSES = 10_000
+RESERVED = ("none of mine", "not sure")
+"""Names that no class may have, because every answer form has them already."""
+
+
+def create_project(connection: Connection, name: str, owner: str = "owner") -> int:
+    """Make the project with its first owner, and return the owner's id."""
+    connection.execute(
+        insert(project).values(
+            id=1, uid=secrets.token_hex(8), name=check_name(name, "The project"), instructions="",
+            ask="everybody", lease_seconds=900, panel_version=1, size=0, created=time.time(),
+        )
+    )  # fmt: skip
+    return add_person(connection, owner, "owner")
+
+
+def change_project(connection: Connection, name: str, instructions: str, ask: str) -> None:
+    """Change the name, what people are told, and how items are asked."""
+    before = connection.execute(select(project.c.ask)).scalar_one()
+    connection.execute(
+        update(project).values(
+            name=check_name(name, "The project"),
+            instructions=check_text(instructions, "The instructions", 20_000),
+            ask=check_ask(ask),
+        )
+    )
+    if ask == "adaptive" and before != "adaptive":
+        # What was begun in another way goes on where it stands.
+        begun = select(assignment.c.item_id)
+        connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
+        connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
+
+
+@dataclass(frozen=True)
+class NewClass:
+    """A class as it is typed: a name and, after a colon, a description."""
+
+    name: str
+    description: str = ""
+
+
+def parse_classes(text: str) -> list[NewClass]:
+    """Read classes from lines of the form ``name: description``.
+
+    >>> parse_classes("cat: small, says miaow\\n\\ndog")
+    [NewClass(name='cat', description='small, says miaow'), NewClass(name='dog', description='')]
+    """
+    found = []
+    for line in text.splitlines():
+        if line.strip():
+            name, _, description = line.partition(":")
+            found.append(NewClass(name, description.strip()))
+    return found
+
+
+def add_classes(connection: Connection, classes: Sequence[NewClass]) -> int:
+    """Add classes at the end; those that are there already get the new description if there is one."""
+    there = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
+    last = connection.execute(select(func.coalesce(func.max(class_.c.position), 0))).scalar_one()
+    if len(there) + len(classes) > MOST_CLASSES:
+        raise Refused(f"That would be more than {MOST_CLASSES:,} classes; use fewer.", 422)
+    new: dict[str, dict[str, Any]] = {}
+    for one in classes:
+        name = check_name(one.name, "A class")
+        if name.lower() in RESERVED:
+            raise Refused(f"A class cannot be called “{name}”: every form has that answer already.", 422)
+        description = check_text(one.description, f"The description of “{name}”", 2000)
+        if name in new:
+            raise Refused(f"The class “{name}” is listed twice; list it once.", 422)
+        if name in there:
+            if description:
+                connection.execute(
+                    update(class_).where(class_.c.id == there[name]).values(description=description)
+                )
+            continue
+        new[name] = {"name": name, "description": description, "position": last + len(new) + 1}
+    if new:
+        connection.execute(insert(class_), list(new.values()))
+    touch(connection)
+    return len(new)
+
+
+def remove_class(connection: Connection, class_id: int) -> None:
+    """Remove a class that nobody knows and that no answer or gold item names."""
+    known = connection.execute(
+        select(func.count()).select_from(knows).where(knows.c.class_id == class_id)
+    ).scalar_one()
+    name = connection.execute(select(class_.c.name).where(class_.c.id == class_id)).scalar_one_or_none()
+    if name is None:
+        raise Refused("There is no such class any more; reload the page.", 404)
+    if known:
+        raise Refused(f"{known} people are listed as knowing “{name}”; take it from them first.", 409)
+    try:
+        connection.execute(class_.delete().where(class_.c.id == class_id))
+    except IntegrityError as error:
+        raise Refused(f"“{name}” is the class of a gold item or of a decision; it must stay.", 409) from error
+    touch(connection)
+
+
+def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None) -> int:
+    """Add somebody, who knows nothing yet; return the id."""
+    checked = check_name(name, "A person")
+    taken = connection.execute(select(person.c.id).where(person.c.name == checked)).one_or_none()
+    if taken is not None:
+        raise Refused(f"There is somebody called “{checked}” already; choose another name.", 409)
+    row = connection.execute(
+        insert(person)
+        .values(
+            name=checked, role=role, cost=check_cost(cost), active=True, chosen=True, may_tick=False,
+            model=None if model is None else json.dumps(model), cursor=0, answers=0, note="",
+            created=time.time(),
+        )
+        .returning(person.c.id)
+    )  # fmt: skip
+    touch(connection)
+    return int(row.scalar_one())
+
+
+def invite(
+    connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False
+) -> tuple[int, str]:
+    """Add an expert, and return the id and the secret of the link that lets the person in."""
+    person_id = add_person(connection, name, "expert", cost)
+    connection.execute(update(person).where(person.c.id == person_id).values(may_tick=may_tick))
+    set_known(connection, person_id, classes)
+    return person_id, doors.new_secret(connection, "enter", person_id)
+
+
+def change_person(
+    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, owner: bool
+) -> None:
+    """Change what an owner may change of a person; somebody must remain owner."""
+    row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
+    role = row.role if row.role == "model" else "owner" if owner else "expert"
+    if row.role == "owner" and (role != "owner" or not active):
+        others = connection.execute(
+            select(func.count())
+            .select_from(person)
+            .where(person.c.role == "owner", person.c.active.is_(True), person.c.id != person_id)
+        ).scalar_one()
+        if not others:
+            raise Refused("This is the only owner; make somebody else an owner first.", 409)
+    connection.execute(
+        update(person)
+        .where(person.c.id == person_id)
+        .values(cost=check_cost(cost), active=active, may_tick=may_tick, role=role)
+    )
+    if not active:
+        doors.revoke(connection, person_id=person_id)
+    touch(connection)
+
+
+def choose(connection: Connection, names: Iterable[str]) -> None:
+    """Say which people are asked where a cover is asked."""
+    chosen = list(names)
+    connection.execute(update(person).values(chosen=False))
+    connection.execute(update(person).where(person.c.name.in_(chosen)).values(chosen=True))
+    touch(connection)
+
+
+def adopt_panel(connection: Connection, panel: Panel) -> None:
+    """Take classes, experts, costs and models from a panel; who is here already knows what it says."""
+    add_classes(connection, [NewClass(str(name)) for name in panel.classes])
+    ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
+    here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
+    for name, block, cost, model in zip(panel.names, panel.blocks(), panel.cost, panel.models, strict=True):
+        person_id = here.get(str(name))
+        if person_id is None:
+            role = "expert" if model is None else "model"
+            person_id = add_person(connection, str(name), role, float(cost), model)
+        else:
+            connection.execute(update(person).where(person.c.id == person_id).values(cost=float(cost)))
+        set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block])
+
+
+def adjudicate(
+    connection: Connection, item_id: int, class_id: int | None, person_id: int, reason: str
+) -> None:
+    """Decide an item, with a reason; None takes the decision back."""
+    told = check_text(reason, "The reason", 2000)
+    if class_id is not None and not told:
+        raise Refused("Say why: a decision without a reason cannot be checked later.", 422)
+    connection.execute(
+        insert(adjudication).values(
+            item_id=item_id, class_id=class_id, person_id=person_id, reason=told, at=time.time()
+        )
+    )

@@ -1,0 +1,1 @@
+"""The pages: each module translates between HTTP and the studio, and computes nothing."""

@@ -1,0 +1,123 @@
+"""The labelling screen: one item, one's own classes, the next item at once."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+
+from covote.studio import media
+from covote.studio.answers import Said
+from covote.studio.context import Studio
+from covote.studio.leasing import Lease, remaining
+from covote.studio.pages.rendering import Form, Project, Who, back_to, page, text_field, whole_fields
+from covote.studio.rules import Member, Refused
+from covote.studio.schema import NONE, UNSURE, person
+
+router = APIRouter()
+AHEAD = 3
+"""Items in hand: the one in view and those that follow it."""
+_LETTERS = "123456789abcdefghijklmopqrtvwxy"
+"""Keys of classes, in their order; n, s, u and z have other meanings."""
+
+
+class Sent(BaseModel):
+    """An answer as the page sends it."""
+
+    item: int
+    token: str = Field(max_length=64)
+    key: str = Field(min_length=8, max_length=64)
+    choice: int
+    unsent: int = Field(default=0, ge=0, le=1000)
+
+
+def lease_dict(lease: Lease) -> dict[str, Any]:
+    """Return a lease as pages and programs get it."""
+    return {**asdict(lease), "key": lease.key, "answer_key": secrets.token_urlsafe(16)}
+
+
+@router.get("/label")
+def label(request: Request, studio: Project, who: Who, again: int | None = None) -> Response:
+    """Show the next item, or one that was answered before."""
+    try:
+        leases = studio.lease(who.id, AHEAD)
+        reason = ""
+    except Refused as refused:
+        leases, reason = [], str(refused)
+    if again is not None:
+        reopened = studio.reopen(who.id, again)
+        if reopened is not None:
+            leases = [reopened, *leases]
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+        left = remaining(connection, setup, who)
+        done = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
+    known = [one for one in roster.classes if one.id in who.known]
+    keys = [_LETTERS[n] if n < len(_LETTERS) else "" for n in range(len(known))]
+    data = {
+        "leases": [lease_dict(one) for one in leases],
+        "store": f"covote:{setup.uid}:{who.id}:",
+        "left": left,
+        "done": done,
+    }
+    return page(
+        request, "label.html", who, project_name=setup.name, instructions=setup.instructions, reason=reason,
+        choices=list(zip(known, keys, strict=True)), lease=data["leases"][0] if leases else None, data=data,
+        none=NONE, unsure=UNSURE,
+    )  # fmt: skip
+
+
+@router.post("/label")
+def answer_form(studio: Project, who: Who, form: Form) -> Response:
+    """Take an answer from a browser without JavaScript."""
+    item_id, choice = whole_fields([form.get("item"), form.get("choice")])
+    said = Said(item_id, text_field(form, "token"), choice, text_field(form, "key"))
+    studio.record(who.id, said)
+    return back_to("/label")
+
+
+@router.post("/label/answer")
+def answer(studio: Project, who: Who, sent: Sent) -> Response:
+    """Take an answer, and give the next items."""
+    kept = studio.record(who.id, Said(sent.item, sent.token, sent.choice, sent.key))
+    return JSONResponse({"kept": True, "before": not kept, **_ahead(studio, who, sent.unsent)})
+
+
+@router.post("/label/next")
+def give(studio: Project, who: Who) -> Response:
+    """Give the next items."""
+    return JSONResponse(_ahead(studio, who, 0))
+
+
+@router.post("/label/undo")
+def undo(studio: Project, who: Who) -> Response:
+    """Open the last answer for a change."""
+    lease = studio.reopen(who.id)
+    if lease is None:
+        raise Refused("There is no answer of yours to change yet.", 404)
+    return JSONResponse({"lease": lease_dict(lease)})
+
+
+def _ahead(studio: Studio, who: Member, unsent: int) -> dict[str, Any]:
+    try:
+        leases = studio.lease(who.id, AHEAD + unsent)
+    except Refused as refused:
+        return {"leases": [], "reason": str(refused)}
+    return {"leases": [lease_dict(one) for one in leases], "reason": ""}
+
+
+@router.get("/media/{digest}")
+def show_media(studio: Project, who: Who, digest: str) -> Response:
+    """Serve a picture or a sound of the project to its people."""
+    with studio.database.read() as connection:
+        place, mime = media.find(connection, studio.folder, digest)
+    return FileResponse(
+        place,
+        media_type=mime,
+        headers={"cache-control": "private, max-age=31536000, immutable", "content-disposition": "inline"},
+    )

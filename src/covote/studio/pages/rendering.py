@@ -1,0 +1,177 @@
+"""What every page shares: templates, who is asking, forms."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+import jinja2
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from covote.studio import doors
+from covote.studio.context import Studio
+from covote.studio.roster import project_row
+from covote.studio.rules import Member, Refused, require_owner
+
+_FOLDER = Path(__file__).parents[1]
+MOST_FIELDS = 30_000
+
+
+def _when(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _percent(value: float) -> str:
+    return "–" if value != value else f"{100 * value:.0f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
+
+
+class SignInFirst(Refused):
+    """Nobody is signed in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Sign in first: open the link of your invitation, or use your name and password.", 401
+        )
+
+
+def studio_of(request: Request) -> Studio:
+    """Return the studio that serves this request."""
+    found: Studio = request.app.state.studio
+    return found
+
+
+def cookie_name(uid: str) -> str:
+    """Return the name of the session's cookie: two projects on one machine do not mix."""
+    return f"covote_{uid}"
+
+
+def member_of(request: Request) -> Member:
+    """Return who asks, by session cookie or by token."""
+    studio = studio_of(request)
+    with studio.database.read() as connection:
+        setup = project_row(connection)
+        if setup is None:
+            raise Refused("There is no project here yet; start the studio again.", 404)
+        bearer = request.headers.get("authorization", "")
+        if bearer.lower().startswith("bearer "):
+            found = doors.find_secret(connection, "api", bearer[7:].strip())
+        else:
+            found = doors.find_secret(connection, "session", request.cookies.get(cookie_name(setup.uid), ""))
+        if found is None or found.person_id is None:
+            raise SignInFirst
+        member = studio.roster(connection, setup.panel_version).member_by_id[found.person_id]
+    if not member.active:
+        raise Refused("You have been taken off this project; your earlier answers are kept.")
+    return member
+
+
+def owner_of(request: Request) -> Member:
+    """Return who asks, if it is an owner."""
+    member = member_of(request)
+    require_owner(member)
+    return member
+
+
+async def form_of(request: Request) -> FormData:
+    """Return the form that was sent."""
+    return await request.form(max_fields=MOST_FIELDS, max_part_size=4 * 1024 * 1024)
+
+
+Who = Annotated[Member, Depends(member_of)]
+Owner = Annotated[Member, Depends(owner_of)]
+Form = Annotated[FormData, Depends(form_of)]
+Project = Annotated[Studio, Depends(studio_of)]
+
+
+def page(request: Request, template: str, member: Member | None = None, /, **values: Any) -> HTMLResponse:
+    """Return a page."""
+    status = int(values.pop("status", 200))
+    name = values.pop("project_name", None)
+    if name is None:
+        with studio_of(request).database.read() as connection:
+            setup = project_row(connection)
+        name = setup.name if setup is not None else "covote studio"
+    said = unquote(request.cookies.get("said", ""))
+    shown = {"problem": "", "said": said, **values}
+    text = TEMPLATES.get_template(template).render(
+        member=member, project_name=name, path=request.url.path, **shown
+    )
+    answer = HTMLResponse(text, status)
+    if said:
+        answer.delete_cookie("said", path="/")
+    return answer
+
+
+def fragment(template: str, **values: Any) -> HTMLResponse:
+    """Return a part of a page, for HTMX to put in its place."""
+    return HTMLResponse(TEMPLATES.get_template(template).render(**values))
+
+
+def back_to(place: str, said: str = "") -> Response:
+    """Go to another page, which says a sentence once."""
+    answer = RedirectResponse(place, 303)
+    if said:
+        answer.set_cookie("said", quote(said[:1000]), max_age=30, httponly=True, samesite="lax", path="/")
+    return answer
+
+
+def text_field(form: FormData, name: str, otherwise: str = "") -> str:
+    """Return a field of a form as text."""
+    value = form.get(name, otherwise)
+    if not isinstance(value, str):
+        raise Refused(f"The field “{name}” is a file where text is expected; type it instead.", 422)
+    return value
+
+
+def number_field(form: FormData, name: str, otherwise: float = 1.0) -> float:
+    """Return a field of a form as a number."""
+    text = text_field(form, name).strip().replace(",", ".")
+    if not text:
+        return otherwise
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Refused(f"“{text[:50]}” is no number; type digits, for example 1.5.", 422) from error
+
+
+def whole_fields(values: Iterable[Any]) -> list[int]:
+    """Return fields of a form as whole numbers."""
+    try:
+        return [int(str(value)) for value in values]
+    except ValueError as error:
+        raise Refused(
+            "A field of this form is not a number as it should be; reload the page.", 422
+        ) from error
+
+
+def class_ids(form: FormData, known: Iterable[int], name: str = "class") -> list[int]:
+    """Return the classes that are ticked in a form; all must exist."""
+    ticked, there = whole_fields(form.getlist(name)), set(known)
+    gone = [one for one in ticked if one not in there]
+    if gone:
+        raise Refused("A class of this form is no longer there; reload the page and tick again.", 409)
+    return ticked
+
+
+def base_address(request: Request) -> str:
+    """Return the address at which the person who asks sees the studio."""
+    return str(request.base_url).rstrip("/")

@@ -1,0 +1,210 @@
+"""Results: the votes that count, and their labels, which are `decode` of them and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, select
+
+from covote.decoding import decode
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.studio.counted import shown_lists
+from covote.studio.database import Database
+from covote.studio.roster import Roster, project_row, read_roster
+from covote.studio.rules import answer_counts
+from covote.studio.schema import NONE, answer
+from covote.votes import NONE_OF_MINE, Votes
+
+AT_ONCE = 20_000
+"""New answers up to which a page waits for the results; beyond, it shows the last ones meanwhile."""
+_OVERLAP = 10_000
+"""Answers read once more: in PostgreSQL a lower number may become visible after a higher one."""
+
+
+class Answered:
+    """The rows of the table of answers, as arrays; read once, then only what is new."""
+
+    def __init__(self) -> None:
+        self._rows = np.zeros((0, 5), dtype=np.int64)
+
+    def read(self, connection: Connection) -> NDArray[np.int64]:
+        """Return all answers: (id, item, person, class, options), in the order in which they came."""
+        rows = self._rows
+        after = int(rows[-1, 0]) if len(rows) else 0
+        if connection.dialect.name == "postgresql":
+            after -= _OVERLAP
+        columns = (answer.c.id, answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id)
+        found = connection.execute(select(*columns).where(answer.c.id > after).order_by(answer.c.id))
+        new = [np.array(part, dtype=np.int64) for part in found.partitions(100_000)]
+        kept = rows[: np.searchsorted(rows[:, 0], after, side="right")]
+        self._rows = np.concatenate([kept, *new]) if new else kept
+        return self._rows
+
+
+@dataclass(frozen=True)
+class Results:
+    """Votes and labels at one moment.
+
+    `items` are the ids of the items that have votes, ascending; votes and labels have one entry for each.
+    """
+
+    roster: Roster
+    last_answer: int
+    votes: Votes
+    labels: Labels
+
+    @property
+    def items(self) -> NDArray[np.int64]:
+        """The ids of the items that have votes."""
+        return self.votes.items
+
+    @property
+    def panel(self) -> Panel:
+        """The panel of the votes."""
+        return self.votes.panel
+
+    @cached_property
+    def by_doubt(self) -> NDArray[np.int64]:
+        """Positions, the most doubtful first: no label, then somebody erred, then low confidence."""
+        evidence = self.labels.evidence
+        confidence = np.nan_to_num(evidence.confidence, nan=1.0)
+        return np.lexsort((confidence, -evidence.violations, self.labels.index >= 0))
+
+    def position(self, item_id: int) -> int | None:
+        """Return where an item stands; None if it has no votes."""
+        at = int(np.searchsorted(self.items, item_id))
+        return at if at < len(self.items) and self.items[at] == item_id else None
+
+
+def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> Votes | None:
+    """Return the votes among the answers; None if there are none. Items are called by their ids."""
+    panel = roster.panel
+    if panel is None or not len(rows) or not len(panel):
+        return None
+    # The last answer of a person about an item is what counts.
+    order = np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))
+    ordered = rows[order]
+    last = np.append(np.any(np.diff(ordered[:, 1:3], axis=0) != 0, axis=1), True)
+    now = ordered[last]
+    now = now[_counting(now, roster, shown)]
+    if not len(now):
+        return None
+    row_of = _table(roster.row)
+    column_of = _table(roster.column)
+    label = np.where(now[:, 3] == NONE, NONE_OF_MINE, column_of[np.maximum(now[:, 3], 0)])
+    items, first = np.unique(now[:, 1], return_index=True)
+    # The panel's order of experts is the order of their ids, as in `now`.
+    return Votes.from_ragged(np.append(first, len(now)), row_of[now[:, 2]], label, panel, items)
+
+
+def _table(index: dict[int, int]) -> NDArray[np.int64]:
+    table = np.full(max(index, default=0) + 2, -1, dtype=np.int64)
+    for key, value in index.items():
+        table[key] = value
+    return table
+
+
+def _counting(now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> NDArray[np.bool_]:
+    """Return which answers count, by the rule of :func:`covote.studio.rules.answer_counts`."""
+    kinds, inverse = np.unique(now[:, [2, 3, 4]], axis=0, return_inverse=True)
+    verdict = [
+        int(who) in roster.row
+        and answer_counts(int(choice), shown[int(listed)], roster.member_by_id[int(who)].known)
+        for who, choice, listed in kinds
+    ]
+    return np.array(verdict, dtype=bool)[inverse.reshape(-1)]
+
+
+def compute(connection: Connection, answered: Answered) -> Results | None:
+    """Read the answers and decode them."""
+    setup = project_row(connection)
+    if setup is None:
+        return None
+    roster = read_roster(connection, setup.panel_version)
+    rows = answered.read(connection)
+    votes = votes_of(rows, roster, shown_lists(connection))
+    if votes is None:
+        return None
+    return Results(roster, int(rows[-1, 0]), votes, decode(votes))
+
+
+class ResultsKeeper:
+    """Keeps the newest results, and makes new ones where answers have come or the panel has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._answered = Answered()
+        self._lock = threading.Lock()
+        self._newest: Results | None = None
+        self._of: tuple[int, int] | None = None
+        self._thread: threading.Thread | None = None
+
+    def get(self) -> tuple[Results | None, bool]:
+        """Return the newest results there are, and whether newer ones are being made."""
+        with self._database.read() as connection:
+            state = _state(connection)
+        if state == self._of:
+            return self._newest, False
+        if state[1] - (self._of[1] if self._of else 0) <= AT_ONCE and not self._busy():
+            self.refresh()
+            return self._newest, False
+        self._start()
+        return self._newest, True
+
+    def refresh(self) -> Results | None:
+        """Make new results now, and return them."""
+        with self._lock, self._database.read() as connection:
+            state = _state(connection)
+            if state != self._of:
+                self._newest = compute(connection, self._answered)
+                if self._newest is not None:
+                    _ = self._newest.labels.evidence, self._newest.by_doubt
+                self._of = state
+            return self._newest
+
+    def _busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _start(self) -> None:
+        if not self._busy():
+            self._thread = threading.Thread(target=self.refresh, name="results", daemon=True)
+            self._thread.start()
+
+
+def _state(connection: Connection) -> tuple[int, int]:
+    setup = project_row(connection)
+    last = connection.execute(select(func.coalesce(func.max(answer.c.id), 0))).scalar_one()
+    return (0 if setup is None else setup.panel_version), int(last)
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one person says about an item, and what that means if the label is right."""
+
+    name: str
+    answer: str
+    role: str
+
+
+def opinions(results: Results, position: int, label: int) -> list[Opinion]:
+    """Say who agrees with a class, who must be wrong if it is right, and who cannot know it."""
+    runs = results.votes.ragged
+    start, stop = runs.indptr[position], runs.indptr[position + 1]
+    found = []
+    for expert, choice in zip(runs.expert[start:stop], runs.label[start:stop], strict=True):
+        said = "none of mine" if choice < 0 else str(results.panel.classes[choice])
+        if label < 0:
+            role = ""
+        elif choice == label:
+            role = "agrees"
+        elif results.panel.knows[expert, label]:
+            role = "must be wrong"
+        else:
+            role = "does not know this class"
+        found.append(Opinion(str(results.panel.names[expert]), said, role))
+    return found

@@ -1,0 +1,188 @@
+"""The roster: the project, its classes and its people at one version of the panel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from covote.panel import Panel
+from covote.studio.rules import Member
+from covote.studio.schema import (
+    ANSWERED,
+    BEGUN,
+    WAITING,
+    assignment,
+    class_,
+    item,
+    knows,
+    options,
+    person,
+    project,
+)
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the project."""
+
+    id: int
+    name: str
+    description: str
+    picture: str | None
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Everything about who knows what; it is read again when `version` has changed."""
+
+    version: int
+    classes: tuple[Class, ...]
+    members: tuple[Member, ...]
+    models: dict[int, Any]
+
+    @cached_property
+    def class_by_id(self) -> dict[int, Class]:
+        """Every class by its id."""
+        return {one.id: one for one in self.classes}
+
+    @cached_property
+    def class_by_name(self) -> dict[str, Class]:
+        """Every class by its name."""
+        return {one.name: one for one in self.classes}
+
+    @cached_property
+    def column(self) -> dict[int, int]:
+        """The position of every class in the panel, by its id."""
+        return {one.id: k for k, one in enumerate(self.classes)}
+
+    @cached_property
+    def member_by_id(self) -> dict[int, Member]:
+        """Every person by id."""
+        return {one.id: one for one in self.members}
+
+    @cached_property
+    def voters(self) -> tuple[Member, ...]:
+        """Who is in the panel: whoever knows something and is asked, or was asked before."""
+        return tuple(one for one in self.members if one.known and (one.active or one.answers))
+
+    @cached_property
+    def row(self) -> dict[int, int]:
+        """The position of every voter in the panel, by id."""
+        return {one.id: i for i, one in enumerate(self.voters)}
+
+    @cached_property
+    def matrix(self) -> NDArray[np.bool_]:
+        """Who of the voters knows what (voters x classes)."""
+        return self._matrix(self.voters)
+
+    def _matrix(self, members: tuple[Member, ...]) -> NDArray[np.bool_]:
+        knows_what = np.zeros((len(members), len(self.classes)), dtype=bool)
+        for i, one in enumerate(members):
+            knows_what[i, [self.column[k] for k in one.known]] = True
+        return knows_what
+
+    def panel_of(self, members: tuple[Member, ...]) -> Panel | None:
+        """Return the panel of some of the people; None without classes."""
+        if not self.classes:
+            return None
+        return Panel(
+            [one.name for one in self.classes],
+            self._matrix(members),
+            [one.name for one in members],
+            [one.cost for one in members],
+            models=[self.models.get(one.id) for one in members],
+        )
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The panel in which votes are decoded."""
+        return self.panel_of(self.voters)
+
+    @cached_property
+    def active_panel(self) -> Panel | None:
+        """The panel of those who can be asked today."""
+        return self.panel_of(tuple(one for one in self.voters if one.active))
+
+    @cached_property
+    def pair_counts(self) -> NDArray[np.int32]:
+        """How many of those who can be asked know both classes of each pair."""
+        active = self._matrix(tuple(one for one in self.voters if one.active)).astype(np.float32)
+        return (active.T @ active).astype(np.int32)
+
+
+def project_row(connection: Connection) -> Row[Any] | None:
+    """Return the project, None before there is one."""
+    return connection.execute(select(project)).one_or_none()
+
+
+def read_roster(connection: Connection, version: int) -> Roster:
+    """Read classes and people."""
+    classes = connection.execute(select(class_).order_by(class_.c.position)).all()
+    people = connection.execute(select(person).order_by(person.c.id)).all()
+    known: dict[int, set[int]] = {row.id: set() for row in people}
+    for person_id, class_id in connection.execute(select(knows)):
+        known[person_id].add(class_id)
+    return Roster(
+        version,
+        tuple(Class(row.id, row.name, row.description, row.picture) for row in classes),
+        tuple(
+            Member(
+                row.id, row.name, row.role, row.active, row.chosen, row.may_tick, row.cost, row.answers,
+                frozenset(known[row.id]), row.options_id,
+            )
+            for row in people
+        ),
+        {row.id: json.loads(row.model) for row in people if row.model is not None},
+    )  # fmt: skip
+
+
+def touch(connection: Connection) -> None:
+    """Say that who knows what has changed; every change of classes or people ends with this."""
+    connection.execute(update(project).values(panel_version=project.c.panel_version + 1))
+
+
+def options_of(connection: Connection, classes: Iterable[int]) -> int:
+    """Return the id of a list of classes that are shown together."""
+    listed = json.dumps(sorted(classes))
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(options).values(digest=digest, classes=listed).on_conflict_do_nothing())
+    return int(connection.execute(select(options.c.id).where(options.c.digest == digest)).scalar_one())
+
+
+def set_known(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
+    """Say what a person knows, and return how many of the person's items must be asked again.
+
+    Items are asked again if there are classes among the new ones that were not in view before.
+    """
+    now = set(classes)
+    before = set(connection.execute(select(knows.c.class_id).where(knows.c.person_id == person_id)).scalars())
+    connection.execute(knows.delete().where(knows.c.person_id == person_id))
+    if now:
+        connection.execute(knows.insert(), [{"person_id": person_id, "class_id": one} for one in sorted(now)])
+    connection.execute(
+        update(person).where(person.c.id == person_id).values(options_id=options_of(connection, now))
+    )
+    touch(connection)
+    if not before or now <= before:
+        return 0
+    again = connection.execute(
+        update(assignment)
+        .where(assignment.c.person_id == person_id, assignment.c.state == ANSWERED)
+        .values(state=WAITING, token=None)
+    )
+    connection.execute(
+        update(item)
+        .where(item.c.id.in_(select(assignment.c.item_id).where(assignment.c.person_id == person_id)))
+        .values(state=BEGUN)
+    )
+    return int(again.rowcount)

@@ -1,0 +1,149 @@
+"""Who may do what, and which answers count. Pages, programs, models and imports all ask here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from covote.errors import InputError
+from covote.studio.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
+
+Role = Literal["owner", "expert", "model"]
+ASK = ("everybody", "cover", "adaptive")
+"""How items are asked: of everybody, of a chosen cover, or of one after another while doubt is left."""
+
+
+class Refused(InputError):
+    """Something that may not be done; `status` is the HTTP status that says so."""
+
+    def __init__(self, sentence: str, status: int = 403) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Member:
+    """A person or a model of the project, and what it knows now."""
+
+    id: int
+    name: str
+    role: str
+    active: bool
+    chosen: bool
+    may_tick: bool
+    cost: float
+    answers: int
+    known: frozenset[int]
+    options_id: int | None
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this person runs the project."""
+        return self.role == "owner"
+
+
+@dataclass(frozen=True)
+class Held:
+    """An assignment as it stands: whose it is, its state, its token."""
+
+    item_id: int
+    person_id: int
+    state: int
+    token: str | None
+
+
+def require_owner(member: Member) -> None:
+    """Refuse everybody but owners."""
+    if not member.is_owner:
+        raise Refused("Only an owner of the project may do this; ask the person who invited you.")
+
+
+def may_be_asked(member: Member, ask: str) -> bool:
+    """Whether items are given to this person at all."""
+    return member.active and bool(member.known) and (ask != "cover" or member.chosen)
+
+
+def require_asked(member: Member, ask: str) -> None:
+    """Refuse a person to whom no items are given, and say why."""
+    if not member.active:
+        raise Refused("You have been taken off this project; your earlier answers are kept.")
+    if not member.known:
+        raise Refused(
+            "Nobody has said yet which classes you know; "
+            + ("tick them on your page." if member.may_tick else "ask the owner of the project to tick them.")
+        )
+    if not may_be_asked(member, ask):
+        raise Refused("You are not needed at the moment: others cover every pair of classes.")
+
+
+def check_choice(member: Member, choice: int, class_name: str | None) -> None:
+    """Refuse an answer that is not among the classes that the person knows now."""
+    if choice in (NONE, UNSURE) or choice in member.known:
+        return
+    named = "that class" if class_name is None else f"“{class_name}”"
+    raise Refused(
+        f"{member.name} is not listed as knowing {named}, so the answer was not kept. Choose one of the "
+        "classes shown, “none of mine” or “not sure”; the owner can change who knows what."
+    )
+
+
+def check_held(member: Member, held: Held | None, token: str) -> None:
+    """Refuse an answer to an item that is not in this person's hands."""
+    if held is None or held.person_id != member.id:
+        raise Refused("This item was not given to you; go on with the next one.")
+    if held.state == WITHDRAWN:
+        raise Refused(
+            "This item was given to somebody else because it had waited too long; go on with the next one.",
+            409,
+        )
+    if held.state not in (LEASED, ANSWERED) or held.token != token:
+        raise Refused(
+            "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
+        )
+
+
+def answer_counts(choice: int, shown: Collection[int], known: Collection[int]) -> bool:
+    """Whether an answer is a vote in the panel as it is now.
+
+    It is one if every class that its expert now knows was in view, and the class that was chosen is still
+    one of them. Somebody who never saw "ear" among the options has not said that an item is no ear.
+    """
+    if choice == UNSURE or not set(known) <= set(shown):
+        return False
+    return bool(known) and (choice == NONE or choice in known)
+
+
+def check_name(text: str, what: str, longest: int = 200) -> str:
+    """Return a name without surrounding blanks, or refuse it."""
+    name = " ".join(text.split())
+    if not name:
+        raise Refused(f"{what} needs a name; type one.", 422)
+    if len(name) > longest:
+        raise Refused(f"{what} has a name of {len(name)} characters; use at most {longest}.", 422)
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
+        raise Refused(f"{what} has a name with control characters; type it without them.", 422)
+    return name
+
+
+def check_text(text: str, what: str, longest: int) -> str:
+    """Return a longer text that can be stored, or refuse it."""
+    if len(text) > longest:
+        raise Refused(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
+    if "\0" in text:
+        raise Refused(f"{what} holds a NUL character, which no database takes; remove it.", 422)
+    return text.strip()
+
+
+def check_cost(cost: float) -> float:
+    """Return what an answer of a person costs, or refuse it."""
+    if not 0 <= cost < 1e9:  # also refuses NaN
+        raise Refused(f"A cost of {cost} is no number between 0 and a thousand million.", 422)
+    return float(cost)
+
+
+def check_ask(ask: str) -> str:
+    """Return how items are asked, or refuse it."""
+    if ask not in ASK:
+        raise Refused(f"Items cannot be asked in the way {ask!r}; choose one of {', '.join(ASK)}.", 422)
+    return ask

@@ -1,0 +1,82 @@
+"""A project with three classes and three people, and browsers that are signed in."""
+
+import pytest
+from sqlalchemy import select
+from starlette.testclient import TestClient
+
+from covote.studio import doors, importing, managing
+from covote.studio.app import create_app
+from covote.studio.schema import class_, person
+from covote.studio.serving import open_studio
+
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
+
+
+class Rig:
+    """A studio, and what tests ask of it."""
+
+    def __init__(self, studio):
+        self.studio = studio
+        self.app = create_app(studio)
+        with studio.database.write() as connection:
+            managing.add_classes(connection, [managing.NewClass(name) for name in ("cat", "dog", "fox")])
+        self.classes = self.ids(class_)
+        for name, known in {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}.items():
+            self.invite(name, *known)
+        importing.add_items(studio.database, [(f"i{n}", "text", f"text {n}", None) for n in range(1, 7)])
+
+    def ids(self, table):
+        with self.studio.database.read() as connection:
+            return {row.name: row.id for row in connection.execute(select(table.c.id, table.c.name))}
+
+    @property
+    def people(self):
+        return self.ids(person)
+
+    def invite(self, name, *known, **more):
+        with self.studio.database.write() as connection:
+            return managing.invite(connection, name, [self.classes[one] for one in known], **more)
+
+    def browser(self, name, *, base_url="http://testserver"):
+        """Return a browser in which a person is signed in."""
+        client = TestClient(self.app, base_url=base_url, headers=SAME_ORIGIN)
+        with self.studio.database.write() as connection:
+            secret = doors.new_secret(connection, "enter", self.people[name])
+        assert client.post(f"/enter/{secret}", follow_redirects=False).status_code == 303
+        return client
+
+    def program(self, name):
+        """Return a client with a token."""
+        with self.studio.database.write() as connection:
+            secret = doors.new_secret(connection, "api", self.people[name])
+        return TestClient(self.app, headers={"Authorization": f"Bearer {secret}"})
+
+    def rows(self, table):
+        with self.studio.database.read() as connection:
+            return connection.execute(select(table).order_by(*table.primary_key.columns)).all()
+
+    def answer(self, browser, lease, choice, key=None):
+        value = self.classes[choice] if choice in self.classes else {"none": -2, "unsure": -3}[choice]
+        sent = {
+            "item": lease["item_id"],
+            "token": lease["token"],
+            "key": key or lease["answer_key"],
+            "choice": value,
+        }
+        return browser.post("/label/answer", json=sent)
+
+    def label_all(self, name, choose):
+        """Answer everything that waits for a person; `choose` gives the class for an item's id."""
+        browser = self.browser(name)
+        leases = browser.post("/label/next").json()["leases"]
+        while leases:
+            answer = self.answer(browser, leases[0], choose(leases[0]["key"]))
+            assert answer.status_code == 200, answer.text
+            leases = answer.json()["leases"]
+
+
+@pytest.fixture
+def rig(tmp_path):
+    studio = open_studio(tmp_path / "project")
+    yield Rig(studio)
+    studio.stop()

@@ -1,0 +1,144 @@
+"""Who may answer what, and that nothing is lost, doubled or given to two people."""
+
+from covote.studio import managing
+from covote.studio.roster import set_known
+from covote.studio.schema import answer, assignment
+
+
+def first(browser):
+    return browser.post("/label/next").json()["leases"][0]
+
+
+def test_an_answer_is_kept_once_however_often_it_is_sent(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    told = [rig.answer(ann, lease, "cat").json() for _ in range(3)]
+    assert [one["before"] for one in told] == [False, True, True]
+    assert len(rig.rows(answer)) == 1
+
+
+def test_the_same_form_with_another_answer_is_refused(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    rig.answer(ann, lease, "cat")
+    assert rig.answer(ann, lease, "dog").status_code == 409
+    assert [row.class_id for row in rig.rows(answer)] == [rig.classes["cat"]]
+
+
+def test_a_class_outside_ones_own_is_refused_on_every_path(rig):
+    ann, program = rig.browser("ann"), rig.program("ann")
+    lease = first(ann)
+    fox = rig.classes["fox"]
+    form = {"item": lease["item_id"], "token": lease["token"], "key": "a-form-key", "choice": fox}
+    sent = {"item": lease["item_id"], "token": lease["token"], "key": "a-program-key", "choice": fox}
+    assert rig.answer(ann, lease, "fox").status_code == 403
+    assert ann.post("/label", data=form).status_code == 403
+    assert program.post("/label/answer", json=sent).status_code == 403
+    assert rig.rows(answer) == []
+
+
+def test_a_class_that_was_taken_away_is_refused_in_a_form_that_still_shows_it(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    with rig.studio.database.write() as connection:
+        set_known(connection, rig.people["ann"], [rig.classes["dog"]])
+    assert rig.answer(ann, lease, "cat").status_code == 403
+    assert rig.answer(ann, lease, "dog").status_code == 200
+
+
+def test_somebody_elses_item_or_an_invented_token_is_refused(rig):
+    ann, bob = rig.browser("ann"), rig.browser("bob")
+    lease = first(ann)
+    assert rig.answer(bob, lease, "dog").status_code == 403
+    first(bob)
+    assert rig.answer(bob, lease, "dog").status_code == 409
+    assert rig.answer(ann, {**lease, "token": "x" * 20}, "dog").status_code == 409
+    assert rig.rows(answer) == []
+
+
+def test_reloading_and_a_second_tab_show_the_same_items(rig):
+    ann = rig.browser("ann")
+    before = [one["item_id"] for one in ann.post("/label/next").json()["leases"]]
+    assert [one["item_id"] for one in ann.post("/label/next").json()["leases"]] == before
+    assert len(rig.rows(assignment)) == len(before)
+
+
+def test_undo_opens_the_last_answer_and_a_change_is_a_new_row(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    rig.answer(ann, lease, "cat")
+    again = ann.post("/label/undo").json()["lease"]
+    assert (again["item_id"], again["chosen"]) == (lease["item_id"], rig.classes["cat"])
+    assert rig.answer(ann, again, "dog").status_code == 200
+    assert [row.class_id for row in rig.rows(answer)] == [rig.classes["cat"], rig.classes["dog"]]
+    results, _ = rig.studio.results.get()
+    assert results.votes.answers == 1
+    assert results.labels.value[0] == "dog"
+
+
+def test_everybody_is_asked_about_every_item_once(rig):
+    for name, choice in {"ann": "dog", "bob": "dog", "cyd": "none"}.items():
+        rig.label_all(name, lambda _key, choice=choice: choice)
+    assert len(rig.rows(answer)) == 18
+    results, _ = rig.studio.results.get()
+    assert list(results.labels.value) == ["dog"] * 6
+
+
+def test_not_sure_is_no_vote_and_none_of_mine_is_one(rig):
+    ann, bob = rig.browser("ann"), rig.browser("bob")
+    rig.answer(ann, first(ann), "unsure")
+    assert rig.studio.results.get()[0] is None
+    rig.answer(bob, first(bob), "none")
+    assert rig.studio.results.get()[0].votes.answers == 1
+
+
+def test_a_new_class_makes_earlier_answers_void_and_the_items_are_asked_again(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    rig.answer(ann, lease, "cat")
+    with rig.studio.database.write() as connection:
+        assert set_known(connection, rig.people["ann"], rig.classes.values()) == 1
+    assert rig.studio.results.get()[0] is None
+    waiting = {one["item_id"] for one in ann.post("/label/next").json()["leases"]}
+    leases = [one for one in ann.post("/label/next").json()["leases"] if one["item_id"] not in waiting]
+    while lease["item_id"] not in waiting:
+        told = rig.answer(ann, ann.post("/label/next").json()["leases"][0], "fox").json()
+        waiting = {one["item_id"] for one in told["leases"]}
+    assert leases == []
+
+
+def test_adaptive_asking_stops_when_one_class_is_left_and_never_asks_two_at_once(rig):
+    with rig.studio.database.write() as connection:
+        managing.change_project(connection, "p", "", "adaptive")
+    truth = {f"i{n}": ("cat", "dog", "fox")[n % 3] for n in range(1, 7)}
+    known = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
+    browsers = {name: rig.browser(name) for name in known}
+    for _ in range(40):
+        for name, browser in browsers.items():
+            leases = browser.post("/label/next").json()["leases"]
+            held = [row.item_id for row in rig.rows(assignment) if row.state == 1]
+            assert len(held) == len(set(held))
+            if leases:
+                right = truth[leases[0]["key"]]
+                rig.answer(browser, leases[0], right if right in known[name] else "none")
+    results, _ = rig.studio.results.get()
+    found = dict(zip((f"i{n}" for n in range(1, 7)), results.labels.value, strict=True))
+    assert found == truth
+    assert len(rig.rows(answer)) < 18
+
+
+def test_an_expired_lease_goes_to_somebody_else_in_adaptive_asking_only(rig):
+    with rig.studio.database.write() as connection:
+        managing.change_project(connection, "p", "", "adaptive")
+        connection.exec_driver_sql("UPDATE project SET lease_seconds = -1")
+    ann, bob = rig.browser("ann"), rig.browser("bob")
+    lease = first(ann)
+    for _ in range(6):
+        taken = {one["item_id"]: one for one in bob.post("/label/next").json()["leases"]}
+        if lease["item_id"] in taken:
+            break
+        rig.answer(bob, next(iter(taken.values())), "dog")
+    assert lease["item_id"] in taken
+    late = rig.answer(ann, lease, "cat")
+    assert late.status_code == 409
+    assert "somebody else" in late.json()["detail"]
