@@ -24,7 +24,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from covote.decoding import decode
 from covote.reproduction.accuracy import DEFAULT, panel_accuracy
 from covote.reproduction.context import Context, paper_panel, subsets_of
-from covote.reproduction.datasets import Source
+from covote.reproduction.data_files import Source
 from covote.reproduction.tables.random import draws, needs
 
 SIZES = (4, 6)

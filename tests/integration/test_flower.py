@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from covote.reproduction.federated import Clients, average
-from covote.reproduction.trainers.recipes import Local
+from covote.reproduction.trainers.neural import Local
 from tests.unit.reproduction.made_up import bars
 
 

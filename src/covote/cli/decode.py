@@ -44,6 +44,13 @@ def decode(
     ties: Ties = None,
     gold: Gold = None,
     report: Report = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write items worth a second look to this .csv file; filled in, it is a file for --gold.",
+            show_default=False,
+        ),
+    ] = None,
     stats: Annotated[
         Path | None,
         typer.Option(help="Save what was learned about the experts to this .json file.", show_default=False),
@@ -74,9 +81,12 @@ def decode(
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
     from covote.engines import Local, make_engine
     from covote.files import decode_file, inferred_panel, read_gold
+    from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
     started = time.monotonic()
     outcomes.check_report(report)
+    if review is not None:
+        check_review(review)
     for path in (output_file, stats):
         if path is not None:
             atomic.check_place(path)
@@ -107,7 +117,7 @@ def decode(
             unknown=cast(Any, unknown),  # checked there
             duplicates=cast(Any, duplicates),
             **read,
-            looks=outcomes.LOOKS if report is not None else 0,
+            looks=REVIEW if review is not None else LOOKS if report is not None else 0,
             progress=progress,
             engine=None if isinstance(chosen, Local) else chosen,
             **options,
@@ -117,15 +127,15 @@ def decode(
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
-        from covote.files.report.report import write_report
-
         write_report(report, outcome, source=votes.name, method=method, inferred=inferred)
+    if review is not None:
+        write_review(review, outcome)
     if as_json:
         output.say_json({**outcomes.summary(outcome), "inferred_panel": inferred})
         return
     outcomes.tell(outcome, time.monotonic() - started, inferred=inferred)
-    output.say_written(output_file, stats, report)
-    if output_file is None and stats is None and report is None:
+    output.say_written(output_file, stats, report, review)
+    if output_file is None and stats is None and report is None and review is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 

@@ -99,7 +99,7 @@ def label(
     """
     from covote.engines import Dask, make_engine
     from covote.files import read_gold
-    from covote.files.report.report import write_report
+    from covote.files.report.report import LOOKS, write_report
     from covote.labelling import asking, label_file
     from covote.labelling.rehearsal import rehearse
     from covote.models.entries import running_code
@@ -134,7 +134,7 @@ def label(
             refresh=refresh,
             trust=trust,
             method=method,
-            looks=outcomes.LOOKS if report is not None else 0,
+            looks=LOOKS if report is not None else 0,
             engine=chosen,
             progress=progress,
             **options,

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from covote import atomic
 from covote.cli import output
 from covote.errors import InputError
+from covote.files.report.html import percent
 
 if TYPE_CHECKING:
     from covote.files import Outcome
-
-LOOKS = 25  # items for a second look in a report
 
 
 def check_report(path: Path | None) -> None:
@@ -89,18 +88,4 @@ def tell(outcome: Outcome, seconds: float, *, inferred: bool = False) -> None:
 
 def _line(name: str, count: int, items: int, meaning: str) -> None:
     if count:
-        output.say(f"  {name:<9}{count:>12,}  {_percent(count, items):>6}  {meaning}")
-
-
-def _percent(part: int, whole: int) -> str:
-    """Return a share that is 0% or 100% only if it is.
-
-    >>> _percent(999_999, 1_000_000), _percent(1, 1_000_000), _percent(2, 2)
-    ('>99.9%', '<0.1%', '100%')
-    """
-    if part in (0, whole):
-        return "100%" if part else "0%"
-    share = 100 * part / whole
-    if share > 99.9:
-        return ">99.9%"
-    return "<0.1%" if share < 0.1 else f"{share:.1f}%"
+        output.say(f"  {name:<9}{count:>12,}  {percent(count, items):>6}  {meaning}")

@@ -48,16 +48,16 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments, and write a page with its values beside ours."""
     from covote.reproduction.context import Context
-    from covote.reproduction.datasets import Source, default_folder
+    from covote.reproduction.data_files import Source, default_folder
     from covote.reproduction.reproduce import reproduce as run
     from covote.reproduction.tables import TABLES
 
     if listing and as_json:
-        output.say_json(TABLES)
+        output.say_json({name: table.title for name, table in TABLES.items()})
         return
     if listing:
-        for name, title in TABLES.items():
-            output.say(f"{name:14} {title}")
+        for name, table in TABLES.items():
+            output.say(f"{name:14} {table.title}")
         return
     source = Source(data_dir or default_folder(), download)
     try:

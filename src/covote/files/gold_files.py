@@ -17,7 +17,10 @@ from covote.votes.tables import ITEM_COLUMNS
 
 
 def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
-    """Read the known classes, ``{item: class}``, from a table with the columns item and label."""
+    """Read the known classes, ``{item: class}``, from a table with the columns item and label.
+
+    Rows without a label are skipped: a review file comes back with those filled in that somebody looked at.
+    """
     source = Source(path)
     item = next((name for name in ITEM_COLUMNS if name in source.names), None)
     if item is None or "label" not in source.names:
@@ -39,19 +42,21 @@ def _read(source: Source, item: str, panel: Panel, integers: bool) -> dict[Any, 
         ids = plain_items(batch.column(0), source.path, first, integers).to_pylist()
         codes, entries, rows = name_codes(batch.column(1), panel.classes)
         classes = codes[rows]
-        wrong = np.flatnonzero(classes < 0)
+        known = ~batch.column(1).is_null().to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(known & (classes < 0))
         if len(wrong):
             row = int(wrong[0])
-            label = entries[rows[row]] if rows[row] < len(entries) else None
-            what = "no label" if label is None else f"{shown(label)} is not a class of the panel"
-            raise InputError(f"{source.path}, row {first + row}: {what}; correct it or remove the row")
+            raise InputError(
+                f"{source.path}, row {first + row}: {shown(entries[rows[row]])} is not a class of the panel; "
+                "correct it or remove the row"
+            )
         for n, (name, k) in enumerate(zip(ids, classes.tolist(), strict=True)):
-            if gold.setdefault(name, panel.classes[k]) != panel.classes[k]:
+            if known[n] and gold.setdefault(name, panel.classes[k]) != panel.classes[k]:
                 raise InputError(
                     f"{source.path}, row {first + n}: item {name!r} is {panel.classes[k]!r} here and "
                     f"{gold[name]!r} before; keep one of them"
                 )
         first += len(ids)
     if not gold:
-        raise InputError(f"{source.path} has no gold items: it has no rows")
+        raise InputError(f"{source.path} has no gold items: it has no rows with a label")
     return gold

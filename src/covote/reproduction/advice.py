@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import isnan
 
 from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN
 from covote.reproduction.context import SIZES
 from covote.reproduction.datasets import TITLES
 from covote.reproduction.paper_values import GREEDY_SIZES
-from covote.reproduction.result import Section
+from covote.reproduction.sections import Section, by_size
+from covote.reproduction.tables.random import beside_cover
 
 NEAR = 0.5
 """Points of accuracy within which sizes count as equally good."""
@@ -37,23 +37,18 @@ def advice(sections: Iterable[Section]) -> tuple[str, ...]:
     return tuple(said) or ("None of the tables that this rests on was run.",)
 
 
-def _row(section: Section, grid: int, name: str) -> list[float]:
-    """Return the numbers of a row of a grid, by its name; NaN where there is none."""
-    cells = dict(section.grids[grid].rows)[name]
-    return [float("nan") if cell.ours is None else cell.ours for cell in cells]
-
-
-def _by_size(section: Section) -> dict[int, float]:
-    """Return what covote's default reaches on the covers of a section, by size; 10 is all classes."""
-    return dict(zip((*SIZES, 10), _row(section, 0, f"test, {DEFAULT}"), strict=True))
+def _by_size(section: Section, method: str = DEFAULT, removed: int = 0) -> dict[int, float]:
+    """Return test accuracies on the covers of a section, by size; 10 is all classes."""
+    return by_size(section.measured, split="test", decoder=method, removed=removed)
 
 
 def _good(section: Section) -> list[int]:
     """Return the sizes that are as good as the best, none if one was not measured."""
     found = _by_size(section)
+    if any(size not in found for size in (*SIZES, 10)):
+        return []
     best = max(found[size] for size in SIZES)
-    whole = not any(isnan(found[size]) for size in SIZES)
-    return [size for size in SIZES if found[size] >= best - NEAR] if whole else []
+    return [size for size in SIZES if found[size] >= best - NEAR]
 
 
 def _size(whole: list[Section]) -> tuple[str, ...]:
@@ -95,18 +90,17 @@ def _little_data(section: Section) -> str:
     )
 
 
-def _gaps(section: Section, grid: int, method: str) -> list[float]:
+def _gaps(section: Section, method: str = DEFAULT, removed: int = 0) -> dict[int, float]:
     """Return how far a way to decode is ahead of the paper's vote, for every size that was measured."""
-    rows = zip(_row(section, grid, f"test, {method}"), _row(section, grid, f"test, {PAPER}"), strict=True)
-    gaps = [one - other for one, other in rows][: len(SIZES)]
-    return [gap for gap in gaps if not isnan(gap)]
+    ours, paper = (_by_size(section, name, removed) for name in (method, PAPER))
+    return {size: ours[size] - paper[size] for size in SIZES if size in ours and size in paper}
 
 
 def _decoder(by_name: Mapping[str, Section]) -> tuple[str, ...]:
     """Name the decoder to choose, if one is not behind the other anywhere."""
-    whole = [gap for name in COVERED if name in by_name for gap in _gaps(by_name[name], 0, DEFAULT)]
-    removed = [by_name["missing"]] if "missing" in by_name else []
-    missing = [gap for section in removed for grid in (0, 1) for gap in _gaps(section, grid, DEFAULT)]
+    whole = [gap for name in COVERED if name in by_name for gap in _gaps(by_name[name]).values()]
+    broken = [by_name["missing"]] if "missing" in by_name else []
+    missing = [gap for section in broken for n in (1, 2) for gap in _gaps(section, removed=n).values()]
     if not whole or not missing or min(whole + missing) < -NEAR:
         return ()
     behind = -min(whole)
@@ -120,7 +114,7 @@ def _decoder(by_name: Mapping[str, Section]) -> tuple[str, ...]:
 
 def _decoder_of(section: Section) -> str:
     """Say how covote's default compares with the paper's vote on whole covers."""
-    gaps = _gaps(section, 0, DEFAULT)
+    gaps = _gaps(section).values()
     if not gaps:
         return f"**Decoder, {TITLES[section.name]}**: too few experts are trained yet."
     return (
@@ -131,11 +125,10 @@ def _decoder_of(section: Section) -> str:
 
 def _missing(section: Section) -> str:
     """Say what covote's default gains over the paper's vote when two experts are missing."""
-    found = []
-    for method in (DEFAULT, PLAIN):
-        rows = zip(_row(section, 1, f"test, {method}"), _row(section, 1, f"test, {PAPER}"), strict=True)
-        gains = {size: one - other for size, (one, other) in zip(SIZES, rows, strict=True)}
-        found.append(", ".join(f"R = {size}: {g:+z.1f}" for size, g in gains.items() if not isnan(g)))
+    found = [
+        ", ".join(f"R = {size}: {gap:+z.1f}" for size, gap in _gaps(section, method, removed=2).items())
+        for method in (DEFAULT, PLAIN)
+    ]
     return (
         f"**Decoder, two experts missing**: points that covote's default gains over the paper's vote, with "
         f"probabilities: {found[0]}; on votes alone: {found[1]}."
@@ -144,10 +137,7 @@ def _missing(section: Section) -> str:
 
 def _random(section: Section) -> str:
     """Say how random panels do beside covers."""
-    gaps = []
-    for grid in range(len(section.grids)):
-        *_, last, cover = _row(section, grid, f"test, {DEFAULT}")
-        gaps.append(last - cover)
+    gaps = beside_cover(section.measured, DEFAULT).values()
     return (
         "**If nobody can choose who knows what**: three random experts more than the greedy cover has are "
         f"{min(gaps):+z.1f} to {max(gaps):+z.1f} points beside it, with probabilities."

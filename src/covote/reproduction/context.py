@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from covote import atomic
 from covote.covers import design
 from covote.errors import DataError
 from covote.panel import Panel
-from covote.reproduction.datasets import ImageSet, Source, load_images
+from covote.reproduction.data_files import Source
+from covote.reproduction.datasets import ImageSet, load_images
 from covote.reproduction.store import DataSet, Experts, Store
 from covote.reproduction.trainers import Progress, Subset, Trainer, trainer
 
 SIZES = (2, 4, 6, 8)
 """The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
 CLASSES = 10
+Needs = Mapping[str, Sequence[Subset]]
+"""The experts that a table wants, by image set."""
 
 
 @dataclass(eq=False)
@@ -44,8 +46,8 @@ class Context:
 
     @cached_property
     def store(self) -> Store:
-        """The votes of this profile."""
-        return Store(self.out / "votes" / self.profile)
+        """What this profile has made so far."""
+        return Store(self.out, self.profile)
 
     def images(self, name: str) -> ImageSet:
         """Return an image set; it is read once."""
@@ -87,10 +89,6 @@ class Context:
                 )
             wanted = there
         return self.store.experts(data, model, wanted, self.progress)
-
-    def keep(self, name: str) -> Path:
-        """Return a folder for what a figure wants to find again in the next run."""
-        return atomic.make_folder(self.out / "runs" / self.profile / name, "--out")
 
 
 def paper_panel(size: int) -> Panel:

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from covote.reproduction.trainers import Subset
 from covote.reproduction.trainers.networks import NETWORKS
-from covote.reproduction.trainers.recipes import Local
+from covote.reproduction.trainers.neural import Local
 
 Weights = dict[str, Tensor]
 """Weights by name; stacked weights have one more dimension in front, the client."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import platform
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covote import atomic
+from covote.files.report.charts import inline
+from covote.files.report.html import render
 from covote.reproduction.advice import advice
-from covote.reproduction.pictures import svg
-from covote.reproduction.result import Cell, Grid, Section
+from covote.reproduction.sections import Cell, Grid, Section
 
 if TYPE_CHECKING:
     from covote.reproduction.reproduce import Report
@@ -26,7 +26,7 @@ PROFILES = {
 def write_pages(report: Report, out: Path) -> tuple[Path, ...]:
     """Write the HTML page, the Markdown page and the pictures beside it; return where they are."""
     folder = out / f"{report.profile}-pictures"
-    drawn = {p.name: svg(p.figure) for section in report.sections for p in section.pictures}
+    drawn = {p.name: p.svg for section in report.sections for p in section.pictures}
     if drawn:
         atomic.make_folder(folder, "--out")
     for name, text in drawn.items():
@@ -131,23 +131,13 @@ def _markdown_grid(grid: Grid) -> list[str]:
 
 def html_page(report: Report, drawn: dict[str, str]) -> str:
     """Return the page as one HTML file; pictures are inside."""
-    from covote.files.report.html import render
-
+    captions = {picture.name: picture.caption for section in report.sections for picture in section.pictures}
     contents = {
         "report": report,
         "about": about(report),
         "advice": advice(report.sections),
-        "pictures": {name: text[text.index("<svg") :] for name, text in drawn.items()},
+        "pictures": {name: inline(text, captions[name]) for name, text in drawn.items()},
         "number": number,
         "minutes": minutes,
     }
-    return render("covote.reproduction", "reproduction.html", {"inline": inline}, contents)
-
-
-def inline(text: str) -> Any:
-    """Turn the `code` and **bold** of a sentence into HTML; everything else is escaped."""
-    from markupsafe import Markup, escape
-
-    safe = str(escape(text))
-    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
-    return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", safe))
+    return render("reproduction.html", contents)

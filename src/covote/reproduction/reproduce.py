@@ -15,10 +15,9 @@ from covote.errors import DataError, InputError, MissingDependencyError
 from covote.panel.checks import did_you_mean
 from covote.reproduction.context import Context
 from covote.reproduction.cores import end_processes
-from covote.reproduction.kept_sections import keep, kept
 from covote.reproduction.pages import write_pages
-from covote.reproduction.result import Section
-from covote.reproduction.tables import TABLES, table_file
+from covote.reproduction.sections import Section
+from covote.reproduction.tables import TABLES
 from covote.reproduction.trainers import TRAINERS, Subset
 
 
@@ -66,12 +65,7 @@ class _Run:
     @property
     def made_by(self) -> str:
         """What sections of one page have in common."""
-        return f"covote {__version__}, seed {self.context.seed}"
-
-    @property
-    def folder(self) -> Path:
-        """Where finished sections are kept."""
-        return self.context.out / "sections" / self.context.profile
+        return f"covote {__version__}, seed {self.context.seed}, with measurements"
 
     def train(self) -> None:
         """Train the experts that all tables want, image set by image set: features are made once."""
@@ -80,7 +74,7 @@ class _Run:
         wanted: dict[str, list[Subset]] = {}
         for number, name in enumerate(self.names):
             self.context.progress(number, len(self.names), f"panels of {name}")
-            for images, subsets in table_file(name).needs(self.context).items():
+            for images, subsets in TABLES[name].needs(self.context).items():
                 wanted.setdefault(images, []).extend(subsets)
         for images, subsets in wanted.items():
             try:
@@ -92,19 +86,25 @@ class _Run:
         for number, name in enumerate(self.names):
             self.context.progress(number, len(self.names), name)
             try:
-                section = table_file(name).build(self.context)
-                self.sections[name] = keep(self.folder, section, self.made_by)
+                section = replace(TABLES[name].build(self.context), name=name, title=TABLES[name].title)
+                told = section.with_pictures()
+                self.context.store.keep("sections", name, told | {"made_by": self.made_by})
+                self.sections[name] = Section.from_dict(told)
                 self.left_out |= {f"{name}, {part}": why for part, why in section.left_out.items()}
             except (DataError, MissingDependencyError) as error:
                 self.left_out[name] = str(error)
             self.write()
+
+    def _section(self, told: dict[str, Any]) -> Section | None:
+        """Return a section that was kept, if it belongs on the same page."""
+        return Section.from_dict(told) if told["made_by"] == self.made_by else None
 
     def write(self) -> Report:
         """Write the pages as far as they are: an interrupted run leaves what it has."""
         context = self.context
         # Of what could not run now, what an earlier run gave.
         past = [name for name in TABLES if name not in self.names or name in self.left_out]
-        earlier = {name: kept(self.folder, name, self.made_by) for name in past}
+        earlier = {name: self.context.store.kept("sections", name, self._section) for name in past}
         found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
         sections = tuple(section for section in found.values() if section is not None)
         # Federated networks are no experts of a panel: they are not in the store of votes.

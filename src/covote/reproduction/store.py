@@ -1,14 +1,17 @@
-"""Stored votes: every expert is trained once, and what it answered is kept as one Parquet file."""
+"""The one store of results: votes of experts (a Parquet file each), learning curves and finished sections.
+
+Everything that took time is kept as soon as it is there, so that a run that was stopped goes on where it was.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from covote.panel import Panel
 from covote.reproduction.trainers import Progress, Subset, Trained, Trainer
 from covote.votes import Votes
 
+Result = TypeVar("Result")
 SPLITS = ("train", "test")
 _LONGEST = 100  # characters of a file name before it becomes a hash
 
@@ -110,6 +114,15 @@ class Experts:
         """CPU time that training these experts took, now or in an earlier run."""
         return sum(expert.seconds for expert in self.by_subset.values())
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a section says of its experts."""
+        return {
+            "models": self.trainer.name,
+            "surrogate": self.trainer.surrogate,
+            "seconds": self.seconds,
+        }
+
 
 def subset_name(subset: Subset) -> str:
     """Return the name of an expert, which says what it knows.
@@ -122,10 +135,39 @@ def subset_name(subset: Subset) -> str:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of votes. What is there is used; what is missing is trained and added, expert by expert."""
+    """A folder of results of one profile. What is there is used; what is missing is made and added.
+
+    Votes are in `votes/PROFILE`, everything else is JSON in `KIND/PROFILE`.
+    """
 
     folder: Path
+    profile: str = "quick"
     _read: dict[Path, Expert] = field(default_factory=dict, repr=False, compare=False)
+
+    def keep(self, kind: str, name: str, value: dict[str, Any]) -> None:
+        """Write a finished piece of work, completely or not at all."""
+        path = self.path(kind, name)
+        atomic.make_folder(path.parent, "--out")
+        atomic.write_text(path, json.dumps(value, ensure_ascii=False) + "\n")
+
+    def kept(self, kind: str, name: str, make: Callable[[dict[str, Any]], Result]) -> Result | None:
+        """Return what `make` makes of a piece of work that was kept; None if there is none."""
+        path = self.path(kind, name)
+        if not path.is_file():
+            return None
+        try:
+            return make(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileError(f"{path} cannot be read ({error!r}); remove it and run again") from error
+
+    def path(self, kind: str, name: str) -> Path:
+        """Return the file of a piece of work."""
+        return self.folder / kind / self.profile / f"{name}.json"
+
+    @property
+    def votes(self) -> Path:
+        """The folder of the votes."""
+        return self.folder / "votes" / self.profile
 
     def stored(self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
         """Return those subsets whose experts are there."""
@@ -153,10 +195,10 @@ class Store:
         return self._read[path]
 
     def seconds(self) -> float:
-        """Return the CPU time that training everything in this folder took."""
+        """Return the CPU time that training all stored experts took."""
         from pyarrow import parquet
 
-        files = self.folder.glob("*/[!.]*.parquet")
+        files = self.votes.glob("*/[!.]*.parquet")
         return sum(float((parquet.read_schema(path).metadata or {}).get(b"seconds", 0)) for path in files)
 
     def place(self, data: DataSet, trainer: Trainer) -> Path:
@@ -164,7 +206,7 @@ class Store:
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
         words = re.sub(r"[^a-z0-9]+", "-", trainer.name.lower()).strip("-")[:40]
-        return self.folder / f"{data.name}-{words}-{mark}"
+        return self.votes / f"{data.name}-{words}-{mark}"
 
 
 def _file(place: Path, subset: Subset) -> Path:

@@ -186,7 +186,10 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     assert tally.confidences.sum() == np.isfinite(labels.confidence).sum()
     assert tally.violations.tolist() == np.bincount(labels.violations).tolist()
     looks = tally.second_look
-    assert [look.confidence for look in looks] == sorted(labels.confidence.tolist())[:5]
+    unsure = [n for n in range(500) if labels.status[n] != "sure"]
+    worst = sorted((labels.index[n] >= 0, labels.confidence[n]) for n in unsure)[:5]
+    assert [(look.label is not None, look.confidence) for look in looks] == worst
+    assert tally.unsure == len(unsure)
     for look in looks:
         assert labels.value[look.item] == look.label
         assert len(look.answers) == (whole.dense[look.item] != NOT_ASKED).sum()
@@ -256,7 +259,7 @@ def test_gold_is_checked(tmp_path):
     for text, words in (
         ("item,label\n1,fox\n", "row 1: 'fox' is not a class"),
         ("item,label\n1,ant\n1,bee\n", "row 2: item 1 is 'bee' here and 'ant' before"),
-        ("item,label\n1,\n", "row 1: no label"),
+        ("item,label\n1,\n", "no rows with a label"),
         ("item,class\n1,ant\n", "no column 'label'"),
         ("item,label\n", "no rows"),
     ):

@@ -1,27 +1,124 @@
-"""The report: what a person should see first."""
+"""The report: what a person should see first, and the review file that comes back as gold."""
+
+import csv
 
 import pyarrow.parquet as pq
+import pytest
 
-from covote import Panel, Votes
-from covote.files import decode_file
-from covote.files.report.report import report_page
+from covote import Panel, Votes, decode
+from covote.errors import InputError
+from covote.files import decode_file, read_gold
+from covote.files.report import charts
+from covote.files.report.report import check_review, headline, report_page, write_review
+from covote.files.report.tally import Tally
 
 
-def test_who_knows_the_label_comes_first_and_is_never_cut_off(tmp_path):
+def outcome_of(tmp_path, panel, rows, looks=100, **options):
+    """Decode rows of class names (None: not asked) as a file."""
+    votes = Votes.from_dense(
+        [[-1 if name is None else panel.class_index(name) for name in row] for row in rows],
+        panel,
+        items=[f"x{n}" for n in range(len(rows))],
+    )
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    return decode_file(tmp_path / "votes.parquet", None, panel, looks=looks, **options)
+
+
+def page_of(outcome):
+    return report_page(outcome, source="votes.parquet", method="authority")
+
+
+def test_votes_are_grouped_by_candidate_and_strangers_are_only_counted(tmp_path):
     # 40 experts that know neither class of the label's authorities stand before them in the panel.
     strangers = [["c", "d"]] * 40
     panel = Panel.from_blocks(["a", "b", "c", "d"], [*strangers, *[["a", "b"]] * 3, ["a", "c"], ["a", "d"]])
-    said = ["c", "d"] * 20 + ["a", "a", "b", "a", "a"]
-    row = [panel.class_index(name) for name in said]
-    votes = Votes.from_dense([row], panel, items=["x1"])
-    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
-    outcome = decode_file(tmp_path / "votes.parquet", None, panel, looks=3)
-    page = report_page(outcome, source="votes.parquet", method="authority")
+    outcome = outcome_of(tmp_path, panel, [["c", "d"] * 20 + ["a", "a", "b", "a", "a"]])
     (look,) = outcome.tally.second_look
     assert look.label == "a"
-    chips = page[page.index('class="said"') :]
+    chips = page_of(outcome).split('<table class="sides">')[1].split("</table>")[0]
     shown = [
-        chips.index(f'<span class="soft">{name}</span>') for name in ("expert-43", "expert-41", "expert-1")
+        chips.index(text)
+        for text in (
+            '<span class="chip says">expert-41</span>',
+            '<span class="chip differs">expert-43 <span class="soft">b</span></span>',
+        )
     ]
-    assert shown == sorted(shown)  # who differs, who agrees, who does not know the label
-    assert "and 21 more" in chips
+    assert shown == sorted(shown)
+    assert ">expert-1<" not in chips
+    assert "d × 20" in chips
+
+
+PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["b", "c"], ["a", "c"]], ["ann", "bob", "cyd"])
+
+
+def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
+    rows = [["a", "b", "a"], ["a", "b", "c"], ["b", "b", "a"], ["a", "c", "a"]]
+    outcome = outcome_of(tmp_path, PANEL, rows, ties="report")
+    first, *others = outcome.tally.second_look
+    assert (first.item, first.label, set(first.tied)) == ("x1", None, {"a", "b", "c"})
+    assert all(look.label is not None for look in others)
+    page = page_of(outcome)
+    assert "tied between <b>a</b>, <b>b</b>, <b>c</b>" in page
+
+
+def test_the_headline_counts_what_is_open():
+    votes = Votes.from_dense([[0, 1, 0], [0, 1, 2], [1, 1, 0]], PANEL)
+    tally = Tally(PANEL)
+    tally.add(votes, decode(votes, ties="report"))
+    assert headline(tally).startswith("2 of 3 items have a label; 1 is left open")
+    whole = Tally(PANEL)
+    some = Votes.from_dense([[0, 1, 0]], PANEL)
+    whole.add(some, decode(some))
+    assert headline(whole).startswith("All 1 item has a label")
+
+
+def test_how_many_of_the_doubtful_items_are_shown_is_said(tmp_path):
+    outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"]] * 40, ties="report")
+    assert "25 of 40 shown" in page_of(outcome)
+
+
+def test_pairs_that_nobody_knows_are_named_with_their_labels(tmp_path):
+    panel = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["b", "c"]], ["ann", "bob"])
+    page = page_of(outcome_of(tmp_path, panel, [["a", "b"], ["a", "b"], ["b", "c"], ["b", "b"]]))
+    assert "1 pair of classes has no expert who knows both" in page
+    uncovered = page[page.index('id="uncovered"') :]
+    assert "<td>a / c</td>" in uncovered
+    assert "Classes that nobody can tell apart" not in page_of(outcome_of(tmp_path, PANEL, [["a", "b", "a"]]))
+
+
+def test_a_review_comes_back_as_gold(tmp_path):
+    outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"], ["a", "b", "a"], ["b", "c", "a"]], ties="report")
+    path = tmp_path / "review.csv"
+    assert write_review(path, outcome) == outcome.tally.unsure
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert rows[0]["answers"] == "ann: a; bob: b; cyd: c"
+    assert set(rows[0]["candidates"].split(" | ")) == {"a", "b", "c"}
+    with pytest.raises(InputError, match="no rows with a label"):
+        read_gold(path, PANEL)
+    rows[0]["label"] = "b"  # what a person fills in; the others stay empty
+    with path.open("w", newline="", encoding="utf-8") as opened:
+        table = csv.DictWriter(opened, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    assert read_gold(path, PANEL) == {rows[0]["item"]: "b"}
+    with pytest.raises(InputError, match=r"ends in \.csv"):
+        check_review(tmp_path / "review.xls")
+
+
+def test_names_from_files_are_text_in_the_page(tmp_path):
+    panel = Panel(["<b>$x$</b>", "&"], [[1, 1], [1, 1]], ["<script>", '"q"'])
+    page = page_of(outcome_of(tmp_path, panel, [["<b>$x$</b>", "&"]]))
+    assert "<script>" not in page
+    assert "<b>$x$</b>" not in page
+
+
+def test_pictures_take_the_colours_of_the_page():
+    drawn = charts.inline(
+        charts.bars(["R = 2"], {"paper": [90.0], "ours": [91.0]}, "accuracy"), "Bars & more"
+    )
+    assert "var(--main)" in drawn
+    assert "var(--card)" in drawn
+    assert not any(colour in drawn for colour in charts.LIGHT.values())
+    assert 'aria-label="Bars &amp; more"' in drawn
+    assert len(set(charts.LIGHT.values())) == len(charts.LIGHT)
+    assert set(charts.DARK) == set(charts.LIGHT)

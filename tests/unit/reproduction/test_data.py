@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 from covote.errors import DataError, InputError
-from covote.reproduction.datasets import (
-    DataFile,
-    ImageSet,
-    Source,
-    default_folder,
-    image_sets,
-    load_images,
-    load_text,
-)
-from covote.reproduction.datasets.image_sets import read_batch, read_idx, read_mosaic
+from covote.reproduction import datasets
+from covote.reproduction.data_files import DataFile, Source, default_folder
+from covote.reproduction.datasets import ImageSet, load_images, load_text, read_batch, read_idx, read_mosaic
 
 from .made_up import bars
 
@@ -102,8 +95,8 @@ def test_the_archive_of_cifar10_is_unpacked_when_a_download_is_asked_for(tmp_pat
             files.append(
                 DataFile(name, hashlib.sha256(rows.tobytes()).hexdigest(), ("cifar-10-batches-bin",))
             )
-    monkeypatch.setattr(image_sets, "CIFAR_URL", (tmp_path / "cifar.tar.gz").as_uri())
-    monkeypatch.setattr(image_sets, "CIFAR_BATCHES", tuple(files))
+    monkeypatch.setattr(datasets, "CIFAR_URL", (tmp_path / "cifar.tar.gz").as_uri())
+    monkeypatch.setattr(datasets, "CIFAR_BATCHES", tuple(files))
     data = load_images("cifar10", Source(tmp_path / "data", download=True))
     assert data.train_x.shape == (50, 32, 32, 3)
     assert np.array_equal(data.test_y, np.arange(10))

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from covote.errors import FileError
+from covote.reproduction.context import Context
+from covote.reproduction.data_files import Source
 from covote.reproduction.federated import Clients, average, one_shot, rounds
-from covote.reproduction.learning_curves import ONE_SHOT, Curve, Plan, Task, curves, make
-from covote.reproduction.tables.fedavg import PLANS
+from covote.reproduction.tables.fedavg import ONE_SHOT, PLANS, Curve, Plan, Task, curves, make
 from covote.reproduction.trainers.networks import NETWORKS
-from covote.reproduction.trainers.recipes import Local
+from covote.reproduction.trainers.neural import Local
 from tests.unit.reproduction.made_up import bars
 
 LOCAL = Local("strided", 8, 0.1)
@@ -113,13 +114,15 @@ def test_the_papers_federation_starts_with_tiny_settings(name):
 
 def test_curves_are_kept_and_found_again(tmp_path):
     tasks = [Task(8, "all clients", PLAN, 0)]  # a single curve is made in this process
-    first = curves(bars(), tasks, tmp_path, print)
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert curves(bars(), tasks, tmp_path, print) == first
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == files
+    context = Context(Source(tmp_path), tmp_path, _images={"mnist": bars()})
+    first = curves(context, "mnist", tasks)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    assert len(files) == 1
+    assert curves(context, "mnist", tasks) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == files
     next(iter(files)).write_text("{}")
     with pytest.raises(FileError, match="remove it and run again"):
-        curves(bars(), tasks, tmp_path, print)
+        curves(context, "mnist", tasks)
 
 
 def test_the_accuracy_at_equal_compute_is_the_first_after_it():

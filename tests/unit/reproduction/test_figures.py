@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,12 +9,12 @@ import numpy as np
 import pytest
 
 from covote.errors import DataError, InputError
-from covote.reproduction import greedy_covers, paper_values
+from covote.reproduction import paper_values
 from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets
-from covote.reproduction.datasets import Source
-from covote.reproduction.learning_curves import ONE_SHOT, SCHEMES, Curve, Task, file_name
-from covote.reproduction.store import Store, write_expert
-from covote.reproduction.tables import fedavg, justification
+from covote.reproduction.data_files import Source
+from covote.reproduction.store import write_expert
+from covote.reproduction.tables import covers, fedavg, justification
+from covote.reproduction.tables.fedavg import ONE_SHOT, SCHEMES, Curve, Task, curve_name
 from covote.reproduction.trainers import Trained
 from covote.reproduction.trainers.neural import quick_softmax
 from tests.unit.reproduction.made_up import bars
@@ -31,7 +30,6 @@ def a_context(folder: Path, profile: str = "quick") -> Context:
 
 def keep_curves(context: Context, one_shot: float, averaged: float) -> None:
     """Write what an earlier run would have kept: straight curves with the given ends."""
-    place = context.keep("fedavg")
     for name, plan in fedavg.PLANS[context.profile].items():
         data = context.images(name).reduced(plan.per_class)
         for size in SIZES:
@@ -43,7 +41,7 @@ def keep_curves(context: Context, one_shot: float, averaged: float) -> None:
                     ends = (averaged, averaged + 30)
                     curve = Curve((1, 2), (work, 2 * work), ends, ends, 2.0)
                 task = Task(size, scheme, plan, context.seed)
-                (place / file_name(data, task)).write_text(json.dumps(asdict(curve)))
+                context.store.keep("runs", curve_name(data, task), asdict(curve))
 
 
 def test_fedavg_is_compared_at_equal_compute_and_not_at_its_end(tmp_path):
@@ -75,7 +73,7 @@ def test_what_is_kept_can_be_shown_without_training(tmp_path):
     with pytest.raises(DataError, match="run again without --stored"):
         fedavg.build(context)
     keep_curves(context, 90.0, 70.0)
-    for path in context.keep("fedavg").glob("mnist-4-all*"):
+    for path in (context.out / "runs").rglob("mnist-4-all*"):
         path.unlink()
     section = fedavg.build(context)
     assert [cell.ours for cell in dict(section.grids[0].rows)[ONE_SHOT]] == [90.0, None, 90.0, 90.0]
@@ -106,7 +104,7 @@ def test_the_full_plan_is_the_papers():
 def keep_experts(context: Context, sure: float) -> None:
     """Store experts that answer with one probability, always their first class, or by the image's number."""
     data = context.images("mnist")
-    place = Store(context.out / "votes" / "quick").place(data, quick_softmax())
+    place = context.store.place(data, quick_softmax())
     place.mkdir(parents=True)
     for n, subset in enumerate(paper_subsets()):
         test = np.full((100, len(subset)), (1 - sure) / (len(subset) - 1), dtype=np.float32)
@@ -142,6 +140,6 @@ def test_entropy_equals_its_plain_formula():
 
 
 def test_one_stored_cover_is_not_called_the_worst():
-    said = " ".join(greedy_covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
+    said = " ".join(covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
     assert "trained so far: R = 8" in said
     assert "worst" not in said

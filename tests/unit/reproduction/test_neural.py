@@ -11,15 +11,28 @@ import torch
 
 from covote.errors import InputError, MissingDependencyError
 from covote.reproduction.context import Context
-from covote.reproduction.datasets import Source
+from covote.reproduction.data_files import Source
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.store import Store
 from covote.reproduction.trainers import TRAINERS, trainer
-from covote.reproduction.trainers.augmentation import flip_and_shift, keras_shift
-from covote.reproduction.trainers.fitting import batches, centre_of, fit, share_of_rate
+from covote.reproduction.trainers.fitting import (
+    batches,
+    centre_of,
+    fit,
+    flip_and_shift,
+    keras_shift,
+    share_of_rate,
+)
 from covote.reproduction.trainers.networks import NETWORKS
-from covote.reproduction.trainers.neural import NeuralTrainer, full_cifar10, full_mnist, medium_cifar10
-from covote.reproduction.trainers.recipes import FULL_CIFAR10, FULL_MNIST, Recipe
+from covote.reproduction.trainers.neural import (
+    FULL_CIFAR10,
+    FULL_MNIST,
+    NeuralTrainer,
+    Recipe,
+    full_cifar10,
+    full_mnist,
+    medium_cifar10,
+)
 from tests.unit.reproduction.made_up import bars
 
 TINY = Recipe("strided", batch=16, rate=0.1, steps=60, schedule="one-cycle", centre="channels")

@@ -11,13 +11,14 @@ from covote.reproduction import paper_values, trainers
 from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, expected_accuracy
 from covote.reproduction.advice import advice
 from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets, subsets_of
-from covote.reproduction.datasets import Predictions, Source
-from covote.reproduction.decoder_table import known_items, lines
-from covote.reproduction.imagenet import cut_votes, likeness
+from covote.reproduction.data_files import Source
+from covote.reproduction.datasets import Predictions
 from covote.reproduction.reproduce import reproduce
-from covote.reproduction.result import Cell, Grid, Section
-from covote.reproduction.silos import silos
-from covote.reproduction.tables import TABLES, missing, random, table_file
+from covote.reproduction.sections import Measured, Section
+from covote.reproduction.tables import TABLES, Table, missing, random
+from covote.reproduction.tables.decoders import findings, known_items, lines
+from covote.reproduction.tables.imagenet import cut_votes, likeness
+from covote.reproduction.tables.silos import silos
 from covote.reproduction.trainers.patches import PatchFeatures
 from covote.reproduction.trainers.ridge import PatchRidge
 
@@ -67,8 +68,8 @@ def test_every_removal_is_tried_once_and_samples_repeat():
 def test_losing_experts_costs_the_papers_vote_more_than_the_default(context):
     experts = context.experts("cifar10", paper_subsets())
     lost = {
-        method: missing.outcome(context, experts, 6, 0, "test", method)[0]
-        - missing.outcome(context, experts, 6, 2, "test", method)[0]
+        method: missing.measure(context, experts, 6, 0, "test", method).accuracy
+        - missing.measure(context, experts, 6, 2, "test", method).accuracy
         for method in (PAPER, DEFAULT)
     }
     assert lost[PAPER] > lost[DEFAULT] + 1
@@ -167,7 +168,7 @@ def test_pages_show_what_earlier_runs_finished(context, monkeypatch):
     assert both.fresh == ("cifar10",)
     assert both.sections[0] == first.sections[0]
     assert both.files[0].read_text().count("<svg") == 2
-    monkeypatch.setattr(table_file("mnist"), "build", lacking)  # what cannot run now stays as it was
+    monkeypatch.setitem(TABLES, "mnist", Table("Table I", lacking))  # what cannot run now stays as it was
     again = reproduce(context, ["mnist"])
     assert again.sections == both.sections
     assert (again.fresh, list(again.left_out)) == ((), ["mnist"])
@@ -189,7 +190,7 @@ def lacking(context):
 
 
 def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
-    monkeypatch.setattr(table_file("mnist"), "build", lacking)
+    monkeypatch.setitem(TABLES, "mnist", Table("Table I", lacking))
     assert "covote[torch]" in reproduce(context, ["mnist"]).left_out["mnist"]
 
 
@@ -208,34 +209,25 @@ def test_a_folder_that_cannot_be_made_is_named(context, tmp_path):
         reproduce(context, ["mnist"])
 
 
-def test_every_table_has_its_file():
-    for name in TABLES:
-        assert callable(table_file(name).build)
-        assert callable(table_file(name).needs)
-
-
 def test_beyond_needs_at_least_one_part(context):
     context._images.clear()
     with pytest.raises(DataError, match="is missing"):
-        table_file("beyond").build(context)
+        TABLES["beyond"].build(context)
 
 
-def section_of(name, *grids):
-    """Return a section with grids of the given rows."""
-    made = tuple(
-        Grid("", ("",), tuple((row, tuple(Cell(v) for v in values)) for row, values in rows.items()))
-        for rows in grids
+def section_of(name, *lines):
+    """Return a section that measured (decoder, removed, accuracies by size) on test data."""
+    measured = tuple(
+        Measured(name, "test", decoder, size, accuracy, removed=removed)
+        for decoder, removed, accuracies in lines
+        for size, accuracy in zip((*SIZES, 10), accuracies, strict=False)
     )
-    return Section(name, name, made)
+    return Section(measured=measured, name=name, title=name)
 
 
 def test_advice_names_the_size_with_the_fewest_experts_that_is_good_everywhere():
-    mnist = section_of(
-        "mnist", {f"test, {DEFAULT}": (99.1, 99.0, 99.0, 98.9, 98.7), f"test, {PAPER}": [99] * 5}
-    )
-    cifar = section_of(
-        "cifar10", {f"test, {DEFAULT}": (77.9, 77.7, 77.3, 76.5, 75.9), f"test, {PAPER}": [77] * 5}
-    )
+    mnist = section_of("mnist", (DEFAULT, 0, (99.1, 99.0, 99.0, 98.9, 98.7)), (PAPER, 0, [99] * 5))
+    cifar = section_of("cifar10", (DEFAULT, 0, (77.9, 77.7, 77.3, 76.5, 75.9)), (PAPER, 0, [77] * 5))
     said = advice([mnist, cifar])
     assert "**Choose R = 4**" in said[0]
     assert "9 experts" in said[0]
@@ -244,13 +236,17 @@ def test_advice_names_the_size_with_the_fewest_experts_that_is_good_everywhere()
     assert not any("Decode with" in sentence for sentence in said)  # nothing is known about missing experts
 
 
+def test_advice_does_not_name_a_size_before_all_were_measured():
+    (said, *_) = advice([section_of("mnist", (DEFAULT, 0, (99.1, 99.0)), (PAPER, 0, (99.0, 99.0)))])
+    assert said == "**Size, MNIST**: too few experts are trained yet."
+
+
 def test_advice_recommends_the_default_only_where_it_is_not_behind():
-    mnist = section_of("mnist", {f"test, {DEFAULT}": [99.0] * 5, f"test, {PAPER}": [99.02] * 5})
+    mnist = section_of("mnist", (DEFAULT, 0, [99.0] * 5), (PAPER, 0, [99.02] * 5))
     for loses, named in ((0.0, True), (2.0, False)):
-        after = {f"test, {m}": [74.0] * 4 for m in (PAPER, PLAIN)} | {
-            f"test, {DEFAULT}": [76.0, 76.5, 76.0, 74.0 - loses]
-        }
-        said = [s for s in advice([mnist, section_of("missing", after, after)]) if "**Decode with" in s]
+        after = [(method, gone, [74.0] * 4) for method in (PAPER, PLAIN) for gone in (1, 2)]
+        after += [(DEFAULT, gone, [76.0, 76.5, 76.0, 74.0 - loses]) for gone in (1, 2)]
+        said = [s for s in advice([mnist, section_of("missing", *after)]) if "**Decode with" in s]
         assert bool(said) == named
         assert not named or "0.02 points behind" in said[0]
         assert not named or "2.5 points ahead" in said[0]
@@ -258,3 +254,16 @@ def test_advice_recommends_the_default_only_where_it_is_not_behind():
 
 def test_advice_without_tables_says_so():
     assert advice([]) == ("None of the tables that this rests on was run.",)
+
+
+def test_the_best_decoders_are_found_where_all_panels_were_measured():
+    def line(decoder, whole, broken):
+        found = [Measured("mnist", "test", decoder, size, whole) for size in SIZES]
+        return found + [Measured("mnist", "test", decoder, size, broken, removed=2) for size in (4, 6)]
+
+    found = line("em", 90.0, 80.0) + line("anchored", 70.0, 85.0) + line("supervised", 99.0, 99.0)
+    found += line("exact", 95.0, 95.0)[1:]  # too large for one panel
+    assert findings(found) == (
+        "MNIST: on whole covers `em` is best (90.00% on average), with two experts removed `anchored` "
+        "(85.00%); the worst on whole covers is `anchored` (70.00%).",
+    )

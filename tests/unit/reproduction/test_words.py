@@ -5,7 +5,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.linear_model import Ridge
 
 from covote.reproduction.datasets import TextSet
-from covote.reproduction.trainers.words import WordRidge
+from covote.reproduction.trainers.ridge import WordRidge
 
 WORDS = ("card lost", "card stolen", "top up", "exchange rate", "transfer money")
 

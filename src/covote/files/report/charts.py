@@ -1,153 +1,243 @@
-"""Pictures for reports: inline SVG that takes its colours from the page, in the light and in the dark."""
+"""Pictures for pages: drawn by matplotlib, which is imported when a picture is drawn.
+
+A picture is drawn in the colours of `LIGHT`. In a page it takes the colours of the page (:func:`inline`), in
+the light and in the dark; as a file of its own it keeps them (:func:`svg`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 60  # rows or columns of a matrix that can still be told apart
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LIGHT = {
+    "page": "#f6f7f8", "card": "#ffffff", "ink": "#1c2429", "soft": "#5c6b75", "line": "#e1e6ea",
+    "faint": "#e8ecef", "main": "#1f6f8b", "sure": "#2f8f6b", "tied": "#d19a2a", "conflict": "#c0532f",
+    "unheard": "#8a94a0", "paper": "#b8b8b8", "second": "#b5532a", "third": "#5b7f3a", "fourth": "#7a4f9a",
+}  # fmt: skip
+"""The colours of pages and pictures by name; every one is another, because a page finds them by value."""
+DARK = {
+    "page": "#12171b", "card": "#1a2127", "ink": "#e6ebee", "soft": "#97a5ae", "line": "#2b353d",
+    "faint": "#252e35", "main": "#58b2cf", "sure": "#55bd95", "tied": "#e0b252", "conflict": "#e58463",
+    "unheard": "#76838e", "paper": "#7d868c", "second": "#e0875f", "third": "#93bd6c", "fourth": "#b890da",
+}  # fmt: skip
+COLOURS = tuple(LIGHT[name] for name in ("paper", "main", "second", "third", "fourth"))
+"""The colours of several series in one picture."""
+MOST = 60
+"""Rows or columns of a matrix that can still be told apart."""
+_TIP = "tip:"
+_DEFAULTS = {"#000000": "ink", "#b0b0b0": "line"}  # matplotlib's own black text and grey grids
 
 
-def _svg(width: float, height: float, parts: Sequence[str], label: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img" '
-        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+# From a figure to a page
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as SVG text, the same for the same figure."""
+    import matplotlib
+
+    # Text stays text: small files, and the reader's own font.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "covote"}):
+        opened = io.StringIO()
+        figure.savefig(opened, format="svg", metadata={"Date": None, "Creator": None})
+    return opened.getvalue()
+
+
+def inline(picture: Figure | str, label: str) -> str:
+    """Return a figure (or its SVG) as an element of a page, in the page's colours and font."""
+    text = picture if isinstance(picture, str) else svg(picture)
+    text = text[text.index("<svg") :]
+    names = {value: name for name, value in LIGHT.items()} | _DEFAULTS
+    text = re.sub(
+        "#[0-9a-f]{6}", lambda found: f"var(--{names[found[0]]})" if found[0] in names else found[0], text
     )
+    text = re.sub(r"(font: (?:[a-z]+ )?[\d.]+px) [^;\"]*", r"\1 system-ui, sans-serif", text)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
+    text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
+    # Ids of parts that nothing refers to; a page has several pictures, and ids must differ.
+    text = re.sub(r'<g id="[^"]*">', "<g>", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{_escaped(label)}" ', 1)
 
 
-def _text(x: float, y: float, text: object, kind: str = "", anchor: str = "start", turn: bool = False) -> str:
-    turned = f' transform="rotate(-60 {x:g} {y:g})"' if turn else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" class="{kind}" text-anchor="{anchor}"{turned}>{escape(str(text))}</text>'
+def new_figure(
+    width: float = 7.0, height: float = 3.6, *, rows: int = 1, columns: int = 1, **sharing: Any
+) -> tuple[Figure, Any]:
+    """Return an empty figure and its axes (an array of them, if there are several), in the pages' style."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, **sharing)
+    for one in figure.axes:
+        one.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+# Charts of series
+
+
+def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], what: str) -> Figure:
+    """Draw groups of bars, one bar per series, with their values; the axis begins below the lowest."""
+    figure, axes = new_figure()
+    width = 0.8 / len(series)
+    for n, (name, values) in enumerate(series.items()):
+        places = np.arange(len(groups)) + (n - (len(series) - 1) / 2) * width
+        drawn = axes.bar(places, values, width * 0.92, label=name, color=COLOURS[n % len(COLOURS)])
+        axes.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
+    every = [value for values in series.values() for value in values if np.isfinite(value)]
+    low, high = min(every), max(every)
+    margin = max(high - low, 1.0)
+    axes.set_ylim(max(0.0, low - margin), min(103.0, high + 0.35 * margin))
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_ylabel(what)
+    axes.legend(frameon=False, fontsize=8, ncols=len(series), loc="upper center", bbox_to_anchor=(0.5, 1.14))
+    return figure
+
+
+def side_by_side(number: int, across: str, up: str) -> tuple[Figure, Any]:
+    """Return a figure of several axes in a row that share what goes up."""
+    figure, axes = new_figure(8.4, 3.1, columns=number, sharey=True)
+    for one in axes:
+        one.grid(axis="y", alpha=0.3)
+    axes[0].set_ylabel(up)
+    figure.supxlabel(across, fontsize=10)
+    return figure, axes
+
+
+def legend_above(figure: Figure) -> Figure:
+    """Give a figure one legend for all its axes: that of the axes with the most series."""
+    handles, labels = max(
+        (axes.get_legend_handles_labels() for axes in figure.axes), key=lambda pair: len(pair[1])
     )
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    return figure
 
 
-def _bar(x: float, y: float, width: float, height: float, kind: str, title: str) -> str:
-    return (
-        f'<rect x="{x:g}" y="{y:g}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" class="{kind}">'
-        f"<title>{escape(title)}</title></rect>"
+# Charts of votes and labels
+
+
+def histogram(counts: NDArray[np.int64], what: str) -> Figure:
+    """Draw how many items fall into each of equal bins of 0 to 1; heights are shares of the items."""
+    figure, axes = new_figure(4.9, 2.3)
+    edges = np.linspace(0, 1, len(counts) + 1)
+    shares = 100 * counts / max(int(counts.sum()), 1)
+    # A bin that is not empty stays visible.
+    heights = np.where(counts > 0, np.maximum(shares, shares.max(initial=0) / 100), 0)
+    drawn = axes.bar(edges[:-1], heights, 0.9 / len(counts), align="edge", color=LIGHT["main"])
+    for bar, low, high, count in zip(drawn, edges, edges[1:], counts.tolist(), strict=False):
+        bar.set_gid(f"{_TIP}{what} {low:.2f} to {high:.2f}: {count:,} items")
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(what)
+    axes.yaxis.set_major_formatter("{x:.0f}%")
+    axes.locator_params(axis="y", nbins=4)
+    _quiet(axes)
+    axes.grid(axis="y", alpha=0.6)
+    axes.set_axisbelow(True)
+    return figure
+
+
+def whiskers(names: Sequence[object], rates: NDArray[np.float64], doubtful: Sequence[bool]) -> Figure:
+    """Draw a share and its interval for each expert: (experts x 3), share, low, high."""
+    figure, axes = new_figure(6.4, 0.7 + 0.24 * len(names))
+    for n, (name, (rate, low, high), doubt) in enumerate(zip(names, rates.tolist(), doubtful, strict=True)):
+        if rate != rate:
+            axes.text(
+                0.02, n, "no answers inside its expertise", va="center", color=LIGHT["soft"], fontsize=8
+            )
+            continue
+        colour = LIGHT["conflict" if doubt else "main"]
+        axes.plot((low, high), (n, n), color=colour, linewidth=2.5, solid_capstyle="round")
+        (dot,) = axes.plot(rate, n, "o", color=colour, markersize=7, markeredgecolor=LIGHT["card"])
+        dot.set_gid(f"{_TIP}{name}: {rate:.2%} (interval {low:.2%} to {high:.2%})")
+    axes.set_yticks(range(len(names)), [_short(name) for name in names])
+    axes.set_xlim(0, 1.02)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    _quiet(axes)
+    axes.grid(axis="x", alpha=0.6)
+    axes.set_axisbelow(True)
+    return figure
+
+
+def matrix(rows: Sequence[object], columns: Sequence[object], knows: NDArray[np.bool_]) -> Figure:
+    """Draw who knows what, at most 60 x 60 of it."""
+    shown = knows[:MOST, :MOST]
+    colours = np.where(shown, LIGHT["main"], LIGHT["faint"])
+    return _cells(rows, columns, colours, np.ones(shown.shape))
+
+
+def heat(names: Sequence[object], agreement: NDArray[np.float64]) -> Figure:
+    """Draw agreement per pair of classes (classes x classes): the redder, the more the pair is confused."""
+    size = min(len(names), MOST)
+    share = agreement[:size, :size]
+    drawn = np.tri(size, k=-1, dtype=bool)
+    known = drawn & ~np.isnan(share)
+    lost = np.where(known, 1 - np.nan_to_num(share), 0.0)
+    colours = np.where(lost > 0, LIGHT["conflict"], np.where(known, LIGHT["sure"], LIGHT["faint"]))
+    # Agreement below one half is as bad as it gets; most pairs live near 1.
+    strength = np.where(
+        lost > 0, np.minimum(0.12 + 0.88 * np.sqrt(2 * lost), 1.0), np.where(known, 0.35, 1.0)
     )
+    figure = _cells(names, names, colours, np.where(drawn, strength, 0.0))
+    if size <= 12:
+        for k, j in zip(*np.nonzero(known), strict=True):
+            text = f"{100 * share[k, j]:.0f}"
+            figure.axes[0].text(j + 0.46, k + 0.5, text, ha="center", va="center", fontsize=7)
+    return figure
+
+
+def _cells(
+    rows: Sequence[object],
+    columns: Sequence[object],
+    colours: NDArray[np.str_],
+    strength: NDArray[np.float64],
+) -> Figure:
+    """Draw a matrix of coloured cells with the names of rows and columns."""
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba
+
+    high, wide = colours.shape
+    cell = 0.24 if max(high, wide) <= 30 else 0.15
+    longest = max((len(_short(name, 14)) for name in columns[:wide]), default=1)
+    figure, axes = new_figure(1.6 + cell * wide, 0.3 + 0.075 * longest + cell * high)
+    corners = np.array([(0.04, 0.04), (0.92, 0.04), (0.92, 0.92), (0.04, 0.92)])
+    seen = [(i, k) for i in range(high) for k in range(wide) if strength[i, k]]
+    faces = [to_rgba(str(colours[i, k]), float(strength[i, k])) for i, k in seen]
+    squares = [corners + np.array((k, i)) for i, k in seen]
+    axes.add_collection(PolyCollection(squares, facecolors=faces, linewidths=0))
+    axes.set_xlim(0, wide)
+    axes.set_ylim(high, 0)
+    size = 8 if cell > 0.2 else 6
+    axes.set_yticks(np.arange(high) + 0.5, [_short(name, 16) for name in rows[:high]], fontsize=size)
+    axes.set_xticks(
+        np.arange(wide) + 0.5, [_short(name, 14) for name in columns[:wide]],
+        rotation=60, ha="left", rotation_mode="anchor", fontsize=size,
+    )  # fmt: skip
+    axes.tick_params(length=0, bottom=False, top=False, labelbottom=False, labeltop=True)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def _quiet(axes: Any) -> None:
+    """Let ticks and lines around a chart step back behind what it shows."""
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelsize=8)
+    axes.xaxis.label.set_size(8)
 
 
 def _short(name: object, most: int = 18) -> str:
     text = str(name)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    # A dollar would begin a formula.
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
 
-def histogram(counts: NDArray[np.int64], low: float, high: float, what: str) -> str:
-    """Draw how many items fall into each of equal bins; the height of a bar is its share of the items."""
-    width, height, left, bottom = 560.0, 200.0, 44.0, 26.0
-    total, peak = max(int(counts.sum()), 1), max(int(counts.max(initial=0)), 1)
-    step = (width - left) / len(counts)
-    parts = []
-    for share in (0.0, 0.5, 1.0):
-        y = 10 + (height - bottom - 10) * (1 - share)
-        parts.append(f'<line x1="{left:g}" x2="{width:g}" y1="{y:g}" y2="{y:g}" class="grid"/>')
-        parts.append(_text(left - 6, y + 4, f"{100 * share * peak / total:.0f}%", "axis", "end"))
-    for b, count in enumerate(counts.tolist()):
-        tall = (height - bottom - 10) * count / peak
-        # A bin that is not empty stays visible.
-        tall = max(tall, 1.5) if count else 0.0
-        edges = [low + (high - low) * e / len(counts) for e in (b, b + 1)]
-        title = f"{what} {edges[0]:.2f} to {edges[1]:.2f}: {count:,} items"
-        parts.append(_bar(left + b * step + 1, height - bottom - tall, step - 2, tall, "fill", title))
-    for tick in np.linspace(low, high, 5):
-        x = left + (width - left) * (tick - low) / (high - low)
-        anchor = "start" if tick == low else "end" if tick == high else "middle"
-        parts.append(_text(x, height - 8, f"{tick:g}", "axis", anchor))
-    return _svg(width, height, parts, f"Histogram of {what}")
+def _escaped(text: str) -> str:
+    from html import escape
 
-
-def shares(names: Sequence[str], counts: Sequence[int]) -> str:
-    """Draw one bar that is divided in proportion to the counts."""
-    width, total, x, parts = 1000.0, max(sum(counts), 1), 0.0, []
-    for name, count in zip(names, counts, strict=True):
-        wide = width * count / total
-        if count:
-            parts.append(_bar(x, 0, max(wide, 2), 14, f"status-{name}", f"{name}: {count:,}"))
-        x += wide
-    return _svg(width, 14, parts, "Items by status").replace(f'width="{width:g}" ', 'class="wide" ')
-
-
-def whiskers(names: Sequence[object], rates: NDArray[np.float64], marked: Sequence[bool]) -> str:
-    """Draw a share and its interval for each expert."""
-    left, right, row = 150.0, 560.0, 22.0
-    height = row * len(names) + 26
-    parts = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        x = left + (right - left) * share
-        parts.append(f'<line x1="{x:g}" x2="{x:g}" y1="4" y2="{height - 20:g}" class="grid"/>')
-        parts.append(_text(x, height - 5, f"{share:.0%}", "axis", "middle"))
-    for n, (name, (rate, low, high), doubtful) in enumerate(zip(names, rates.tolist(), marked, strict=True)):
-        y = 16 + row * n
-        kind = "doubt" if doubtful else "good"
-        parts.append(_text(left - 10, y + 4, _short(name), "name", "end"))
-        if rate != rate:
-            parts.append(_text(left + 6, y + 4, "no answers inside its expertise", "axis"))
-            continue
-        a, b, x = (left + (right - left) * value for value in (low, high, rate))
-        title = f"{name}: {rate:.2%} (99% interval {low:.2%} to {high:.2%})"
-        parts.append(f'<line x1="{a:g}" x2="{b:g}" y1="{y:g}" y2="{y:g}" class="whisker {kind}"/>')
-        parts.append(
-            f'<circle cx="{x:g}" cy="{y:g}" r="4" class="dot {kind}"><title>{escape(title)}</title></circle>'
-        )
-    return _svg(right + 20, height, parts, "How often experts agree with the labels")
-
-
-def matrix(rows: Sequence[object], columns: Sequence[object], knows: NDArray[np.bool_]) -> str:
-    """Draw who knows what, at most 60 x 60 of it."""
-    shown = knows[:MOST, :MOST]
-    cell = 18.0 if max(shown.shape) <= 30 else 11.0
-    left, top = 130.0, 20.0 + 6.2 * max((len(_short(name, 14)) for name in columns[:MOST]), default=1)
-    parts = [
-        _text(left + cell * (k + 0.7), top - 6, _short(columns[k], 14), "name", turn=True)
-        for k in range(shown.shape[1])
-    ]
-    for i, row in enumerate(shown):
-        y = top + cell * i
-        parts.append(_text(left - 8, y + cell * 0.72, _short(rows[i], 16), "name", "end"))
-        for k, known in enumerate(row):
-            title = f"{rows[i]} {'knows' if known else 'does not know'} {columns[k]}"
-            parts.append(_bar(left + cell * k, y, cell - 2, cell - 2, "known" if known else "unknown", title))
-    return _svg(left + cell * shown.shape[1] + 60, top + cell * len(shown) + 4, parts, "Who knows what")
-
-
-def heat(names: Sequence[object], agreement: NDArray[np.float64]) -> str:
-    """Draw agreement per pair of classes: the fainter, the more the pair is confused."""
-    size = min(len(names), MOST)
-    cell = 22.0 if size <= 20 else 14.0 if size <= 40 else 10.0
-    left, top = 130.0, 20.0 + 6.2 * max(len(_short(name, 14)) for name in names[:size])
-    parts = [
-        _text(left + cell * (k + 0.7), top - 6, _short(names[k], 14), "name", turn=True) for k in range(size)
-    ]
-    for k in range(size):
-        y = top + cell * k
-        parts.append(_text(left - 8, y + cell * 0.72, _short(names[k], 16), "name", "end"))
-        for j in range(k):
-            value = agreement[k, j]
-            if value != value:
-                parts.append(
-                    _bar(
-                        left + cell * j,
-                        y,
-                        cell - 2,
-                        cell - 2,
-                        "unknown",
-                        f"{names[k]} or {names[j]}: no answers",
-                    )
-                )
-                continue
-            # Agreement below one half is as bad as it gets; most pairs live near 1.
-            strength = 0.08 + 0.92 * max(0.0, 2 * (1 - value)) ** 0.5 if value < 1 else 0.0
-            title = f"{names[k]} or {names[j]}: {value:.2%} of the answers of who knows both agree"
-            parts.append(_bar(left + cell * j, y, cell - 2, cell - 2, "agreed", title))
-            if strength:
-                parts.append(
-                    _bar(left + cell * j, y, cell - 2, cell - 2, "confused", title).replace(
-                        "class=", f'opacity="{min(strength, 1):.2f}" class='
-                    )
-                )
-    return _svg(left + cell * size + 60, top + cell * size + 4, parts, "Agreement per pair of classes")
+    return escape(text)

@@ -1,23 +1,45 @@
-"""HTML pages from the templates of a package."""
+"""HTML pages: every template is in one folder and extends one base, with one set of colours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
+from covote.files.report.charts import DARK, LIGHT
 
-def render(
-    package: str, template: str, filters: Mapping[str, Callable[..., Any]], contents: Mapping[str, Any]
-) -> str:
-    """Fill a template in the folder `templates` of a package; what is not marked as safe is escaped."""
+
+def render(template: str, contents: Mapping[str, Any]) -> str:
+    """Fill a template; what is not marked as safe is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
-        loader=PackageLoader(package, "templates"),
+        loader=PackageLoader("covote.files.report", "templates"),
         autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(filters)
-    return environment.get_template(template).render(contents)
+    environment.filters.update(percent=percent, inline=inline)
+    return environment.get_template(template).render({"light": LIGHT, "dark": DARK, **contents})
+
+
+def percent(part: float, whole: float = 1.0) -> str:
+    """Return a share as text that says 0% or 100% only if it is.
+
+    >>> percent(999_999, 1_000_000), percent(1, 1_000_000), percent(2, 2)
+    ('>99.9%', '<0.1%', '100%')
+    """
+    share = 100 * part / whole if whole else 0.0
+    if share in (0.0, 100.0):
+        return f"{share:.0f}%"
+    return "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
+
+
+def inline(text: str) -> Any:
+    """Turn the `code` and **bold** of a sentence into HTML; everything else is escaped."""
+    from markupsafe import Markup, escape
+
+    safe = str(escape(text))
+    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
+    return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", safe))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
+import io
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from covote import atomic
+from covote.errors import InputError
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
@@ -16,7 +21,12 @@ from covote.files.report.tally import Look, Tally
 from covote.labels import STATUSES
 from covote.panel import Name
 
-_PAIRS = 15  # most confused pairs of classes to list
+LOOKS = 25
+"""Items for a second look that a report shows."""
+REVIEW = 10_000
+"""Items for a second look that a review file holds at most: more than people look through."""
+_PAIRS = 15  # pairs of classes to list
+_MOST_PAIRS = 1000  # classes; beyond it, pairs of classes are not looked at one by one
 MEANINGS = {
     "sure": "If nobody erred, no other class is possible.",
     "tied": "Several classes are equally good; a label here is the choice of a tie rule.",
@@ -44,51 +54,160 @@ def report_page(
 ) -> str:
     """Return the report as HTML; `notes` are warnings to show at its top."""
     told = {"source": source, "method": method, "inferred": inferred, "notes": notes}
-    return render(
-        "covote.files.report", "report.html", {"percent": _percent}, told | _contents(outcome.tally)
-    )
+    return render("report.html", told | _contents(outcome.tally))
 
 
 def _contents(tally: Tally) -> dict[str, Any]:
     """Return everything the page shows."""
+    from covote import __version__
+
     panel = tally.panel
-    names = [str(name) for name in panel.classes]
     agreement = tally.pair_agreement()
+    experts = _experts(tally)
     return {
+        "headline": headline(tally),
+        "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
         "votes": tally.votes,
         "unlabelled": int(tally.classes[-1]),
         "panel": panel,
+        "uncovered": _uncovered(tally),
         "statuses": [
             (name, int(count), MEANINGS[name]) for name, count in zip(STATUSES, tally.statuses, strict=True)
         ],
-        "status_bar": charts.shares(STATUSES, [int(count) for count in tally.statuses]),
-        "confidence": charts.histogram(tally.confidences, 0, 1, "confidence")
+        "confidence": _drawn(charts.histogram(tally.confidences, "confidence"), "Items by confidence")
         if tally.confidences.any()
         else "",
         "violations": [(n, int(count)) for n, count in enumerate(tally.violations) if count][:8],
-        "experts": _experts(tally),
-        "expert_chart": _expert_chart(tally),
-        "matrix": charts.matrix(panel.names, names, panel.knows),
+        "experts": experts,
+        "expert_chart": _expert_chart(experts),
+        "matrix": _drawn(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
         "cut": max(panel.knows.shape) > charts.MOST,
         "classes": _classes(tally),
         "pairs": _pairs(tally, agreement),
-        "heat": charts.heat(names, agreement) if agreement.size and len(names) > 1 else "",
-        "looks": [(look, _by_weight(look)) for look in tally.second_look],
+        "heat": _drawn(charts.heat(panel.classes, agreement), "Agreement per pair of classes")
+        if agreement.size and len(panel.classes) > 1
+        else "",
+        "looks": [(look, sides(look, tally)) for look in tally.second_look[:LOOKS]],
+        "unsure": tally.unsure,
         "doubtful": tally.doubtful(),
     }
 
 
-def _by_weight(look: Look) -> list[tuple[Name, Name | None, bool]]:
-    """Return what was said about an item: first by experts who know the label, of these first who differ."""
+def _drawn(figure: Any, label: str) -> str:
+    return charts.inline(figure, label)
 
-    def rank(answer: tuple[Name, Name | None, bool]) -> int:
-        _, said, knows = answer
-        if knows:
-            return int(said == look.label)
-        return 2 if said == look.runner_up else 3
 
-    return sorted(look.answers, key=rank)
+def headline(tally: Tally) -> str:
+    """Say in a sentence what came of the votes.
+
+    >>> from covote.panel import Panel
+    >>> headline(Tally(Panel(2, [[1, 1]])))
+    'There are no items.'
+    """
+    if not tally.items:
+        return "There are no items."
+    open_items = int(tally.classes[-1])
+    labelled = tally.items - open_items
+    said = "All" if not open_items else f"{labelled:,} of"
+    parts = [
+        f"{said} {tally.items:,} item{'s' * (tally.items > 1)} {'have' if labelled != 1 else 'has'} a label"
+    ]
+    if open_items:
+        parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
+    sure = int(tally.statuses[0])
+    if sure == tally.items:
+        parts.append("no answer contradicts another")
+    elif tally.unsure > open_items:
+        parts.append(
+            f"{tally.unsure:,} deserve a second look" if tally.unsure > 1 else "one deserves a second look"
+        )
+    doubtful = tally.doubtful()
+    if doubtful:
+        named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")
+        parts.append(f"{named} {'stand' if len(doubtful) > 1 else 'stands'} out as unreliable")
+    return "; ".join(parts) + "."
+
+
+def _uncovered(tally: Tally) -> dict[str, Any]:
+    """Return how many pairs of classes no expert knows both of, and those with the most labels."""
+    panel = tally.panel
+    if len(panel.classes) > _MOST_PAIRS or panel.covers():
+        return {}
+    first, second = np.nonzero(np.triu(panel.pair_counts() == 0, 1))
+    counts = tally.classes[:-1]
+    concerned = np.minimum(counts[first], counts[second])
+    order = np.lexsort((second, first, -(counts[first] + counts[second]), -concerned))[:_PAIRS]
+    classes = panel.classes
+    return {
+        "number": len(first),
+        "concerned": int(counts[np.union1d(first, second)].sum()),
+        "pairs": [
+            (classes[k], int(counts[k]), classes[j], int(counts[j]))
+            for k, j in zip(first[order].tolist(), second[order].tolist(), strict=True)
+        ],
+    }
+
+
+def sides(look: Look, tally: Tally) -> dict[str, Any]:
+    """Return the votes on an item by candidate: who says it, and who knows it and says something else.
+
+    If a candidate is the truth, those who know it and say something else are wrong. `others` counts the
+    answers of experts who know no candidate.
+    """
+    panel = tally.panel
+    candidates, heard = [], set()
+    for name in look.candidates:
+        knows = panel.knows[:, panel.class_index(name)]
+        asked = [expert for expert in look.answers if knows[panel.expert_index(expert)]]
+        heard.update(asked)
+        candidates.append(
+            {
+                "name": name,
+                "says": [expert for expert in asked if look.answers[expert] == name],
+                "differs": [
+                    (expert, look.answers[expert]) for expert in asked if look.answers[expert] != name
+                ],
+                "silent": int(knows.sum()) - len(asked),
+            }
+        )
+    rest = Counter(answer for expert, answer in look.answers.items() if expert not in heard)
+    return {"candidates": candidates, "others": rest.most_common()}
+
+
+def write_review(path: str | os.PathLike[str], outcome: Outcome) -> int:
+    """Write the items worth a second look to a CSV file, the most doubtful first; return how many.
+
+    A person fills in the column `label`; the file is gold then (rows without a label are skipped there).
+    """
+    looks = outcome.tally.second_look
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["item", "label", "suggested", "candidates", "confidence", "status", "answers"])
+    for look in looks:
+        answers = "; ".join(
+            f"{expert}: {'none of mine' if said is None else said}" for expert, said in look.answers.items()
+        )
+        table.writerow(
+            [
+                look.item,
+                "",
+                "" if look.label is None else look.label,
+                " | ".join(str(name) for name in look.candidates),
+                "" if look.confidence != look.confidence else f"{look.confidence:.4g}",
+                look.status,
+                answers,
+            ]
+        )
+    atomic.write_text(path, text.getvalue())
+    return len(looks)
+
+
+def check_review(path: str | os.PathLike[str]) -> None:
+    """Refuse a review file that cannot be written, before any work is done."""
+    if not os.fspath(path).lower().endswith(".csv"):
+        raise InputError(f"{path}: a review file ends in .csv")
+    atomic.check_place(path)
 
 
 def _experts(tally: Tally) -> list[dict[str, Any]]:
@@ -111,17 +230,16 @@ def _experts(tally: Tally) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: 2.0 if row["rate"] is None else row["rate"])
 
 
-def _expert_chart(tally: Tally) -> str:
-    experts = _experts(tally)[: charts.MOST]
-    rates = [
-        [float("nan") if row["rate"] is None else row["rate"], row["low"], row["high"]] for row in experts
-    ]
-    return charts.whiskers(
-        [row["name"] for row in experts], np.array(rates).reshape(-1, 3), [row["doubtful"] for row in experts]
+def _expert_chart(experts: list[dict[str, Any]]) -> str:
+    shown = experts[: charts.MOST]
+    rates = [[float("nan") if row["rate"] is None else row["rate"], row["low"], row["high"]] for row in shown]
+    figure = charts.whiskers(
+        [row["name"] for row in shown], np.array(rates).reshape(-1, 3), [row["doubtful"] for row in shown]
     )
+    return _drawn(figure, "How often experts agree with the labels")
 
 
-def _classes(tally: Tally) -> list[tuple[Any, int, float]]:
+def _classes(tally: Tally) -> list[tuple[Name, int, float]]:
     """Return the most frequent labels with how many items have them, and their share of the largest."""
     counts = tally.classes[:-1]
     order = np.argsort(-counts, kind="stable")[: charts.MOST]
@@ -129,7 +247,7 @@ def _classes(tally: Tally) -> list[tuple[Any, int, float]]:
     return [(tally.panel.classes[k], int(counts[k]), float(counts[k]) / peak) for k in order if counts[k]]
 
 
-def _pairs(tally: Tally, agreement: np.ndarray[Any, Any]) -> list[tuple[Any, Any, float, int]]:
+def _pairs(tally: Tally, agreement: np.ndarray[Any, Any]) -> list[tuple[Name, Name, float, int]]:
     """Return the most confused pairs: (class, class, agreement, answers that differ)."""
     if not agreement.size:
         return []
@@ -141,11 +259,3 @@ def _pairs(tally: Tally, agreement: np.ndarray[Any, Any]) -> list[tuple[Any, Any
         (classes[k], classes[j], float(agreement[k, j]), int(differ[k, j]))
         for k, j in zip(rows[order], columns[order], strict=True)
     ]
-
-
-def _percent(part: float, whole: float = 1.0) -> str:
-    """Return a share as text that says 0% or 100% only if it is."""
-    share = 100 * part / whole if whole else 0.0
-    if share in (0.0, 100.0):
-        return f"{share:.0f}%"
-    return "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"

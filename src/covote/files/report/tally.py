@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.decoding.intervals import Z99, wilson
 from covote.files.packed import Packed
-from covote.labels import STATUSES, Labels
+from covote.labels import STATUSES, SURE, Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.vote_checks import NONE_OF_MINE
@@ -22,17 +22,31 @@ _MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of cl
 
 @dataclass(frozen=True)
 class Look:
-    """An item worth a second look, and what was said about it."""
+    """An item worth a second look, and what was said about it.
+
+    Attributes
+    ----------
+    tied
+        The classes that share the best score; empty unless there are several.
+    answers
+        What each expert said: a class, or None for "none of mine".
+    """
 
     item: Any
     label: Name | None
+    tied: tuple[Name, ...]
     runner_up: Name | None
     confidence: float
     margin: float
     violations: int
     status: str
-    answers: list[tuple[Name, Name | None, bool]]
-    """(expert, its answer or None for "none of mine", whether it knows the label)"""
+    answers: dict[Name, Name | None]
+
+    @property
+    def candidates(self) -> tuple[Name, ...]:
+        """The classes that it may be: the label first, then what shares its score, else the next best."""
+        named = (self.label, *(self.tied or (self.runner_up,)))
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 @dataclass
@@ -121,17 +135,19 @@ class Tally:
         return whole
 
     def remember(self, part: Votes | Packed, labels: Labels) -> None:
-        """Keep the items with the least confidence, then margin, then the most violations."""
+        """Keep items that are not sure: first those without a label, then those with the least confidence.
+
+        Of equal confidence, those with the smallest margin, then with the most violations.
+        """
         if not self.looks or not len(labels):
             return
         evidence = labels.evidence
-        doubt = 1 - np.nan_to_num(evidence.confidence.astype(np.float64), nan=0.5)
+        doubt = 2.0 * (labels.index < 0) + 1 - np.nan_to_num(evidence.confidence.astype(np.float64), nan=0.5)
         doubt -= 1e-3 * np.nan_to_num(evidence.margin.astype(np.float64), nan=0.0)
         doubt += 1e-6 * np.minimum(evidence.violations, 999)
-        few = min(self.looks, len(doubt))
-        least = np.partition(doubt, len(doubt) - few)[len(doubt) - few]
-        above, equal = np.flatnonzero(doubt > least), np.flatnonzero(doubt == least)
-        for n in (*above, *equal[: few - len(above)]):
+        doubt[evidence.status == SURE] = -np.inf
+        few = min(self.looks, int((doubt > -np.inf).sum()))
+        for n in np.argsort(-doubt, kind="stable")[:few]:
             # Of equally doubtful items the first stay: an entry is the greater the earlier its item came.
             entry = (float(doubt[n]), -(self._seen + int(n)))
             if len(self._worst) < self.looks:
@@ -142,8 +158,13 @@ class Tally:
 
     @property
     def second_look(self) -> list[Look]:
-        """The items most worth a second look, the most doubtful first."""
+        """The items most worth a second look, the most doubtful first; at most `looks`."""
         return [look for *_, look in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1]))]
+
+    @property
+    def unsure(self) -> int:
+        """How many items are worth a second look."""
+        return self.items - int(self.statuses[SURE])
 
     # What it says about experts
 
@@ -193,17 +214,21 @@ def _counted(values: NDArray[Any], times: NDArray[np.int64], size: int) -> NDArr
 def _look(votes: Votes | Packed, labels: Labels, n: int) -> Look:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
     one = votes.votes(slice(n, n + 1)) if isinstance(votes, Packed) else votes.part(n, n + 1)
-    k = int(labels.index[n])
     runs = one.ragged
-    answers = [
-        (votes.panel.names[i], one.label_name(int(v)), k >= 0 and bool(votes.panel.knows[i, k]))
-        for i, v in zip(runs.expert.tolist(), runs.label.tolist(), strict=True)
-    ]
     return Look(
-        _plain(labels.items[n]), classes[labels.index[n]], classes[evidence.runner_up[n]],
-        float(evidence.confidence[n]), float(evidence.margin[n]), int(evidence.violations[n]),
-        STATUSES[evidence.status[n]], answers,
-    )  # fmt: skip
+        item=_plain(labels.items[n]),
+        label=classes[labels.index[n]],
+        tied=labels.tied_classes(n) if labels.tied[n] else (),
+        runner_up=classes[evidence.runner_up[n]],
+        confidence=float(evidence.confidence[n]),
+        margin=float(evidence.margin[n]),
+        violations=int(evidence.violations[n]),
+        status=STATUSES[evidence.status[n]],
+        answers={
+            votes.panel.names[i]: one.label_name(int(v))
+            for i, v in zip(runs.expert.tolist(), runs.label.tolist(), strict=True)
+        },
+    )
 
 
 def _plain(value: Any) -> Any:

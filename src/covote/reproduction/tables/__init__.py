@@ -1,45 +1,55 @@
-"""The tables and figures, one file each; each has `build`, and says in `needs` which experts it wants."""
+"""The tables and figures, one file each, and the list of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import Protocol, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
-from covote.reproduction.context import Context
-from covote.reproduction.result import Section
-from covote.reproduction.trainers import Subset
-
-__all__ = ["TABLES", "Needs", "TableFile", "table_file"]
-
-Needs = Mapping[str, Sequence[Subset]]
-"""The experts that a table wants, by image set."""
+from covote.reproduction.context import Context, Needs
+from covote.reproduction.sections import Section
+from covote.reproduction.tables import beyond, bounds, covers, fedavg, justification, missing, random
 
 
-class TableFile(Protocol):
-    """What the module of a table or figure has."""
-
-    def needs(self, context: Context) -> Needs:
-        """Return the experts that are wanted, so that those of all tables are trained together."""
-
-    def build(self, context: Context) -> Section:
-        """Return the numbers and pictures, from stored votes."""
+def _nothing(context: Context) -> Needs:
+    return {}
 
 
-TABLES: dict[str, str] = {
-    "mnist": "Table I: MNIST, accuracy of the greedy covers",
-    "cifar10": "Table II: CIFAR-10, accuracy of the greedy covers",
-    "fedavg": "Figures: learning curves of FedAvg beside one-shot votes",
-    "missing": "Table III: CIFAR-10 with one and two experts missing",
-    "random": "Table IV: CIFAR-10 with random panels",
-    "lessdata": "Table V: CIFAR-10 with less data and less training",
-    "justification": "Figures: answers about unfamiliar classes",
-    "bounds": "Numerical claims: sizes of covers, Theorems 2 to 5",
-    "beyond": "Beyond the paper: decoders, better covers, other data",
+@dataclass(frozen=True)
+class Table:
+    """A table or figure: its title, and how it is made from stored votes.
+
+    `needs` says which experts it wants, so that those of all tables are trained together.
+    """
+
+    title: str
+    build: Callable[[Context], Section]
+    needs: Callable[[Context], Needs] = _nothing
+
+
+TABLES: dict[str, Table] = {
+    "mnist": Table(
+        "Table I: MNIST, accuracy of the greedy covers",
+        partial(covers.accuracy_table, images="mnist"),
+        lambda context: {"mnist": covers.wanted()},
+    ),
+    "cifar10": Table(
+        "Table II: CIFAR-10, accuracy of the greedy covers",
+        partial(covers.accuracy_table, images="cifar10"),
+        lambda context: {"cifar10": covers.wanted()},
+    ),
+    "fedavg": Table("Figures: learning curves of FedAvg beside one-shot votes", fedavg.build),
+    "missing": Table(
+        "Table III: CIFAR-10 with one and two experts missing",
+        missing.build,
+        lambda context: {"cifar10": covers.wanted()},
+    ),
+    "random": Table("Table IV: CIFAR-10 with random panels", random.build, random.needs),
+    "lessdata": Table("Table V: CIFAR-10 with less data and less training", covers.less_data),
+    "justification": Table(
+        "Figures: answers about unfamiliar classes", justification.build, justification.needs
+    ),
+    "bounds": Table("Numerical claims: sizes of covers, Theorems 2 to 5", bounds.build),
+    "beyond": Table("Beyond the paper: decoders, better covers, other data", beyond.build, beyond.needs),
 }
-"""Every table and figure by name, in the order of the page, with its title."""
-
-
-def table_file(name: str) -> TableFile:
-    """Return the module of a table or figure."""
-    return cast("TableFile", import_module(f"{__name__}.{name}"))
+"""Every table and figure by name, in the order of the page."""

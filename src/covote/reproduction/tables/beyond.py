@@ -4,98 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from covote.covers import design
 from covote.errors import DataError
-from covote.reproduction import better_covers, greedy_covers, imagenet, silos
-from covote.reproduction.context import Context
-from covote.reproduction.decoder_table import decoder_grid
-from covote.reproduction.result import Grid, Section
-from covote.reproduction.tables import TABLES, Needs
+from covote.panel import Panel
+from covote.reproduction.accuracy import DEFAULT, PAPER, panel_accuracy
+from covote.reproduction.context import CLASSES, Context, Needs, paper_panel, subsets_of
+from covote.reproduction.sections import Cell, Grid, Measured, Section
+from covote.reproduction.store import Experts
+from covote.reproduction.tables import covers, decoders, imagenet, silos
+
+SMALLER = (5, 6)
+"""Sizes for which covote's design has fewer experts than the greedy cover."""
+TWICE = (6, 8)
+"""Sizes of covers that cover every pair twice."""
+Part = tuple[tuple[Grid, ...], tuple[Measured, ...]]
+"""Tables, and the measurements of decoders behind them."""
 
 
 def needs(context: Context) -> Needs:
     """Return the experts of all parts."""
-    greedy = greedy_covers.wanted()
-    return {
-        "mnist": greedy,
-        "fashion": greedy,
-        "cifar10": [*greedy, *better_covers.wanted(context.seed)],
-    }
+    greedy = covers.wanted()
+    others = [
+        subset for pair in panels(context.seed).values() for panel in pair for subset in subsets_of(panel)
+    ]
+    return {"mnist": greedy, "fashion": greedy, "cifar10": [*greedy, *others]}
 
 
 def build(context: Context) -> Section:
     """Return the tables of all parts; a part that lacks its data is named, and the others run."""
     wanted = needs(context)
-    parts: dict[str, Callable[[], tuple[Grid, ...]]] = {
+    parts: dict[str, Callable[[], Part]] = {
         "decoders on CIFAR-10, other covers": lambda: _cifar10(context, wanted),
-        "decoders on MNIST": lambda: _decoders(context, wanted, "mnist"),
+        "decoders on MNIST": lambda: decoders.measured_grid(
+            context, context.experts("mnist", wanted["mnist"])
+        ),
         "Fashion-MNIST": lambda: _fashion(context, wanted),
-        "texts": lambda: _texts(context),
-        "ImageNet": lambda: (imagenet.imagenet_grid(context),),
+        "texts": lambda: ((silos.silo_grid(context),), ()),
+        "ImageNet": lambda: ((imagenet.imagenet_grid(context),), ()),
     }
     grids: list[Grid] = []
+    found: list[Measured] = []
     left_out = {}
     for name, part in parts.items():
         try:
-            grids += part()
+            made, measured = part()
         except DataError as error:
             left_out[name] = str(error)
+        else:
+            grids += made
+            found += measured
     if not grids:
         raise DataError(next(iter(left_out.values())))
-    quick = context.profile == "quick"
     return Section(
-        "beyond",
-        TABLES["beyond"],
         tuple(grids),
-        findings=_findings(grids),
+        findings=decoders.findings(found),
         models="as in the tables above; texts and ImageNet as their notes say",
-        surrogate=quick,
+        surrogate=context.profile == "quick",
         left_out=left_out,
+        measured=tuple(found),
     )
 
 
-def _cifar10(context: Context, wanted: Needs) -> tuple[Grid, ...]:
+def _cifar10(context: Context, wanted: Needs) -> Part:
     experts = context.experts("cifar10", wanted["cifar10"])
-    return (
-        decoder_grid(context, experts),
-        better_covers.covers_grid(context, experts),
-    )
+    grids, found = decoders.measured_grid(context, experts)
+    return (*grids, covers_grid(context, experts)), found
 
 
-def _decoders(context: Context, wanted: Needs, images: str) -> tuple[Grid, ...]:
-    experts = context.experts(images, wanted[images])
-    return (decoder_grid(context, experts),)
-
-
-def _fashion(context: Context, wanted: Needs) -> tuple[Grid, ...]:
+def _fashion(context: Context, wanted: Needs) -> Part:
     experts = context.experts("fashion", wanted["fashion"])
-    found = greedy_covers.measured_lines(experts, greedy_covers.EVERY_LINE)
     note = f"Experts: {experts.trainer.name}; the settings are those of MNIST, nothing was tuned here."
-    table = greedy_covers.cover_grid("Fashion-MNIST, greedy covers: accuracy in percent", found, {}, note)
-    return table, decoder_grid(context, experts)
+    title = "Fashion-MNIST, greedy covers: accuracy in percent"
+    table = covers.cover_grid(title, covers.measure(experts), {}, note)
+    grids, found = decoders.measured_grid(context, experts)
+    return (table, *grids), found
 
 
-def _texts(context: Context) -> tuple[Grid, ...]:
-    return (silos.silo_grid({name: silos.silo_row(context, name) for name in silos.SETS}),)
+def panels(seed: int) -> dict[str, tuple[Panel, Panel]]:
+    """Return pairs of panels to compare: the greedy cover, and one that is smaller or covers twice."""
+    found = {
+        f"R = {size}, smallest cover": (paper_panel(size), design(CLASSES, size, seed=seed))
+        for size in SMALLER
+    }
+    for size in TWICE:
+        twice = design(CLASSES, size, times=2, seed=seed)
+        found[f"R = {size}, every pair twice"] = (paper_panel(size), twice)
+    return found
 
 
-def _findings(grids: list[Grid]) -> tuple[str, ...]:
-    """Name the decoder that is best with experts missing, and the one that is best on whole covers."""
-    said = []
-    for grid in grids:
-        if not grid.title.startswith("Every decoder"):
-            continue
-        where = grid.title.removeprefix("Every decoder on ")
-        means = {}
-        for name, cells in grid.rows:
-            if all(cell.ours is not None for cell in cells) and "supervised" not in name:
-                values = [cell.ours or 0.0 for cell in cells]
-                means[name] = (sum(values[:4]) / 4, sum(values[4:]) / 2)
-        whole = max(means, key=lambda name: means[name][0])
-        broken = max(means, key=lambda name: means[name][1])
-        worst = min(means, key=lambda name: means[name][0])
-        said.append(
-            f"{where}: on whole covers `{whole}` is best ({means[whole][0]:.2f}% on average), with two "
-            f"experts removed `{broken}` ({means[broken][1]:.2f}%); the worst on whole covers is `{worst}` "
-            f"({means[worst][0]:.2f}%)."
-        )
-    return tuple(said)
+def covers_grid(context: Context, experts: Experts) -> Grid:
+    """Return accuracies of the greedy cover and of the other panel."""
+    rows = []
+    for name, (greedy, other) in panels(context.seed).items():
+        cells = [Cell(text=str(len(greedy))), Cell(text=str(len(other)))]
+        for method in (PAPER, DEFAULT):
+            for panel in (greedy, other):
+                cells.append(Cell(panel_accuracy(experts, subsets_of(panel), "test", method)))
+        rows.append((name, tuple(cells)))
+    columns = (
+        "greedy: experts", "other: experts", "greedy, paper's vote", "other, paper's vote",
+        "greedy, covote's default", "other, covote's default",
+    )  # fmt: skip
+    return Grid("Other covers of CIFAR-10: test accuracy in percent", columns, tuple(rows))

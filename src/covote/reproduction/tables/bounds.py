@@ -10,8 +10,7 @@ from covote.bounds import best_lower_bound, counting_bound, greedy_guarantee, ra
 from covote.covers import design
 from covote.reproduction import paper_values
 from covote.reproduction.context import CLASSES, Context
-from covote.reproduction.result import Cell, Grid, Picture, Section
-from covote.reproduction.tables import TABLES, Needs
+from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.simulation.error_curve import ErrorCurve, error_curve, random_knowledge
 
 COVERS = ((10, 2), (10, 4), (10, 6), (10, 8), (20, 3), (20, 4), (20, 10), (30, 3), (30, 5), (40, 3))
@@ -21,11 +20,6 @@ SMALL = 5
 """Up to this size experts count as small."""
 PANELS = 2000
 """Random panels that are drawn to see how many of them cover."""
-
-
-def needs(context: Context) -> Needs:
-    """Return nothing: no model is trained."""
-    return {}
 
 
 def build(context: Context) -> Section:
@@ -44,8 +38,6 @@ def build(context: Context) -> Section:
     checked = sum(len(curve.experts) for curve in curves)
     broken = sum(_broken(curve) for curve in curves)
     return Section(
-        "bounds",
-        TABLES["bounds"],
         (_cover_grid(covers), random, *(_curve_grid(curve) for curve in curves)),
         pictures,
         (

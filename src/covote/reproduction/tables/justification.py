@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.reproduction import pictures
-from covote.reproduction.context import SIZES, Context, paper_subsets
-from covote.reproduction.result import Cell, Grid, Picture, Section
+from covote.files.report.charts import COLOURS, new_figure
+from covote.reproduction.context import SIZES, Context, Needs, paper_subsets
+from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.reproduction.store import Experts
-from covote.reproduction.tables import TABLES, Needs
+from covote.reproduction.trainers.neural import quick_softmax
 
 PER_CLASS = 1000
 SURE = 0.9
@@ -31,15 +31,11 @@ def build(context: Context) -> Section:
     by_size = {f"R = {size}": [one for one in seen if one.size == size] for size in SIZES}
     by_size["all 62"] = seen
     return Section(
-        "justification",
-        TABLES["justification"],
         grids=(_softmax_grid(by_size), _entropy_grid(by_size)),
         pictures=_pictures(by_size),
         findings=_findings(by_size),
         differences=_differences(experts),
-        models=experts.trainer.name,
-        surrogate=experts.trainer.surrogate,
-        seconds=experts.seconds,
+        **experts.about,
     )
 
 
@@ -47,8 +43,6 @@ def _experts(context: Context) -> Experts:
     if context.profile != "quick":
         return context.experts("mnist", paper_subsets())
     # Ridge experts have no softmax of their own, so the quick profile trains small networks for this figure.
-    from covote.reproduction.trainers.neural import quick_softmax
-
     trainer = quick_softmax(seed=context.seed)
     return context.experts_by(trainer, context.images("mnist"), paper_subsets())
 
@@ -204,7 +198,7 @@ def _pictures(groups: Groups) -> tuple[Picture, ...]:
             "Normalised entropy of an expert's answers about one unfamiliar class; 1 is uniform.",
         ),
     ):
-        figure, axes = pictures.new_figure()
+        figure, axes = new_figure()
         values = [_all(group, what) for _, group in parts]
         whole = sum(len(value) for value in values)
         axes.hist(
@@ -213,7 +207,7 @@ def _pictures(groups: Groups) -> tuple[Picture, ...]:
             weights=[np.full(len(value), 100 / whole) for value in values],
             stacked=True,
             label=[label for label, _ in parts],
-            color=pictures.COLOURS[1 : len(parts) + 1],
+            color=COLOURS[1 : len(parts) + 1],
         )
         axes.set_xlabel(label)
         axes.set_ylabel("share (%)")

@@ -8,9 +8,9 @@ from covote.covers import design
 from covote.reproduction.accuracy import DEFAULT, METHODS, PAPER, panel_accuracies, panel_accuracy
 from covote.reproduction.context import Context
 from covote.reproduction.datasets import TextSet, load_text
-from covote.reproduction.result import Cell, Grid
+from covote.reproduction.sections import Cell, Grid
 from covote.reproduction.trainers import Subset
-from covote.reproduction.trainers.words import WordRidge
+from covote.reproduction.trainers.ridge import WordRidge
 
 SETS = {"clinc150": (10, 4), "banking77": (11, 5)}
 """Domains of each set, and how many of them a silo holds."""
@@ -55,8 +55,9 @@ def silo_row(context: Context, name: str) -> tuple[Cell, ...]:
     )
 
 
-def silo_grid(rows: dict[str, tuple[Cell, ...]]) -> Grid:
+def silo_grid(context: Context) -> Grid:
     """Return the table of the text sets."""
+    rows = {name: silo_row(context, name) for name in SETS}
     note = (
         f"Experts: {WordRidge().name}. clinc150: 150 intents in 10 domains, every silo holds 4 domains; "
         "banking77: 77 intents in 11 groups of neighbouring names, every silo holds 5. One silo lost: mean "

@@ -10,7 +10,7 @@ from covote.panel import Panel
 from covote.reproduction.accuracy import decoded
 from covote.reproduction.context import Context
 from covote.reproduction.datasets import Predictions, load_predictions
-from covote.reproduction.result import Cell, Grid
+from covote.reproduction.sections import Cell, Grid
 from covote.votes import Votes
 
 SIZES = (250, 400, 500)

@@ -1,0 +1,197 @@
+"""What a table or figure gives back: measurements, the same as tables and pictures, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from covote.files.report.charts import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An accuracy in percent, and what it is the accuracy of.
+
+    Attributes
+    ----------
+    images, split, decoder
+        Which data were labelled ("train" or "test"), and how.
+    size
+        How many classes each expert knows (R); all of them for the centralised model.
+    accuracy, spread
+        98.93, not 0.9893; a standard deviation or half the width of an interval, as the table says.
+    removed
+        How many experts of the greedy cover were missing.
+    experts
+        How many experts a random panel had; None for the greedy cover.
+    """
+
+    images: str
+    split: str
+    decoder: str
+    size: int
+    accuracy: float
+    spread: float | None = None
+    removed: int = 0
+    experts: int | None = None
+
+
+def picked(found: Iterable[Measured], **wanted: Any) -> list[Measured]:
+    """Return the measurements with the wanted values.
+
+    >>> found = [Measured("mnist", "test", "vote", size, 90.0 + size) for size in (2, 4)]
+    >>> [one.accuracy for one in picked(found, size=4)]
+    [94.0]
+    """
+    return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())]
+
+
+def by_size(found: Iterable[Measured], **wanted: Any) -> dict[int, float]:
+    """Return the accuracies of the measurements with the wanted values, by size."""
+    return {one.size: one.accuracy for one in picked(found, **wanted)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of ours, and the paper's for the same thing where it prints one.
+
+    Attributes
+    ----------
+    ours, paper
+        Mostly percentages: 98.93, not 0.9893. None where there is no such number.
+    spread, paper_spread
+        Standard deviation, or half the width of an interval; the grid's note says which.
+    text
+        Instead of a number.
+    """
+
+    ours: float | None = None
+    paper: float | None = None
+    spread: float | None = None
+    paper_spread: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: named columns, and named rows of cells."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    note: str = ""
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure (or what it is as SVG), its file name without ending, and what it shows."""
+
+    name: str
+    figure: Figure | str
+    caption: str
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG."""
+        return self.figure if isinstance(self.figure, str) else svg(self.figure)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or figure of the paper, done again.
+
+    Attributes
+    ----------
+    measured
+        The accuracies behind it, one by one: what advice is taken from.
+    grids, pictures
+        What to show.
+    findings
+        What a reader should take from it, sentences.
+    differences
+        What is not as in the paper's set-up, sentences.
+    models
+        What the experts are, in words; empty where there are none.
+    surrogate
+        Whether these are other models than the paper's.
+    seconds
+        CPU time that training took, now or in an earlier run.
+    left_out
+        Parts that could not run, and why.
+    name, title
+        As on the command line, and as on the page.
+    """
+
+    grids: tuple[Grid, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    findings: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    models: str = ""
+    surrogate: bool = False
+    seconds: float = 0.0
+    left_out: dict[str, str] = field(default_factory=dict)
+    measured: tuple[Measured, ...] = ()
+    name: str = ""
+    title: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures, for programs."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "models": self.models,
+            "surrogate": self.surrogate,
+            "cpu_seconds": round(self.seconds, 1),
+            "findings": list(self.findings),
+            "differences": list(self.differences),
+            "left_out": self.left_out,
+            "measured": [_filled(one) for one in self.measured],
+            "grids": [
+                {
+                    "title": grid.title,
+                    "note": grid.note,
+                    "digits": grid.digits,
+                    "columns": list(grid.columns),
+                    "rows": {name: [_filled(cell) for cell in cells] for name, cells in grid.rows},
+                }
+                for grid in self.grids
+            ],
+            "pictures": [picture.name for picture in self.pictures],
+        }
+
+    def with_pictures(self) -> dict[str, Any]:
+        """Return everything, the pictures as SVG; :meth:`from_dict` makes a section of it again."""
+        pictures = [{"name": p.name, "figure": p.svg, "caption": p.caption} for p in self.pictures]
+        return self.as_dict() | {"pictures": pictures}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Section:
+        """Return the section that :meth:`with_pictures` wrote down."""
+        return cls(
+            grids=tuple(
+                Grid(
+                    grid["title"],
+                    tuple(grid["columns"]),
+                    tuple((name, tuple(Cell(**cell) for cell in row)) for name, row in grid["rows"].items()),
+                    grid["note"],
+                    grid["digits"],
+                )
+                for grid in data["grids"]
+            ),
+            pictures=tuple(Picture(**picture) for picture in data["pictures"]),
+            findings=tuple(data["findings"]),
+            differences=tuple(data["differences"]),
+            seconds=data["cpu_seconds"],
+            measured=tuple(Measured(**one) for one in data["measured"]),
+            **{name: data[name] for name in ("models", "surrogate", "left_out", "name", "title")},
+        )
+
+
+def _filled(value: Cell | Measured) -> dict[str, Any]:
+    """Return the fields that say something."""
+    return {name: v for name, v in asdict(value).items() if v not in (None, "")}
