@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def _check_page(page):
 
     Checker().feed(page)
     assert stack == []
-    assert "url(" not in page
+    assert not re.search(r"url\((?!#)", page)  # parts of pictures refer to each other
 
 
 def test_names_in_a_report_are_text_not_html(covote, tmp_path):

@@ -60,6 +60,8 @@ def inline(picture: Figure | str, label: str) -> str:
     )
     text = re.sub(r"(font: (?:[a-z]+ )?[\d.]+px) [^;\"]*", r"\1 system-ui, sans-serif", text)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
+    # A page knows what an svg element is: no namespaces, and no addresses in it.
+    text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href=", "href=")
     text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     # Ids of parts that nothing refers to; a page has several pictures, and ids must differ.
     text = re.sub(r'<g id="[^"]*">', "<g>", text)
