@@ -79,8 +79,10 @@ def _redundant(rows: NDArray[np.int32], counts: NDArray[np.int32], times: int) -
     return np.flatnonzero(np.concatenate(parts))
 
 
-def without_least_needed(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:
-    """Drop the block without which fewest pairs are short of cover; the first of them, where several are.
+def without_least_needed(
+    blocks: NDArray[np.int32], classes: int, times: int = 1, *, last: bool = False
+) -> NDArray[np.int32]:
+    """Drop the block without which fewest pairs are short of cover; the first (or last) where several are.
 
     >>> without_least_needed(np.array([[0, 1, 2], [0, 1, 3], [2, 3, 0]]), 4).tolist()
     [[0, 1, 3], [2, 3, 0]]
@@ -88,7 +90,8 @@ def without_least_needed(blocks: NDArray[np.int32], classes: int, times: int = 1
     counts = pair_counts(blocks, classes)
     left, right = np.triu_indices(blocks.shape[1], 1)
     critical = (counts[blocks[:, left], blocks[:, right]] <= times).sum(axis=1)
-    return np.delete(blocks, int(critical.argmin()), axis=0)
+    least = len(blocks) - 1 - int(critical[::-1].argmin()) if last else int(critical.argmin())
+    return np.delete(blocks, least, axis=0)
 
 
 def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:

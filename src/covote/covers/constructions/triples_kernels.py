@@ -50,7 +50,9 @@ def _mark(x: int, y: int, z: int, old: bool, new: bool, third: Ints) -> None:
 
 @kernel(steps=lambda left, steps, state: 100 * left.size)
 def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
-    """Split a graph (uses left of each pair) into triangles, by Stinson's hill climbing.
+    """Split a graph (uses left of each pair) into triangles, by hill climbing.
+
+    Stinson (1985), "Hill-climbing algorithms for the construction of combinatorial designs".
 
     Take a class with two open pairs (x, y), (x, z). If (y, z) is open as well, the triangle closes them all;
     otherwise it takes the pair (y, z) from the triangle that has it. The number of triangles never falls.

@@ -1,4 +1,8 @@
-"""Simulated annealing: fewer and fewer blocks, each time repaired by swapping classes."""
+"""Simulated annealing: fewer and fewer blocks, each time repaired by swapping classes.
+
+After Nurmela and Ostergard (1993), "Upper bounds for covering designs by simulated annealing"; the moves that
+aim at an uncovered pair are ours.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.covers.pruning import pair_counts, prune
+from covote.covers.pruning import pair_counts, prune, without_least_needed
 from covote.covers.search.block_annealing_kernels import OWN, Tables, walk
 
 Pause = Callable[[int, int], bool]
@@ -68,12 +72,12 @@ def anneal(
     state = chance(seed)
     made = 0
     length = FIRST_LENGTH
-    attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
+    attempt = _Attempt(without_least_needed(best, classes, times, last=True), classes, times)
     while made < moves and len(best) > max(lower, 1):
         made, stopped = attempt.run(min(length, moves - made), made, state, len(best), pause)
         if attempt.shortfall == 0:
             best = prune(attempt.blocks, classes, times)
-            attempt = _Attempt(_without_least_needed(best, classes, times), classes, times)
+            attempt = _Attempt(without_least_needed(best, classes, times, last=True), classes, times)
             length = FIRST_LENGTH
         else:
             length *= 2
@@ -89,14 +93,6 @@ def repair(
     attempt = _Attempt(np.array(blocks, dtype=np.int32, ndmin=2), classes, 1)
     attempt.run(moves, 0, state, len(attempt.blocks) + 1, pause)
     return attempt.blocks if attempt.shortfall == 0 else None
-
-
-def _without_least_needed(blocks: NDArray[np.int32], classes: int, times: int) -> NDArray[np.int32]:
-    """Drop the block that leaves fewest pairs uncovered; the last of them, where several do."""
-    counts = pair_counts(blocks, classes)
-    left, right = np.triu_indices(blocks.shape[1], 1)
-    critical = (counts[blocks[:, left], blocks[:, right]] <= times).sum(axis=1)
-    return np.delete(blocks, len(blocks) - 1 - int(critical[::-1].argmin()), axis=0)
 
 
 class _Attempt:

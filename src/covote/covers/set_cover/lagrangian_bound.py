@@ -1,4 +1,8 @@
-"""A lower bound on the cost of a set cover: Lagrangian duality, climbed by subgradients."""
+"""A lower bound on the cost of a set cover: Lagrangian duality, climbed by subgradients.
+
+Held and Karp (1971), "The traveling-salesman problem and minimum spanning trees: part II"; Beasley (1990), "A
+Lagrangian heuristic for set-covering problems".
+"""
 
 from __future__ import annotations
 

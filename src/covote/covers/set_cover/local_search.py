@@ -1,4 +1,8 @@
-"""Local search for cheap set covers, with weights on the rows."""
+"""Local search for cheap set covers, with weights on the rows.
+
+Gao, Yao, Weise and Li (2015), "An efficient local search heuristic with row weighting for the unicost set
+covering problem"; here columns have costs and rows demands.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Covers with a prescribed symmetry: a few base blocks, turned into many.
 
 A group acts on the classes; if every orbit of pairs has a pair in some base block, the images of the base
-blocks cover every pair. The larger the group, the fewer base blocks there are to find.
+blocks cover every pair. The larger the group, the fewer base blocks there are to find. Prescribed
+automorphism groups: Kramer and Mesner (1976), "t-designs on hypergraphs"; here the base blocks are annealed.
 """
 
 from __future__ import annotations
