@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,7 @@ SURE, TIED, CONFLICT, UNHEARD = range(4)
 NO_LABEL = -1
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What stands behind the labels, one entry per item; see :class:`Labels` for the meaning."""
 
     confidence: NDArray[np.float32]
@@ -34,9 +33,31 @@ class Evidence:
     status: NDArray[np.uint8]
 
 
+class Ties(NamedTuple):
+    """The classes that share the best score, for the tied items one after another.
+
+    Those of the t-th tied item are ``classes[start[t]:start[t + 1]]``, in ascending order.
+    """
+
+    start: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+    def take(self, which: NDArray[Any]) -> Ties:
+        """Return the classes of some of the tied items, of each as often as it occurs."""
+        sizes = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], sizes)
+        return Ties(start, self.classes[at])
+
+
+NO_TIES = Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
     """One label per item, with what speaks for and against it.
+
+    Labels are plain arrays: they can be pickled, and they keep no votes alive.
 
     Attributes
     ----------
@@ -48,17 +69,19 @@ class Labels:
         item has no label, and :meth:`tied_classes` says between which classes it lies.
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
+    ties
+        The classes that share the best score, for the tied items.
 
-    The evidence (`confidence`, `margin`, `runner_up`, `violations`, `status`) is computed from the votes when
-    it is first asked for; until then the labels keep a reference to the votes.
+    Labels that were decoded with ``evidence=False`` have no `confidence`, `margin`, `runner_up`, `violations`
+    and `status`.
     """
 
     panel: Panel
     index: NDArray[Any]
     tied: NDArray[np.bool_]
-    _evidence: Callable[[], Evidence]
-    _tied_classes: Callable[[NDArray[np.int64]], list[NDArray[np.int64]]]
-    _ids: Any = field(default=None)
+    ties: Ties = NO_TIES
+    _evidence: Evidence | None = None
+    _ids: Any = None
     _start: int = 0
 
     def __len__(self) -> int:
@@ -74,10 +97,15 @@ class Labels:
         """The class name of every item, None where there is no label."""
         return self._names(self.index)
 
-    @cached_property
+    @property
     def evidence(self) -> Evidence:
-        """All that stands behind the labels, computed once."""
-        return self._evidence()
+        """All that stands behind the labels."""
+        if self._evidence is None:
+            raise InputError(
+                "these labels were decoded without evidence; decode with evidence=True for confidence, "
+                "margin, runner-up, violations and status"
+            )
+        return self._evidence
 
     @property
     def confidence(self) -> NDArray[np.float32]:
@@ -127,8 +155,43 @@ class Labels:
         return tuple(self.panel.classes[k] for k in best)
 
     def tied_indices(self, positions: ArrayLike) -> list[NDArray[np.int64]]:
-        """Return, for each of several positions, the indices of the classes that share the best score."""
-        return self._tied_classes(np.asarray(positions, dtype=np.int64))
+        """Return, for each of several positions, the indices of the classes that share the best score.
+
+        Where there is no tie, this is the label alone, or nothing.
+        """
+        places = np.cumsum(self.tied) - 1
+        return [
+            self.ties.classes[self.ties.start[places[n]] : self.ties.start[places[n] + 1]]
+            if self.tied[n]
+            else np.array([self.index[n]] if self.index[n] >= 0 else [], dtype=np.int64)
+            for n in np.asarray(positions, dtype=np.int64)
+        ]
+
+    def chances(self, truth: ArrayLike) -> NDArray[np.float64]:
+        """Return how likely each label is right: 0 or 1, or the chance of a fair draw in a tie without label.
+
+        `truth` has the true class of every item as an index.
+
+        >>> index, tied = np.array([0, -1]), np.array([False, True])
+        >>> Labels(Panel(2, [[1, 1]]), index, tied, Ties(np.array([0, 2]), np.array([0, 1]))).chances([0, 1])
+        array([1. , 0.5])
+        """
+        true = np.asarray(truth)
+        right: NDArray[np.float64] = (self.index == true).astype(np.float64)
+        sizes = np.diff(self.ties.start)
+        owner, sizes = np.repeat(np.flatnonzero(self.tied), sizes), np.repeat(sizes, sizes)
+        hit = (self.ties.classes == true[owner]) & (self.index[owner] < 0)
+        right[owner[hit]] = 1 / sizes[hit]
+        return right
+
+    def take(self, rows: NDArray[Any], ids: Any = None, start: int = 0) -> Labels:
+        """Return the labels of items that have the same answers as the items at `rows`."""
+        ties = NO_TIES
+        tied = self.tied[rows]
+        if len(self.ties.classes):
+            ties = self.ties.take((np.cumsum(self.tied) - 1)[rows[tied]])
+        evidence = None if self._evidence is None else Evidence(*(values[rows] for values in self._evidence))
+        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start)
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
         classes = np.empty(len(self.panel.classes) + 1, dtype=object)
@@ -188,41 +251,20 @@ class Labels:
         return f"Labels({len(self)} items, {int((self.index < 0).sum())} without a label)"
 
 
-def joined(parts: Sequence[Labels]) -> Labels:
-    """Return the labels of consecutive parts as one."""
+def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
+    """Return the labels of consecutive parts as one; `ids` and `start` are those of the whole."""
     if len(parts) == 1:
-        return parts[0]
-    starts = np.cumsum([0] + [len(part) for part in parts])
-
-    def evidence() -> Evidence:
-        all_parts = [part.evidence for part in parts]
-        return Evidence(
-            *(np.concatenate([getattr(e, f) for e in all_parts]) for f in Evidence.__annotations__)
-        )
-
-    def tied_classes(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        where = np.searchsorted(starts, rows, side="right") - 1
-        return [
-            parts[w]._tied_classes(np.array([row - starts[w]]))[0] for w, row in zip(where, rows, strict=True)
-        ]
-
-    return replace(
-        parts[0],
-        index=np.concatenate([part.index for part in parts]),
-        tied=np.concatenate([part.tied for part in parts]),
-        _evidence=evidence,
-        _tied_classes=tied_classes,
+        return replace(parts[0], _ids=ids, _start=start)
+    evidence = None
+    if parts[0]._evidence is not None:
+        evidence = Evidence(*map(np.concatenate, zip(*(part.evidence for part in parts), strict=True)))
+    sizes = np.concatenate([np.diff(part.ties.start) for part in parts])
+    return Labels(
+        parts[0].panel,
+        np.concatenate([part.index for part in parts]),
+        np.concatenate([part.tied for part in parts]),
+        Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([part.ties.classes for part in parts])),
+        evidence,
+        ids,
+        start,
     )
-
-
-def chances(labels: Labels, truth: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """Return how likely each label is right: 0 or 1, or the chance of a fair draw where an item is tied."""
-    right: NDArray[np.float64] = (labels.index == truth).astype(np.float64)
-    left = np.flatnonzero(labels.index < 0)
-    if len(left):
-        among = labels.tied_indices(left)
-        sizes = np.array([len(classes) for classes in among])
-        owner = np.repeat(left, sizes)
-        hit = np.concatenate(among) == truth[owner]
-        np.add.at(right, owner[hit], 1 / np.repeat(sizes, sizes)[hit])
-    return right

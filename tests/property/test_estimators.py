@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decoding import DECODERS, Statistics, learned, tie_score
+from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
+from covote.decoding.methods.authority import Authority, TieWeights
 from tests import plain_decoders
 from tests import plain_estimators as plain
 from tests.property.test_decode_authority import panels_and_votes
@@ -48,8 +49,7 @@ def test_ties_are_decided_as_the_plain_tie_score_does(case, times):
     shares = plain.authority_shares(panel, rows)
     n = plain.counts(panel, rows, shares)
     weights = tie_score.learn(tie_score.statistics(votes))
-    bare = decode(votes, ties="report")
-    chosen = tie_score.decided(votes, bare.index, bare.tied, weights)
+    chosen = Authority().score(votes, TieWeights(weights, enough=True), evidence=False).index
     each = len(rows) // times
     assert (chosen.reshape(times, each) == chosen[:each]).all()
     for row, scores, label in zip(
@@ -81,7 +81,7 @@ def test_em_equals_the_plain_twin(case, prior):
     options = {"iterations": 4, "tolerance": 0.0, "prior": prior}
     labels = decode(Votes.from_dense(rows, panel), method="em", **options)
     accuracy, posterior = plain.one_coin(panel, rows, 4, prior)
-    weights = learned(DECODERS["em"](**options), Votes.from_dense(rows, panel))
+    weights = learned(InMemory(Votes.from_dense(rows, panel)), DECODERS["em"](**options))
     np.testing.assert_allclose(weights.accuracy, accuracy, atol=1e-5)
     check_posterior(labels, posterior)
 
@@ -193,12 +193,12 @@ def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, c
     cut = min(cut, len(rows))
     decoder = DECODERS[method]()
     weights = decoder.start(panel)
-    whole = decoder.statistics(votes, weights)
-    first, second = (decoder.statistics(v, weights) for v in (votes.part(0, cut), votes.part(cut, len(rows))))
+    whole = decoder.count(votes, weights)
+    first, second = (decoder.count(v, weights) for v in (votes.part(0, cut), votes.part(cut, len(rows))))
     for added in (first + second, second + first):
         same_counts(added, whole)
-    continued = learned(DECODERS[method](past=first), votes.part(cut, len(rows)))
-    same_counts(learned(decoder_of_one_round(method), votes).statistics, whole)
+    continued = learned(InMemory(votes.part(cut, len(rows))), DECODERS[method](past=first))
+    same_counts(learned(InMemory(votes), decoder_of_one_round(method)).statistics, whole)
     assert continued.statistics.items == len(rows)
 
 

@@ -1,9 +1,13 @@
-import numpy as np
+import gc
+import pickle
+import weakref
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
+from covote.errors import InputError
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = [
@@ -88,8 +92,35 @@ def test_no_items():
     assert sum(labels.count().values()) == 0
 
 
-def test_the_evidence_is_computed_when_it_is_asked_for():
-    labels = decode(Votes.from_dense(ROWS, PANEL))
-    assert "evidence" not in vars(labels)
-    assert labels.violations is labels.evidence.violations
-    assert isinstance(labels.evidence.status, np.ndarray)
+def test_labels_without_evidence_say_how_to_get_it():
+    votes = Votes.from_dense(ROWS, PANEL)
+    bare, labels = decode(votes, ties="report", evidence=False), decode(votes, ties="report")
+    assert (bare.index == labels.index).all()
+    assert [bare.tied_classes(n) for n in range(len(bare))] == [
+        labels.tied_classes(n) for n in range(len(labels))
+    ]
+    for ask in (lambda: bare.confidence, lambda: bare.status, bare.count, bare.to_arrow, bare.to_pandas):
+        with pytest.raises(InputError, match="decode with evidence=True"):
+            ask()
+
+
+@pytest.mark.parametrize("method", ["authority", "likelihood", "pairwise", "anchored", "em", "lookup"])
+def test_labels_can_be_pickled_and_keep_no_votes_alive(method):
+    votes = Votes.from_dense(ROWS[:2], PANEL)
+    gone = weakref.ref(votes)
+    labels = decode(votes, method=method)
+    del votes
+    gc.collect()
+    assert gone() is None
+    again = pickle.loads(pickle.dumps(labels))
+    pd.testing.assert_frame_equal(again.to_pandas(), labels.to_pandas())
+    assert again.tied_classes(0) == labels.tied_classes(0)
+
+
+def test_the_chance_of_a_tie_is_that_of_a_fair_draw():
+    labels = decode(Votes.from_dense(ROWS, PANEL), ties="report", evidence=False)
+    for k, name in enumerate(PANEL.classes):
+        expected = [
+            (name in labels.tied_classes(n)) / max(len(labels.tied_classes(n)), 1) for n in range(len(labels))
+        ]
+        assert labels.chances([k] * len(labels)).tolist() == expected

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import tie_score
+from covote.decoding import agreement_kernels, shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.intervals import wilson
-from covote.decoding.rows import cells, pattern_parts
+from covote.decoding.rows import pattern_parts
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
-from covote.panel.known_lists import known_lists
 from covote.votes import Votes
 
 if TYPE_CHECKING:
@@ -97,7 +96,9 @@ def expert_report(
         raise InputError("statistics of 'em' only know accuracies; use those of 'authority' or 'dawid-skene'")
     right, inside, none = statistics.inside()
     size = len(statistics.panel)
-    answers = np.bincount(cells(statistics.panel).expert, weights=_all_answers(statistics), minlength=size)
+    answers = np.bincount(
+        statistics.panel.layout.cells.expert, weights=_all_answers(statistics), minlength=size
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = right / inside
     low, high = wilson(right, inside)
@@ -106,7 +107,7 @@ def expert_report(
 
 def _all_answers(statistics: Statistics) -> NDArray[np.float64]:
     """Return how often each answer was given, over all classes."""
-    total = np.zeros(len(cells(statistics.panel)))
+    total = np.zeros(len(statistics.panel.layout.cells.label))
     for k in range(len(statistics.panel.classes)):
         total += statistics.column(k)
     return total
@@ -154,8 +155,6 @@ def pair_agreement(votes: Votes) -> PairAgreement:
     >>> pair_agreement(Votes.from_dense([[0, 2, 0], [1, 1, 1], [1, 2, 2]], panel)).worst()
     [('cat', 'dog', 1.0), ('dog', 'fox', 1.0)]
     """
-    from covote.decoding import agreement_kernels
-
     panel = votes.panel
     if len(panel.classes) > LARGEST:
         raise TooLargeError(
@@ -163,12 +162,10 @@ def pair_agreement(votes: Votes) -> PairAgreement:
             f"{LARGEST} classes"
         )
     agree, both = (np.zeros((len(panel.classes), len(panel.classes)), dtype=np.int64) for _ in range(2))
-    start, known = known_lists(panel)
     for patterns, _ in pattern_parts(votes):
-        first, best = tie_score.best_classes(patterns, panel)
+        first, best = shares.best_classes(patterns.runs, panel)
         label = np.where(np.diff(first) == 1, np.append(best, -1)[first[:-1]], -1)
         agreement_kernels.count_pairs(
-            patterns.indptr, patterns.expert, patterns.label, patterns.count, label, start, known,
-            panel.knows, agree, both,
-        )  # fmt: skip
+            *patterns.runs, patterns.count, label, *panel.layout.known, panel.knows, agree, both
+        )
     return PairAgreement(panel, agree, both)

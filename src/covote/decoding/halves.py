@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.rows import Patterns, cells
-from covote.decoding.scoring import UNIT
+from covote.decoding import halves_kernels, rows_kernels
+from covote.decoding.rows import Patterns
+from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE
+from covote.labels import Ties
 from covote.panel import Panel
 
 Array = NDArray[Any]
@@ -27,7 +29,7 @@ MOST = 1 << 16
 
 @dataclass(frozen=True)
 class Half:
-    """Different answers of some neighbouring experts (half rows x experts), numbered as in `patterns.cells`.
+    """Different answers of some neighbouring experts (half rows x experts), numbered as in `Layout.cells`.
 
     `which` is the half row of every pattern.
     """
@@ -50,8 +52,6 @@ def shared_out(
 
     `chance` and `table` are (answers x classes); `share` gets the items of each class.
     """
-    from covote.decoding import halves_kernels
-
     left, right = _halves(patterns, panel)
     chances = [np.multiply.reduce(chance[half.cell], axis=1) for half in (left, right)]
     totals = [np.zeros(c.shape, dtype=np.int64) for c in chances]
@@ -61,23 +61,18 @@ def shared_out(
     share += totals[0].sum(axis=0)
 
 
-def best(patterns: Patterns, panel: Panel, weight: Array, base: Array) -> tuple[Array, ...]:
-    """Return (best class, how many share its score, its probability, margin, runner-up) of every row.
+def best(patterns: Patterns, panel: Panel, weight: Array, base: Array) -> tuple[Best, Ties]:
+    """Return the best class of every row.
 
     The score of a class is its base and the weights (answers x classes) of all answers, in whole numbers.
     """
-    from covote.decoding import halves_kernels
-
     left, right = _halves(patterns, panel)
     scores = [weight[half.cell].sum(axis=1) for half in (left, right)]
-    known = np.flatnonzero(panel.knows.any(axis=0))
-    size = len(patterns)
-    out = (
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size),
-        np.empty(size, np.int64),
-    )  # fmt: skip
-    halves_kernels.best(left.which, right.which, scores[0] + base, scores[1], known, 1 / UNIT, *out)
-    return out
+    found = Best.empty(len(patterns))
+    classes = halves_kernels.best(
+        left.which, right.which, scores[0] + base, scores[1], panel.layout.heard, 1 / UNIT, found
+    )
+    return found, found.ties(classes)
 
 
 def _halves(patterns: Patterns, panel: Panel) -> tuple[Half, Half]:
@@ -93,9 +88,7 @@ def _halves(patterns: Patterns, panel: Panel) -> tuple[Half, Half]:
 
 
 def _half(cell: Array, span: slice, panel: Panel) -> Half:
-    from covote.decoding import rows_kernels
-
-    start = cells(panel).start
+    start = panel.layout.cells.start
     keys = np.zeros(len(cell), dtype=np.int64)
     for i in range(span.start, span.stop):
         keys = keys * (start[i + 1] - start[i]) + cell[:, i] - start[i]  # below MOST

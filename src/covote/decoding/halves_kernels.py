@@ -1,4 +1,4 @@
-"""Compiled loops over rows of answers in two halves."""
+"""Loops over rows of answers in two halves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
+from covote.decoding.scoring import Best
+from covote.decoding.shares_kernels import grown
 
 Array = NDArray[Any]
 
@@ -48,12 +50,12 @@ def count_answers(cell: Array, total: Array, table: Array) -> None:
 
 @kernel
 def best(
-    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float,
-    best: Array, shared: Array, confidence: Array, margin: Array, runner_up: Array,
-) -> None:  # fmt: skip
-    """Find the best class of every row, how probable it is, and the next; -1 for a next that is several."""
+    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float, found: Best
+) -> Array:
+    """Find the best class of every row, how probable it is, and the next; return the classes of tied rows."""
     score = np.empty(len(known), np.int64)
-    for n in range(len(best)):
+    ties, at = np.empty(16, np.int64), 0
+    for n in range(len(left)):
         a, b = left_score[left[n]], right_score[right[n]]
         top = 0
         for c in range(len(known)):
@@ -70,10 +72,15 @@ def best(
                 second, several = c, False
             elif score[c] == score[second]:
                 several = True
-        best[n], shared[n], confidence[n] = known[top], many, 1 / total
-        runner_up[n] = -1 if several or second < 0 else known[second]
-        margin[n] = np.nan
+        found.chosen[n], found.shared[n], found.confidence[n] = known[top], many, 1 / total
+        found.runner_up[n] = -1 if several or second < 0 else known[second]
         if many > 1:
-            margin[n] = 0.0
+            found.margin[n] = 0.0
+            ties = grown(ties, at + many)
+            for c in range(len(known)):
+                if score[c] == score[top]:
+                    ties[at] = known[c]
+                    at += 1
         elif second >= 0:
-            margin[n] = (score[top] - score[second]) * scale
+            found.margin[n] = (score[top] - score[second]) * scale
+    return ties[:at].copy()

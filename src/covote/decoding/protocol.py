@@ -1,85 +1,79 @@
-"""What a decoder is, and how one is run over votes in parts."""
+"""What a decoder is: two small protocols."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol, TypeGuard
 
-from covote.labels import Labels, joined
+from covote.decoding.gold import Gold
+from covote.decoding.statistics import Statistics
+from covote.labels import Labels
 from covote.panel import Panel
-from covote.votes import PART, Votes
-
-T = TypeVar("T")
+from covote.votes import Votes
 
 
 class Decoder(Protocol):
-    """A way to find vote weights; applying them to votes is the same for all.
+    """A way to label votes: a frozen dataclass whose fields are its options.
 
-    `statistics` and `score` see one part of the votes at a time. Counts of two parts add up (``+``) to the
-    counts of both, so parts may be handled in any order and anywhere. A `score` that takes `workers` is given
-    all votes at once and runs its own threads.
+    Attributes
+    ----------
+    rounds
+        The most passes over the votes that it learns from. A decoder with 0 rounds learns nothing, any other
+        is a :class:`Learner`.
+    needs_probabilities
+        Whether it can only label votes that carry the experts' probabilities.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    needs_probabilities: ClassVar[bool]
 
     @property
     def rounds(self) -> int:
-        """How many passes of statistics the weights need; 0 if they need no data."""
+        """The most passes over the votes that it learns from."""
 
     def start(self, panel: Panel) -> Any:
-        """Return the weights to begin with."""
+        """Return the weights that follow from the panel alone."""
 
-    def statistics(self, part: Votes, weights: Any) -> Any:
-        """Return what a part of the votes tells about the experts; it can be added to another part's."""
+    def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
+        """Return the labels of a part of the votes, with or without what stands behind them."""
 
-    def learn(self, panel: Panel, counts: Any, weights: Any) -> Any:
+
+class Learned(Protocol):
+    """Weights that were learned."""
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The counts behind the weights, which later votes can go on from."""
+
+
+class Learner(Decoder, Protocol):
+    """A decoder that finds its weights from the votes.
+
+    It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
+    parts may be counted in any order and anywhere.
+
+    Attributes
+    ----------
+    gold
+        Items whose class is known; items with the same answers then differ.
+    only_for_ties
+        Whether what it learns only decides ties (of votes without probabilities): where the weights that it
+        starts from leave none, they will do.
+    """
+
+    only_for_ties: ClassVar[bool]
+
+    @property
+    def gold(self) -> Gold | None:
+        """Items whose class is known; items with the same answers then differ."""
+
+    def count(self, votes: Votes, weights: Any) -> Any:
+        """Return what a part of the votes tells about the experts, under the weights so far."""
+
+    def learn(self, panel: Panel, counts: Any, weights: Any) -> Learned:
         """Return better weights from the counts of all parts; the same object when they have settled."""
 
-    def score(self, part: Votes, weights: Any) -> Labels:
-        """Return the labels of a part of the votes."""
 
-
-def run(decoder: Decoder, votes: Votes, workers: int = 1) -> Labels:
-    """Learn the weights from all parts, then label all parts, with `workers` threads."""
-    weights = learned(decoder, votes, workers)
-    if workers > 1 and "workers" in inspect.signature(decoder.score).parameters:
-        return decoder.score(votes, weights, workers=workers)  # type: ignore[call-arg]
-    return joined(list(over_parts(lambda part: decoder.score(part, weights), votes, workers)))
-
-
-def learned(decoder: Decoder, votes: Votes, workers: int = 1) -> Any:
-    """Return the weights after all rounds of statistics."""
-    weights = decoder.start(votes.panel)
-    for _ in range(decoder.rounds):
-        now = weights
-        counts = total(over_parts(lambda part: decoder.statistics(part, now), votes, workers))  # noqa: B023
-        weights = decoder.learn(votes.panel, counts, weights)
-        if weights is now:
-            break
-    return weights
-
-
-def total(counts: Iterable[Any]) -> Any:
-    """Add up the counts of parts."""
-    iterator = iter(counts)
-    whole = next(iterator)
-    for more in iterator:
-        whole = whole + more
-    return whole
-
-
-def over_parts(task: Callable[[Votes], T], votes: Votes, workers: int) -> Iterator[T]:
-    """Apply a task to the parts of the votes, in order; the compiled loops let other threads run."""
-    if workers == 1:
-        # The compiled loops go through the votes in blocks by themselves.
-        yield task(votes)
-        return
-    parts = even_parts(votes, workers)
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(task, parts)
-
-
-def even_parts(votes: Votes, workers: int) -> Sequence[Votes]:
-    """Cut the votes into a few parts per worker, none larger than PART items."""
-    size = min(PART, max(1, -(-len(votes) // (4 * workers))))
-    return list(votes.parts(size)) or [votes]
+def learns(decoder: Decoder) -> TypeGuard[Learner]:
+    """Whether a decoder learns from the votes."""
+    return decoder.rounds > 0

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.evidence import ragged_parts
+from covote.decoding import rows_kernels
+from covote.decoding.shares import ragged_parts
+from covote.labels import Labels
 from covote.panel import Panel
-from covote.panel.known_lists import known_lists
 from covote.votes import Ragged, Votes
 
 Array = NDArray[Any]
@@ -29,19 +29,17 @@ class Patterns:
 
     Attributes
     ----------
-    indptr, expert, label
-        The answers, as in ragged votes.
+    runs
+        The answers.
     cell
-        Each answer as one number: which expert gave which answer (see :func:`cells`).
+        Each answer as one number: which expert gave which answer (see `Layout.cells`).
     count
         How many items have these answers.
     inverse
         The pattern of every item; None if every item is its own pattern.
     """
 
-    indptr: NDArray[np.int64]
-    expert: Array
-    label: Array
+    runs: Ragged
     cell: NDArray[np.int64]
     count: NDArray[np.int64]
     inverse: NDArray[np.int32] | None
@@ -49,7 +47,11 @@ class Patterns:
     def __len__(self) -> int:
         return len(self.count)
 
-    def spread(self, values: Array) -> Array:
+    def spread(self, labels: Labels) -> Labels:
+        """Return the labels of the items from those of the patterns."""
+        return labels if self.inverse is None else labels.take(self.inverse)
+
+    def spread_values(self, values: Array) -> Array:
         """Return one value per item from one value per pattern."""
         return values if self.inverse is None else values[self.inverse]
 
@@ -57,38 +59,6 @@ class Patterns:
         """Return the counts when some items are left out."""
         which = rows if self.inverse is None else self.inverse[rows]
         return self.count - np.bincount(which, minlength=len(self.count))
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Every answer that some expert can give, numbered expert by expert: its classes, then "none of mine".
-
-    `start[i]` is the first cell of expert i, `expert` and `label` say what a cell means; the label is the
-    number of classes for "none of mine".
-    """
-
-    start: NDArray[np.int64]
-    expert: NDArray[np.int64]
-    label: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.expert)
-
-
-@lru_cache(maxsize=32)
-def cells(panel: Panel) -> Cells:
-    """Number the answers that experts can give.
-
-    >>> cells(Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]])).label
-    array([0, 1, 3, 1, 2, 3])
-    """
-    first, known = known_lists(panel)
-    sizes = np.diff(first) + 1
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    label = np.full(start[-1], len(panel.classes), dtype=np.int64)
-    expert = np.repeat(np.arange(len(panel), dtype=np.int64), sizes)
-    label[np.arange(len(known)) + np.repeat(np.arange(len(panel)), sizes - 1)] = known
-    return Cells(start, expert, label)
 
 
 _found: WeakKeyDictionary[Votes, Patterns] = WeakKeyDictionary()
@@ -118,26 +88,20 @@ def with_counts(votes: Votes, count: NDArray[np.int64]) -> Votes:
 
 
 def _distinct(votes: Votes) -> Patterns:
-    from covote.decoding import rows_kernels
-
     dense = votes.to_dense()
     assert dense.columns is not None
     keys = rows_kernels.packed(dense.columns, dense.start, dense.stop, len(votes.panel.classes) + 2)
     first, count, inverse = rows_kernels.distinct(keys)
     del keys
     rows = dense.subset(first)
-    each = each_item(rows.ragged, votes.panel)
-    return Patterns(each.indptr, each.expert, each.label, each.cell, count, inverse)
+    return replace(each_item(rows.ragged, votes.panel), count=count, inverse=inverse)
 
 
 def each_item(runs: Ragged, panel: Panel) -> Patterns:
     """Return every item as a pattern of its own."""
-    from covote.decoding import rows_kernels
-
-    first, known = known_lists(panel)
     begin, end = int(runs.indptr[0]), int(runs.indptr[-1])
     expert, label = runs.expert[begin:end], runs.label[begin:end]
     cell = np.empty(end - begin, dtype=np.int64)
-    rows_kernels.find_cells(expert, label, first, known, len(panel.classes), cell)
+    rows_kernels.find_cells(expert, label, *panel.layout.known, len(panel.classes), cell)
     count = np.ones(len(runs.indptr) - 1, dtype=np.int64)
-    return Patterns(runs.indptr - begin, expert, label, cell, count, None)
+    return Patterns(Ragged(runs.indptr - begin, expert, label), cell, count, None)

@@ -1,21 +1,21 @@
-"""Applying weights: score[k] = base[k] + the sum of the weights of all answers for k; then the best class.
+"""From scores to labels: the best class of every answer row, then the labels of the items.
 
-This is the same for every decoder that has learned what each answer says about each class.
+Several methods score a class by base[k] + the sum of the weights of all answers for k; :func:`apply` does so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.evidence import evidence
-from covote.decoding.rows import pattern_parts
-from covote.labels import Evidence, Labels
-from covote.votes import Votes
+from covote.decoding import scoring_kernels, shares
+from covote.decoding.rows import Patterns, pattern_parts
+from covote.labels import NO_TIES, Evidence, Labels, Ties, joined
+from covote.panel import Panel
+from covote.votes import Ragged, Votes
 from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
@@ -24,97 +24,128 @@ UNIT = 1 << 24
 """One unit of log-likelihood in scores: scores are whole numbers, so no order depends on rounding."""
 
 Column = Callable[[int], NDArray[np.int64]]
-"""From a class to the weight of every possible answer (see `patterns.cells`) for it."""
+"""From a class to the weight of every possible answer (see `Layout.cells`) for it."""
 
 
-@dataclass(frozen=True)
-class Scored:
-    """The best class of every item; what stands behind it is spread over the items when it is asked for."""
+class Best(NamedTuple):
+    """The best class of every answer row, how many share its place, its chance, its lead, and the next class.
 
-    index: Array
-    tied: NDArray[np.bool_]
-    pieces: list[tuple[slice, Callable[[Array], Array], tuple[Array, ...]]]
+    The best class is -1 if nobody was heard, the next one if there is none or if there are several.
+    """
+
+    chosen: NDArray[np.int64]
+    shared: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    runner_up: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, part: Votes) -> Scored:
-        """Make room for a part of the votes."""
-        kind = smallest_int(len(part.panel.classes))
-        return cls(np.full(len(part), -1, dtype=kind), np.zeros(len(part), dtype=np.bool_), [])
+    def empty(cls, size: int) -> Best:
+        """Make room for the rows that a loop goes through."""
+        return cls(
+            np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size), np.full(size, np.nan),
+            np.full(size, -1, np.int64),
+        )  # fmt: skip
 
-    def put(self, span: slice, spread: Callable[[Array], Array], values: tuple[Array, ...]) -> None:
-        """Take (best, shared, confidence, margin, runner-up) of patterns, to be spread over their items."""
-        best, shared, confidence, margin, runner_up = values
-        tied = shared > 1
-        self.index[span] = spread(np.where(tied, -1, best).astype(self.index.dtype))
-        self.tied[span] = spread(tied)
-        behind = (
-            confidence.astype(np.float32),
-            margin.astype(np.float32),
-            np.where(tied, -1, runner_up).astype(self.index.dtype),
-        )
-        self.pieces.append((span, spread, behind))
-
-    def labels(self, part: Votes, tied_classes: Callable[[Array], list[Array]]) -> Labels:
-        """Return the labels, with what the votes prove about them."""
-
-        def behind() -> Evidence:
-            found = (
-                np.zeros(len(part), dtype=np.float32),
-                np.full(len(part), np.nan, dtype=np.float32),
-                np.full_like(self.index, -1),
-            )
-            for span, spread, values in self.pieces:
-                for target, value in zip(found, values, strict=True):
-                    target[span] = spread(value)
-            return evidence(part, self.index, self.tied, *found)
-
-        return Labels(part.panel, self.index, self.tied, behind, tied_classes, part._ids, part.start)
+    def ties(self, classes: Array) -> Ties:
+        """Return the ties, given the classes of all tied rows one after another."""
+        return Ties(np.concatenate([[0], np.cumsum(self.shared[self.shared > 1])]), classes)
 
 
-def apply(part: Votes, column: Column, base: Array | None = None, temperature: float = 1.0) -> Labels:
-    """Label a part of the votes; the confidence is a softmax of score / temperature.
+def labels_of_rows(
+    runs: Ragged, panel: Panel, best: Best, ties: Ties, evidence: bool, tied: NDArray[np.bool_] | None = None
+) -> Labels:
+    """Return the labels of answer rows; where several classes share the best score there is none.
+
+    `tied` says which rows `ties` are of, if not those.
+    """
+    undecided = best.shared > 1
+    tied = undecided if tied is None else tied
+    index = np.where(undecided, -1, best.chosen).astype(smallest_int(len(panel.classes)))
+    if not evidence:
+        return Labels(panel, index, tied, ties)
+    found = shares.examined(runs, panel, index)
+    behind = Evidence(
+        best.confidence.astype(np.float32),
+        best.margin.astype(np.float32),
+        np.where(undecided, -1, best.runner_up).astype(index.dtype),
+        found.fewest,
+        shares.status(index, tied, found),
+    )
+    return Labels(panel, index, tied, ties, behind)
+
+
+def label_rows(votes: Votes, find: Callable[[Patterns], tuple[Best, Ties]], evidence: bool) -> Labels:
+    """Return the labels of votes, from what is found for their different answer rows."""
+    return gathered(
+        votes,
+        (
+            patterns.spread(labels_of_rows(patterns.runs, votes.panel, *find(patterns), evidence))
+            for patterns, _ in pattern_parts(votes)
+        ),
+    )
+
+
+def gathered(votes: Votes, pieces: Iterable[Labels]) -> Labels:
+    """Return the labels of votes, from those of consecutive pieces of them."""
+    nothing = Ragged(np.zeros(1, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))
+    none = labels_of_rows(nothing, votes.panel, Best.empty(0), NO_TIES, evidence=True)
+    return joined(list(pieces) or [none], votes._ids, votes.start)
+
+
+def apply(
+    votes: Votes, column: Column, base: Array | None = None, temperature: float = 1.0, evidence: bool = True
+) -> Labels:
+    """Label votes by base + weights; the confidence is a softmax of score / temperature.
 
     A class that nobody who knows it was asked about cannot win.
     """
-    from covote.decoding import scoring_kernels
-
-    scored = Scored.empty(part)
-    panel = part.panel
+    panel = votes.panel
     start = np.zeros(len(panel.classes), dtype=np.int64) if base is None else base
-    for patterns, span in pattern_parts(part):
+
+    def find(patterns: Patterns) -> tuple[Best, Ties]:
         state = scoring_kernels.fresh(len(patterns))
-        for k in np.flatnonzero(panel.knows.any(axis=0)):
+        for k in panel.layout.heard:
             scoring_kernels.absorb(
-                k, column(int(k)), start[k], panel.knows[:, k], patterns.indptr, patterns.expert,
-                patterns.cell, 1 / (UNIT * temperature), *state,
+                k, column(int(k)), start[k], panel.knows[:, k], patterns.runs, patterns.cell,
+                1 / (UNIT * temperature), state,
             )  # fmt: skip
-        best, second, chosen, runner_up, shared, mass = state
-        alone = second == scoring_kernels.UNHEARD
-        gap = np.where(alone, np.nan, (best - np.where(alone, best, second)) / UNIT)
-        confidence = np.where(chosen >= 0, 1 / np.maximum(mass, 1), 0)
-        scored.put(span, patterns.spread, (chosen, shared, confidence, gap, runner_up))
-    return scored.labels(part, lambda rows: equal_best(part, rows, column, start))
+        alone = state.second == scoring_kernels.UNHEARD
+        margin = np.where(alone, np.nan, (state.best - np.where(alone, state.best, state.second)) / UNIT)
+        confidence = np.where(state.chosen >= 0, 1 / np.maximum(state.mass, 1), 0)
+        best = Best(state.chosen, state.shared, confidence, margin, state.runner_up)
+        return best, _equal(patterns, state, column, start, panel)
+
+    return label_rows(votes, find, evidence)
 
 
-def scores(part: Votes, column: Column, base: Array | None = None) -> NDArray[np.float64]:
+def _equal(
+    patterns: Patterns, state: scoring_kernels.State, column: Column, base: Array, panel: Panel
+) -> Ties:
+    """Return the classes that share the best score."""
+    rows = np.flatnonzero(state.shared > 1)
+    row, tied_class = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for k in panel.layout.heard if len(rows) else ():
+        score = scoring_kernels.one_class(
+            column(int(k)), base[k], panel.knows[:, k], patterns.runs, patterns.cell, rows
+        )
+        row.append(rows[score == state.best[rows]])
+        tied_class.append(np.full(len(row[-1]), k))
+    order = np.argsort(np.concatenate(row), kind="stable")
+    sizes = state.shared[rows]
+    return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(tied_class)[order])
+
+
+def scores(votes: Votes, column: Column) -> NDArray[np.float64]:
     """Return the scores of all classes (items x classes); -inf for a class that was not heard."""
-    from covote.decoding import scoring_kernels
-
-    panel = part.panel
-    found = np.full((len(part), len(panel.classes)), -np.inf)
-    for patterns, span in pattern_parts(part):
-        for k in np.flatnonzero(panel.knows.any(axis=0)):
+    panel = votes.panel
+    found = np.full((len(votes), len(panel.classes)), -np.inf)
+    for patterns, span in pattern_parts(votes):
+        rows = np.arange(len(patterns))
+        for k in panel.layout.heard:
             score = scoring_kernels.one_class(
-                column(int(k)), 0 if base is None else base[k], panel.knows[:, k],
-                patterns.indptr, patterns.expert, patterns.cell,
-            )  # fmt: skip
+                column(int(k)), 0, panel.knows[:, k], patterns.runs, patterns.cell, rows
+            )
             value = np.where(score == scoring_kernels.UNHEARD, -np.inf, score / UNIT)
-            found[span, k] = patterns.spread(value)
+            found[span, k] = patterns.spread_values(value)
     return found
-
-
-def equal_best(part: Votes, rows: Array, column: Column, base: Array) -> list[Array]:
-    """Return the classes that share the best score, for some items."""
-    table = scores(part.subset(rows), column, base)
-    best = table.max(axis=1, initial=-np.inf)
-    return [np.flatnonzero((row == b) & np.isfinite(row)) for row, b in zip(table, best, strict=True)]

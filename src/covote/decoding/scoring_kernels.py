@@ -1,13 +1,14 @@
-"""Compiled loops that apply weights, one class at a time."""
+"""Loops that apply weights, one class at a time."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
+from covote.votes import Ragged
 
 Array = NDArray[Any]
 
@@ -15,9 +16,24 @@ UNHEARD = np.iinfo(np.int64).min
 """The score of a class that nobody who knows it was asked about."""
 
 
-def fresh(size: int) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Return (best score, second score, best class, second class, how many share the best, sum of exp)."""
-    return (
+class State(NamedTuple):
+    """The classes so far, for every answer row.
+
+    Best and second score, best class and next (-1 if several), how many share the best score, and the sum of
+    exp(scale * (score - best score)).
+    """
+
+    best: Array
+    second: Array
+    chosen: Array
+    runner_up: Array
+    shared: Array
+    mass: Array
+
+
+def fresh(size: int) -> State:
+    """Return the state before any class."""
+    return State(
         np.full(size, UNHEARD, dtype=np.int64),
         np.full(size, UNHEARD, dtype=np.int64),
         np.full(size, -1, dtype=np.int64),
@@ -28,26 +44,23 @@ def fresh(size: int) -> tuple[Array, Array, Array, Array, Array, Array]:
 
 
 @helper(inline="always")
-def _score(column: Array, base: int, knows: Array, expert: Array, cell: Array, begin: int, end: int) -> int:
+def _score(column: Array, base: int, knows: Array, runs: Ragged, cell: Array, p: int) -> int:
     """Return the score of one class for one answer row."""
     s, heard = base, False
-    for a in range(begin, end):
+    for a in range(runs.indptr[p], runs.indptr[p + 1]):
         s += column[cell[a]]
-        heard |= knows[expert[a]]
+        heard |= knows[runs.expert[a]]
     return s if heard else UNHEARD
 
 
 @kernel
 def absorb(
-    k: int, column: Array, base: int, knows: Array, indptr: Array, expert: Array, cell: Array, scale: float,
-    best: Array, second: Array, chosen: Array, runner_up: Array, shared: Array, mass: Array,
-) -> None:  # fmt: skip
-    """Let class k compete for every answer row.
-
-    `mass` is the sum of exp(scale * (score - best score)) over the classes so far.
-    """
+    k: int, column: Array, base: int, knows: Array, runs: Ragged, cell: Array, scale: float, state: State
+) -> None:
+    """Let class k compete for every answer row."""
+    best, second, chosen, runner_up, shared, mass = state
     for p in range(len(best)):
-        s = _score(column, base, knows, expert, cell, indptr[p], indptr[p + 1])
+        s = _score(column, base, knows, runs, cell, p)
         if s == UNHEARD:
             continue
         if chosen[p] < 0:
@@ -70,9 +83,9 @@ def absorb(
 
 
 @kernel
-def one_class(column: Array, base: int, knows: Array, indptr: Array, expert: Array, cell: Array) -> Array:
-    """Return the score of one class for every answer row."""
-    found = np.empty(len(indptr) - 1, np.int64)
-    for p in range(len(found)):
-        found[p] = _score(column, base, knows, expert, cell, indptr[p], indptr[p + 1])
+def one_class(column: Array, base: int, knows: Array, runs: Ragged, cell: Array, rows: Array) -> Array:
+    """Return the score of one class for some answer rows."""
+    found = np.empty(len(rows), np.int64)
+    for r in range(len(rows)):
+        found[r] = _score(column, base, knows, runs, cell, rows[r])
     return found

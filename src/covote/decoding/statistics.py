@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
-from covote.decoding.rows import cells
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
@@ -45,7 +44,7 @@ class Statistics:
     share
         How many items each class got, in units of 1 / ONE.
     table
-        Counts (answers x classes) in units of 1 / ONE items, answers numbered as in `patterns.cells`; None
+        Counts (answers x classes) in units of 1 / ONE items, answers numbered as in `Layout.cells`; None
         where it would be too large: then `keys` (answer x classes + class) and `values` list it.
     coins
         For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and
@@ -68,7 +67,7 @@ class Statistics:
         """Collect counts that are given as a list; a key may occur several times."""
         if not fits(panel):
             return cls(panel, method, items, share, None, *_summed(keys, values))
-        table = np.zeros((len(cells(panel)), len(panel.classes)), dtype=np.int64)
+        table = np.zeros((len(panel.layout.cells.label), len(panel.classes)), dtype=np.int64)
         np.add.at(table.reshape(-1), keys, values)
         return cls.of_table(panel, method, items, share, table)
 
@@ -116,7 +115,7 @@ class Statistics:
         if self.table is not None:
             return self.table[:, k] / ONE
         answer, value = self._by_class[k]
-        column = np.zeros(len(cells(self.panel)))
+        column = np.zeros(len(self.panel.layout.cells.label))
         column[answer] = value / ONE
         return column
 
@@ -133,7 +132,7 @@ class Statistics:
         if self.coins is not None:
             right, total = self.coins / ONE
             return right, total, np.zeros(len(self.panel))
-        layout, classes = cells(self.panel), len(self.panel.classes)
+        layout, classes = self.panel.layout.cells, len(self.panel.classes)
         keys, values = self._listed()
         answer, k = keys // classes, keys % classes
         expert, label = layout.expert[answer], layout.label[answer]
@@ -181,7 +180,7 @@ class Statistics:
             panel = Panel.from_dict(head["panel"])
             keys, values = np.asarray(keys, dtype=np.int64), np.asarray(values, dtype=np.int64)
             share = np.asarray(head["share"], dtype=np.int64)
-            limit = len(cells(panel)) * len(panel.classes)
+            limit = len(panel.layout.cells.label) * len(panel.classes)
             if keys.shape != values.shape or keys.ndim != 1 or share.shape != (len(panel.classes),):
                 raise ValueError("counts of unequal lengths")
             if ((keys < 0) | (keys >= limit)).any():
@@ -201,7 +200,7 @@ class Statistics:
 
 def fits(panel: Panel) -> bool:
     """Whether a table of all answers by all classes is small enough to be kept whole."""
-    return len(cells(panel)) * len(panel.classes) <= DENSE
+    return len(panel.layout.cells.label) * len(panel.classes) <= DENSE
 
 
 class _Grouped:

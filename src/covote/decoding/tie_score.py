@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.decoding import shares
+from covote.decoding import tie_score_kernels as kernels
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.rows import Patterns, cells, pattern_parts
+from covote.decoding.rows import Patterns, pattern_parts
 from covote.decoding.scoring import UNIT
 from covote.decoding.statistics import ONE, Statistics
+from covote.labels import Ties
 from covote.panel import Panel
-from covote.panel.known_lists import known_lists
+from covote.panel.layout import Cells
 from covote.votes import Votes
 
 Array = NDArray[Any]
@@ -63,16 +66,20 @@ class Weights:
     wrong: NDArray[np.float64]
     answers: NDArray[np.int64]
 
+    @property
+    def _panel(self) -> tuple[Panel, Cells]:
+        return self.statistics.panel, self.statistics.panel.layout.cells
+
     def inside(self, k: int) -> NDArray[np.float64]:
         """Return what every answer says about class k if its expert knows k, else 0: the I of theory.md."""
-        layout, panel = cells(self.statistics.panel), self.statistics.panel
+        panel, layout = self._panel
         knows = panel.knows[layout.expert, k]
         weight = np.where(layout.label == k, self.right[layout.expert], self.wrong[layout.expert])
         return np.where(knows & self._can(layout.label), weight, 0.0)
 
     def outside(self, k: int) -> NDArray[np.float64]:
         """Return what every answer says about class k if its expert does not know k, else 0: the O."""
-        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        panel, layout = self._panel
         count = self.statistics.column(k)
         count[panel.knows[layout.expert, k]] = 0
         size, classes = len(panel), len(panel.classes)
@@ -93,7 +100,7 @@ class Weights:
 
         1 for class j means: whatever is said to be k, the authorities of j call j, so the two always tie.
         """
-        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        panel, layout = self._panel
         count = self.statistics.column(k)
         total = np.bincount(layout.expert, weights=count, minlength=len(panel))[layout.expert]
         strange = ~panel.knows[layout.expert, k]
@@ -124,7 +131,7 @@ class Weights:
 
     def _can(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which answers are possible: "none of mine" only for experts that ever gave it."""
-        panel, layout = self.statistics.panel, cells(self.statistics.panel)
+        panel, layout = self._panel
         abstains = self.answers > panel.sizes
         return (label < len(panel.classes)) | abstains[layout.expert]
 
@@ -136,16 +143,14 @@ class Weights:
 
 def statistics(part: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
     """Count answers by authority label; an item with several best classes counts for each in part."""
-    from covote.decoding import tie_score_kernels
-
     rows, truth = gold_rows(gold, part)
     found = known_truth(part, rows, truth, method)
     for patterns, span in pattern_parts(part):
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
-        first, best = best_classes(patterns, part.panel)
-        share, keys, values = tie_score_kernels.shared_counts(
-            patterns.indptr, patterns.cell, count, first, best, len(part.panel.classes), ONE
+        ties = shares.best_classes(patterns.runs, part.panel)
+        share, keys, values = kernels.shared_counts(
+            patterns.runs.indptr, patterns.cell, count, ties, len(part.panel.classes), ONE
         )
         found += Statistics.of(part.panel, method, int(count.sum()), share, keys, values)
     return found
@@ -156,25 +161,14 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
     classes = len(part.panel.classes)
     keys = [np.empty(0, dtype=np.int64)]
     for patterns, span in pattern_parts(part.subset(rows)):
-        one_each = patterns.spread(np.arange(len(patterns)))
-        lengths = np.diff(patterns.indptr)[one_each]
-        at = np.repeat(patterns.indptr[one_each] - np.cumsum(lengths) + lengths, lengths)
+        one_each = patterns.spread_values(np.arange(len(patterns)))
+        lengths = np.diff(patterns.runs.indptr)[one_each]
+        at = np.repeat(patterns.runs.indptr[one_each] - np.cumsum(lengths) + lengths, lengths)
         cell = patterns.cell[at + np.arange(len(at))]
         keys.append(cell * classes + np.repeat(truth[span], lengths))
     flat = np.concatenate(keys)
     share = np.bincount(truth, minlength=classes).astype(np.int64) * ONE
     return Statistics.of(part.panel, method, len(rows), share, flat, np.full(len(flat), ONE, dtype=np.int64))
-
-
-def best_classes(patterns: Patterns, panel: Panel) -> tuple[Array, Array]:
-    """Return the classes with the best N_k / d_k: those of pattern p at ``first[p]:first[p + 1]``."""
-    from covote.decoding import tie_score_kernels
-
-    start, known = known_lists(panel)
-    first, best = tie_score_kernels.best_classes(
-        patterns.indptr, patterns.expert, patterns.label, start, known, len(panel.classes)
-    )
-    return first, best
 
 
 def learn(counts: Statistics) -> Weights:
@@ -191,47 +185,42 @@ def learn(counts: Statistics) -> Weights:
     return Weights(counts, accuracy, log_right, log_wrong, answers)
 
 
-def decided(part: Votes, index: Array, tied: NDArray[np.bool_], weights: Weights) -> Array:
-    """Return the labels with ties decided: by a clear lead, else by the number of authorities, else -1."""
-    from covote.decoding import tie_score_kernels
+def decided(patterns: Patterns, ties: Ties, panel: Panel, weights: Weights | None) -> NDArray[np.int64]:
+    """Decide ties: by a clear lead, else by the number of authorities, else -1.
 
-    rows = np.flatnonzero(tied)
-    chosen = index.copy()
-    for patterns, span in pattern_parts(part.subset(rows)):
-        first, best = best_classes(patterns, part.panel)
-        ahead, level, large = compared(patterns, first, best, weights)
-        answers = (patterns.indptr, patterns.expert, part.panel.knows)
-        label = tie_score_kernels.clear_best(*answers, first, best, level | (ahead == 0), large)
-        chosen[rows[span]] = patterns.spread(label)
-    return chosen
+    Without weights all tied classes are level.
+    """
+    level, large = np.ones(len(ties.classes), dtype=np.bool_), np.zeros(len(ties.classes), dtype=np.bool_)
+    if weights is not None:
+        ahead, level, large = compared(patterns, ties, weights)
+        level |= ahead == 0
+    found: NDArray[np.int64] = kernels.clear_best(patterns.runs, panel.knows, ties, level, large)
+    return found
 
 
 def compared(
-    patterns: Patterns, first: Array, best: Array, weights: Weights
+    patterns: Patterns, ties: Ties, weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return how far each tied class is behind the best, whether that is in doubt, and matters much."""
-    from covote.decoding import tie_score_kernels
-
-    leader, ahead = tie_score_kernels.leads(first, best, tied_scores(patterns, first, best, weights))
-    level, large = np.zeros(len(best), dtype=np.bool_), np.zeros(len(best), dtype=np.bool_)
-    close = np.flatnonzero((best != leader) & (ahead <= 4 * UNIT))  # no wider lead can be in doubt
-    needed, much = weights.doubt(leader[close], best[close])
+    leader, ahead = kernels.leads(ties, tied_scores(patterns, ties, weights))
+    level, large = np.zeros(len(leader), dtype=np.bool_), np.zeros(len(leader), dtype=np.bool_)
+    close = np.flatnonzero((ties.classes != leader) & (ahead <= 4 * UNIT))  # no wider lead can be in doubt
+    needed, much = weights.doubt(leader[close], ties.classes[close])
     level[close] = ahead[close] <= needed
     large[close] = level[close] & much
     return ahead, level, large
 
 
-def tied_scores(patterns: Patterns, first: Array, best: Array, weights: Weights) -> NDArray[np.int64]:
-    """Return 0.7 I + O of the tied classes: those of pattern p are ``best[first[p]:first[p + 1]]``."""
-    from covote.decoding import tie_score_kernels
-
-    owner = np.repeat(np.arange(len(patterns)), np.diff(first))
-    score = np.zeros(len(best), dtype=np.int64)
-    by_class = np.argsort(best, kind="stable")
-    by_class = by_class[np.diff(first)[owner[by_class]] > 1]
-    bounds = np.searchsorted(best[by_class], np.arange(len(weights.statistics.panel.classes) + 1))
-    for k in np.unique(best[by_class]):
+def tied_scores(patterns: Patterns, ties: Ties, weights: Weights) -> NDArray[np.int64]:
+    """Return 0.7 I + O of the classes that share the best score; 0 where one class has it alone."""
+    sizes = np.diff(ties.start)
+    owner = np.repeat(np.arange(len(patterns)), sizes)
+    score = np.zeros(len(ties.classes), dtype=np.int64)
+    by_class = np.argsort(ties.classes, kind="stable")
+    by_class = by_class[sizes[owner[by_class]] > 1]
+    bounds = np.searchsorted(ties.classes[by_class], np.arange(len(weights.statistics.panel.classes) + 1))
+    for k in np.unique(ties.classes[by_class]):
         pairs = by_class[bounds[k] : bounds[k + 1]]
         column = weights.column(int(k), inside=INSIDE)
-        tie_score_kernels.summed(patterns.indptr, patterns.cell, column, owner[pairs], pairs, score)
+        kernels.summed(patterns.runs.indptr, patterns.cell, column, owner[pairs], pairs, score)
     return score

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from covote.decoding import Decoder, Statistics, make
+from covote.decoding import Decoder, Learner, Statistics, learns, make
 from covote.decoding.gold import no_gold
-from covote.decoding.methods.authority import Authority
-from covote.decoding.protocol import total
+from covote.decoding.loop import total
 from covote.files.cluster import OnEngine, scratch
 from covote.files.distinct import DistinctRows
 from covote.files.items import Retry
 from covote.files.label_files import label_format, writing_labels
 from covote.files.packed import Rows
-from covote.files.passes import Counting, Distinct, Labelling, countable, may_do_without, ties
+from covote.files.passes import Counting, Distinct, Labelling, countable, gold_of
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Progress, VoteFile, VoteSource
 from covote.panel import Name, Panel
@@ -170,21 +169,20 @@ def _decoded(
     if countable(decoder, panel):
         rows = votes.distinct(_share(progress, 0, 2, "learning"))
 
-    def counted(weights: Any, number: int) -> tuple[Any, bool]:
+    def counted(learner: Learner, weights: Any, number: int) -> Any:
         if part is not None:
-            return decoder.statistics(part, weights), not may_do_without(decoder) or ties(part)
-        report = _share(progress, number - 1, decoder.rounds + 1, "learning")
-        counts, needed, golden = zip(*votes.each(Counting(decoder, weights), report), strict=True)
-        gold = getattr(decoder, "gold", None)
-        if gold is not None and not any(golden):
-            raise no_gold(gold)
-        return total(counts), any(needed)
+            return learner.count(part, weights)
+        report = _share(progress, number - 1, learner.rounds + 1, "learning")
+        counts, golden = zip(*votes.each(Counting(learner, weights), report), strict=True)
+        if learner.gold is not None and not any(golden):
+            raise no_gold(learner.gold)
+        return total(counts)
 
     part = None if rows is None else rows.votes()
-    chosen, weights, statistics, passes = _learned(decoder, panel, counted)
+    weights, statistics, passes = _learned(decoder, panel, counted)
     passes = passes if rows is None else 1
-    by_row = getattr(decoder, "gold", None) is None  # gold belongs to items, not to rows of answers
-    score = partial(chosen.score, weights=weights)
+    by_row = gold_of(decoder) is None  # gold belongs to items, not to rows of answers
+    score = partial(decoder.score, weights=weights)
     known = None if rows is None else DistinctRows(rows, score)
     labelling = Labelling(panel, score, by_row, looks, known)
     tally = votes.label(labelling, output, _share(progress, passes, passes + 1, "labelling"))
@@ -192,20 +190,19 @@ def _decoded(
 
 
 def _learned(
-    decoder: Decoder, panel: Panel, counted: Callable[[Any, int], tuple[Any, bool]]
-) -> tuple[Decoder, Any, Statistics | None, int]:
-    """Return (the decoder, its weights, its statistics, how many rounds they took)."""
-    weights, number = decoder.start(panel), 0
+    decoder: Decoder, panel: Panel, counted: Callable[[Learner, Any, int], Any]
+) -> tuple[Any, Statistics | None, int]:
+    """Return (weights, statistics, how many rounds they took)."""
+    weights = decoder.start(panel)
+    if not learns(decoder):
+        return weights, None, 0
+    number = 0
     for number in range(1, decoder.rounds + 1):
         before = weights
-        counts, needed = counted(before, number)
-        weights = decoder.learn(panel, counts, before)
-        if not needed:
-            bare = Authority(ties="report")
-            return bare, bare.start(panel), getattr(weights, "statistics", None), number
+        weights = decoder.learn(panel, counted(decoder, before, number), before)
         if weights is before:
             break
-    return decoder, weights, getattr(weights, "statistics", None), number
+    return weights, weights.statistics, number
 
 
 def _share(progress: Progress | None, number: int, passes: int, what: str) -> Progress | None:

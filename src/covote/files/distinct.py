@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.files.packed import MOST, Packed, Rows, unpacked
-from covote.labels import Evidence, Labels
+from covote.labels import Labels, joined
 from covote.votes import Votes
 
 Score = Callable[[Votes], Labels]
@@ -37,8 +37,7 @@ class DistinctRows:
         self._labelled: list[tuple[Votes, Labels]] = []
         self._known = 0
         self._count = np.zeros(0, np.int64)
-        self._index: NDArray[np.int64] | None = None
-        self._evidence: Evidence | None = None
+        self._labels: Labels | None = None
 
     def __reduce__(self) -> Any:
         return DistinctRows, (self.rows, self._score)  # labels are worked out again faster than they travel
@@ -65,32 +64,11 @@ class DistinctRows:
         labels = self._score(votes)
         self._known += len(votes)
         self._labelled.append((votes, labels))
-        if self._index is None or self._evidence is None:
-            self._index, self._tied, self._evidence = labels.index, labels.tied, labels.evidence
-            return
-        self._index = np.concatenate([self._index, labels.index])
-        self._tied = np.concatenate([self._tied, labels.tied])
-        self._evidence = Evidence(
-            *(
-                np.concatenate([getattr(self._evidence, name), getattr(labels.evidence, name)])
-                for name in Evidence.__annotations__
-            )
-        )
+        self._labels = labels if self._labels is None else joined([self._labels, labels])
 
     def _spread(self, part: Packed, which: NDArray[np.int32]) -> Labels:
-        assert self._index is not None
-        assert self._evidence is not None
-        known = self._evidence
-
-        def evidence() -> Evidence:
-            return Evidence(*(getattr(known, name).take(which) for name in Evidence.__annotations__))
-
-        def tied_classes(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-            return self._score(part.votes(rows))._tied_classes(np.arange(len(rows)))
-
-        return Labels(
-            part.panel, self._index.take(which), self._tied.take(which), evidence, tied_classes, part.ids
-        )
+        assert self._labels is not None
+        return self._labels.take(which, part.ids)
 
     def counted(self) -> Iterator[tuple[Votes, Labels, NDArray[np.int64]]]:
         """Yield (different rows, their labels, how many items have each)."""

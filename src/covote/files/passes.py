@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from covote.decoding import Decoder
-from covote.decoding.gold import gold_rows
-from covote.decoding.methods.authority import Authority
-from covote.decoding.protocol import total
+from covote.decoding import Decoder, Learner, learns
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.loop import total
 from covote.files.distinct import DistinctRows, Score
 from covote.files.packed import Packed, Rows, fits, packed
 from covote.files.report.tally import Tally
@@ -38,29 +37,24 @@ class Distinct:
 
 @dataclass(frozen=True)
 class Counting:
-    """Add up a decoder's statistics; also say whether they are needed, and how many gold items there are.
+    """Add up what a decoder counts, and how many gold items there are."""
 
-    The authority vote does not need them where nothing ties: then the bare vote says it all.
-    """
-
-    decoder: Decoder
+    decoder: Learner
     weights: Any
 
-    def __call__(self, pieces: Iterator[Piece]) -> tuple[Any, bool, int]:
-        """Return (statistics, whether they are needed, gold items)."""
-        needed, golden = not may_do_without(self.decoder), 0
-        gold = getattr(self.decoder, "gold", None)
+    def __call__(self, pieces: Iterator[Piece]) -> tuple[Any, int]:
+        """Return (counts, gold items)."""
+        golden = 0
 
-        def statistics() -> Iterator[Any]:
-            nonlocal needed, golden
+        def counts() -> Iterator[Any]:
+            nonlocal golden
             for piece in pieces:
                 part = votes_of(piece)
-                needed = needed or part.soft or ties(part)
-                golden += len(gold_rows(gold, part)[0])
+                golden += len(gold_rows(self.decoder.gold, part)[0])
                 # Whether all of a part was answered must not decide how the whole is counted.
-                yield self.decoder.statistics(replace(part, complete=False), self.weights)
+                yield self.decoder.count(replace(part, complete=False), self.weights)
 
-        return total(statistics()), needed, golden
+        return total(counts()), golden
 
 
 @dataclass(frozen=True)
@@ -104,17 +98,11 @@ def _with_rows(tally: Tally, rows: DistinctRows) -> Tally:
     return tally
 
 
-def may_do_without(decoder: Decoder) -> bool:
-    """Whether a decoder is the bare authority vote where nothing ties."""
-    return isinstance(decoder, Authority) and decoder.ties == "default"
-
-
-def ties(part: Votes) -> bool:
-    """Whether the bare authority vote leaves a tie."""
-    bare = Authority(ties="report")
-    return bool(bare.score(part, bare.start(part.panel)).tied.any())
+def gold_of(decoder: Decoder) -> Gold | None:
+    """Return the items whose class is known to a decoder."""
+    return decoder.gold if learns(decoder) else None
 
 
 def countable(decoder: Decoder, panel: Panel) -> bool:
     """Whether a decoder can learn from the different rows of answers alone."""
-    return decoder.rounds > 0 and fits(panel) and getattr(decoder, "gold", None) is None
+    return learns(decoder) and fits(panel) and decoder.gold is None

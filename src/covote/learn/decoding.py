@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import DECODERS, Decoder, learned
-from covote.decoding.soft import Soft
+from covote.decoding import DECODERS, Decoder, InMemory, learned, make
+from covote.decoding.methods.soft import Soft
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.votes import NOT_ASKED, Votes
@@ -28,11 +28,11 @@ class Decoding(NamedTuple):
     @property
     def soft(self) -> bool:
         """Whether it combines probabilities."""
-        return isinstance(self.decoder, Soft)
+        return self.decoder.needs_probabilities
 
     def labels(self, votes: Votes) -> Array:
         """Return the class of every item, -1 where the decoder leaves several."""
-        return self.decoder.score(self._seen(votes), self.weights).index
+        return self.decoder.score(self._seen(votes), self.weights, evidence=False).index
 
     def _seen(self, votes: Votes) -> Votes:
         """Return the votes as the panel in training would give them, with those of lost experts missing."""
@@ -55,15 +55,15 @@ def prepare(name: str, votes: Votes | None, truth: Array, panel: Panel) -> Decod
     if name == "authority":
         return None
     options = {"gold": truth} if name == "supervised" else {}
-    decoder = Soft() if name == "soft" else DECODERS[name](**options)
+    decoder = Soft() if name == "soft" else make(name, options)
     if decoder.rounds == 0:
         return Decoding(decoder, decoder.start(panel), panel)
     assert votes is not None
-    return Decoding(decoder, learned(decoder, votes), votes.panel)
+    return Decoding(decoder, learned(InMemory(votes), decoder), votes.panel)
 
 
 def learns(name: str) -> bool:
     """Whether a decoder needs votes on the training data."""
     if name in ("authority", "soft"):
         return False
-    return name == "supervised" or DECODERS[name]().rounds > 0
+    return name == "supervised" or make(name, {}).rounds > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from math import lcm
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import run
-from covote.decoding.methods.authority import Authority
+from covote.decoding import decode
 from covote.panel import Panel
 from covote.votes import Votes
 
@@ -19,13 +17,14 @@ Array = NDArray[Any]
 
 
 FEW_VOTES = 1 << 22
-"""So few votes are counted sooner than compiled loops are loaded, unless they are there already."""
+"""So few votes are counted sooner than compiled loops are loaded."""
 
 
 def leading(columns: Array, panel: Panel) -> Array:
     """Return the class with the best share of its authorities, -1 where several have it. Paper: Eq. (4)."""
-    if columns.size > FEW_VOTES or "covote.decoding.methods.authority_kernels" in sys.modules:
-        return run(Authority(ties="report"), Votes.trusted(panel, columns=columns, complete=True)).index
+    if columns.size > FEW_VOTES:
+        votes = Votes.trusted(panel, columns=columns, complete=True)
+        return decode(votes, ties="report", evidence=False).index
     share = counted(columns, panel)
     known = authorities(panel)
     common = lcm(*known.tolist())  # of Python's integers: with many different numbers it is huge

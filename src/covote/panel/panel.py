@@ -26,7 +26,7 @@ from covote.panel.checks import (
     unique_names,
     zeros,
 )
-from covote.panel.known_lists import KnownLists
+from covote.panel.layout import Layout
 from covote.panel.pairs import pair_count_blocks, pair_histogram, pairs_below
 
 if TYPE_CHECKING:
@@ -165,8 +165,9 @@ class Panel:
         return cast("NDArray[np.int64]", sizes)
 
     @cached_property
-    def _lists(self) -> KnownLists:
-        return KnownLists(self.knows)
+    def layout(self) -> Layout:
+        """Who knows what as flat arrays, for loops over votes."""
+        return Layout(self.knows)
 
     def blocks(self) -> list[tuple[Name, ...]]:
         """Return what each expert knows, as class names."""

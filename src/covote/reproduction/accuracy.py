@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import decode
-from covote.labels import Labels, chances
+from covote.labels import Labels
 from covote.reproduction.cores import in_threads
 from covote.reproduction.store import Experts
 from covote.reproduction.trainers import Subset
@@ -34,7 +34,7 @@ def expected_accuracy(
     `counted` says which items count, all unless given. A panel may leave a class without an expert; such a
     class is never a label.
     """
-    chance = chances(labels, truth)
+    chance = labels.chances(truth)
     if counted is not None:
         chance = chance[counted]
     return float(chance.sum() / max(1, len(chance)))

@@ -19,7 +19,6 @@ from covote.bounds import random_panel_error
 from covote.decoding import decode
 from covote.decoding.intervals import wilson
 from covote.errors import InputError
-from covote.labels import chances
 from covote.panel import Panel
 from covote.simulation import simulate
 
@@ -186,7 +185,7 @@ def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: 
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(panel.classes), items)
     labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)
-    chance = chances(labels, truth)
+    chance = labels.chances(truth)
     orphans = np.flatnonzero(~panel.knows.any(axis=0))
     if len(orphans) and np.all(np.asarray(model.get("accuracy", 1.0)) == 1) and not model.get("byzantine"):
         impossible = labels.violations > 0

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
+from covote.decoding.fusion import FLOOR, log_given
 from covote.decoding.methods import supervised, supervised_correction
 from covote.decoding.methods.supervised_correction import corrected
-from covote.decoding.soft import FLOOR, log_given
 from covote.errors import TooLargeError
 
 # Nobody tells 0 and 3 apart, and nobody knows 4.

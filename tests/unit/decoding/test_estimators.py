@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
-from covote.decoding import DECODERS, Statistics, learned, tie_score
+from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
 from covote.decoding.gold import gold_rows
+from covote.decoding.methods.authority import Authority, TieWeights
 from covote.decoding.rows import pattern_parts
 from covote.errors import FileError, InputError, TooLargeError
 
@@ -35,7 +36,7 @@ def similar(panel, items=2000, seed=0):
 
 def test_em_learns_who_is_good():
     votes, truth = crowd()
-    weights = learned(DECODERS["em"](), votes)
+    weights = learned(InMemory(votes), DECODERS["em"]())
     expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
     np.testing.assert_allclose(weights.accuracy, expected, atol=0.06)
     majority = (decode(votes, ties="report").index == truth).mean()
@@ -150,7 +151,7 @@ def test_gold_must_name_classes_and_items():
 @pytest.mark.parametrize("suffix", ["json", "npz"])
 def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
     votes, _ = similar(FANO, items=300)
-    monday = learned(DECODERS[method](), votes.part(0, 150)).statistics
+    monday = learned(InMemory(votes.part(0, 150)), DECODERS[method]()).statistics
     monday.save(tmp_path / f"monday.{suffix}")
     loaded = Statistics.load(tmp_path / f"monday.{suffix}")
     assert loaded.method == monday.method
@@ -167,7 +168,7 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
 
 def test_statistics_of_a_one_pass_method_continue_exactly():
     votes, _ = similar(FANO.without("expert-1"), items=300)
-    monday = learned(DECODERS["authority"](), votes.part(0, 150)).statistics
+    monday = learned(InMemory(votes.part(0, 150)), DECODERS["authority"]()).statistics
     tuesday = decode(votes.part(150, 300), past=monday)
     assert (tuesday.index == decode(votes).index[150:]).all()
 
@@ -175,11 +176,11 @@ def test_statistics_of_a_one_pass_method_continue_exactly():
 def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
     votes, _ = crowd(30)
     other, _ = crowd(30, experts=3, accuracy=(0.9, 0.8, 0.7))
-    em = learned(DECODERS["em"](), votes).statistics
+    em = learned(InMemory(votes), DECODERS["em"]()).statistics
     with pytest.raises(InputError, match="different panels"):
-        em + learned(DECODERS["em"](), other).statistics
+        em + learned(InMemory(other), DECODERS["em"]()).statistics
     with pytest.raises(InputError, match="'em' and of 'dawid-skene'"):
-        em + learned(DECODERS["dawid-skene"](), votes).statistics
+        em + learned(InMemory(votes), DECODERS["dawid-skene"]()).statistics
     with pytest.raises(InputError, match=r"\.json or \.npz"):
         em.save(tmp_path / "stats.csv")
     for name, text in (("no.json", "{}"), ("broken.json", "{"), ("no.npz", "PK")):
@@ -252,14 +253,11 @@ def test_ten_thousand_classes():
     more = counts + counts
     assert more.items == 80
     assert (more.values == 2 * counts.values).all()
-    assert (tie_score.decided(dense, *bare(dense), tie_score.learn(counts)) >= 0).any()
+    weights = TieWeights(tie_score.learn(counts), counts, enough=True)
+    labels = Authority().score(dense, weights, evidence=False)
+    assert (labels.index[labels.tied] >= 0).any()
     with pytest.raises(TooLargeError, match="use method 'em'"):
         decode(dense, method="dawid-skene")
-
-
-def bare(votes):
-    labels = decode(votes, ties="report")
-    return labels.index, labels.tied
 
 
 def test_equal_rows_are_found_once():
@@ -269,7 +267,7 @@ def test_equal_rows_are_found_once():
     assert patterns.count.sum() == 500
     rows = np.empty((len(patterns), 3), dtype=int)
     for p in range(len(patterns)):
-        rows[p] = patterns.label[patterns.indptr[p] : patterns.indptr[p + 1]]
-    assert (patterns.spread(rows) == votes.dense).all()
+        rows[p] = patterns.runs.label[patterns.runs.indptr[p] : patterns.runs.indptr[p + 1]]
+    assert (patterns.spread_values(rows) == votes.dense).all()
     ((again, _),) = list(pattern_parts(votes))
     assert again is patterns

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes
-from covote.decoding import DECODERS, expert_report, learned, pair_agreement
+from covote.decoding import DECODERS, InMemory, expert_report, learned, pair_agreement
 from covote.errors import InputError, TooLargeError
 from tests.unit.decoding.test_estimators import crowd
 
@@ -39,12 +39,12 @@ def test_an_expert_without_answers_is_unknown():
 
 def test_reports_come_from_saved_statistics_too():
     votes, truth = crowd(200)
-    kept = learned(DECODERS["dawid-skene"](), votes).statistics
+    kept = learned(InMemory(votes), DECODERS["dawid-skene"]()).statistics
     assert expert_report(statistics=kept).accuracy == pytest.approx(
         (votes.dense == truth[:, None]).mean(axis=0), abs=0.08
     )
     with pytest.raises(InputError, match="only know accuracies"):
-        expert_report(statistics=learned(DECODERS["em"](), votes).statistics)
+        expert_report(statistics=learned(InMemory(votes), DECODERS["em"]()).statistics)
     with pytest.raises(InputError, match="needs votes or statistics"):
         expert_report()
 

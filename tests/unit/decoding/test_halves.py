@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
-from covote.decoding import DECODERS, halves, learned
+from covote.decoding import DECODERS, InMemory, halves, learned
 from covote.decoding.methods import dawid_skene
 from covote.decoding.methods.dawid_skene import DawidSkene
 
@@ -15,14 +15,14 @@ def test_products_of_chances_count_as_sums_of_logarithms_do(monkeypatch, in_halv
     wrong = rng.random((400, 5)) < 0.4
     rows = np.where(wrong, rng.integers(4, size=(400, 5)), truth[:, None])
     votes, decoder = Votes.from_dense(rows, panel), DawidSkene()
-    weights = decoder.learn(panel, decoder.statistics(votes, None), None)
+    weights = decoder.learn(panel, decoder.count(votes, None), None)
     assert dawid_skene._safe(weights, np.array([0, 5]))
     assert not dawid_skene._safe(weights, np.array([0, 5_000]))
     assert halves.pays(panel)
     monkeypatch.setattr(halves, "pays", lambda _: in_halves)
-    products = decoder.statistics(votes, weights)
+    products = decoder.count(votes, weights)
     monkeypatch.setattr(dawid_skene, "_safe", lambda *_: False)
-    sums = decoder.statistics(votes, weights)
+    sums = decoder.count(votes, weights)
     # Whole multiples of 2^-30 of an item: rounding may differ by one for each item.
     assert np.abs(products.table - sums.table).max() <= 400
     assert np.abs(products.share - sums.share).max() <= 400
@@ -40,12 +40,15 @@ def test_rows_in_two_halves_say_the_same_as_whole_rows(monkeypatch, method, bloc
     options = {"iterations": 4, "tolerance": 0}
     for past in (votes, votes.part(0, 0)):  # no items at all are no special case
         assert halves.pays(panel)
-        cut, cut_labels = learned(DECODERS[method](**options), past), decode(past, method=method, **options)
+        cut, cut_labels = (
+            learned(InMemory(past), DECODERS[method](**options)),
+            decode(past, method=method, **options),
+        )
         with monkeypatch.context() as patch:
             patch.setattr(halves, "pays", lambda _: False)
             fresh = past.part(0, len(past))
             whole, labels = (
-                learned(DECODERS[method](**options), fresh),
+                learned(InMemory(fresh), DECODERS[method](**options)),
                 decode(fresh, method=method, **options),
             )
         np.testing.assert_allclose(cut.statistics.share, whole.statistics.share, atol=10 * len(past) + 1)

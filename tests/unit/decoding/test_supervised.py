@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
-from covote.decoding import DECODERS, learned
+from covote.decoding import DECODERS, InMemory, learned
 from covote.decoding.calibration import fitted_trust, trusted
 from covote.errors import InputError
 from tests.unit.decoding.test_estimators import FANO, similar
@@ -83,4 +83,6 @@ def test_it_says_how_many_labelled_items_it_needs(votes_and_truth):
         decode(votes, method="supervised")
     with pytest.raises(InputError, match="needs 20 or more"):
         decode(votes, method="supervised", gold=labelled(truth, 10))
-    assert learned(DECODERS["supervised"](gold=labelled(truth, 40)), votes).statistics.items == len(truth)
+    assert learned(InMemory(votes), DECODERS["supervised"](gold=labelled(truth, 40))).statistics.items == len(
+        truth
+    )

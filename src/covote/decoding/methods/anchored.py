@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class Anchored:
 
     gold: Gold | None = None
     past: Statistics | None = None
+    needs_probabilities: ClassVar[bool] = False
+    only_for_ties: ClassVar[bool] = False
 
     @property
     def rounds(self) -> int:
@@ -47,17 +49,18 @@ class Anchored:
     def start(self, panel: Panel) -> None:
         """Begin without weights: the first pass uses authority labels."""
 
-    def statistics(self, part: Votes, weights: object) -> Statistics:
+    def count(self, votes: Votes, weights: object) -> Statistics:
         """Count answers by authority label."""
-        return tie_score.statistics(part, self.gold)
+        return tie_score.statistics(votes, self.gold)
 
     def learn(self, panel: Panel, counts: Statistics, weights: object) -> tie_score.Weights:
         """Return what each answer says about each class."""
         return tie_score.learn(counts if self.past is None else self.past + counts)
 
-    def score(self, part: Votes, weights: tie_score.Weights) -> Labels:
+    def score(self, votes: Votes, weights: tie_score.Weights, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is tempered by the number of authorities."""
-        return scoring.apply(part, remembered(weights), temperature=temperature(part.panel))
+        column = remembered(weights)
+        return scoring.apply(votes, column, temperature=temperature(votes.panel), evidence=evidence)
 
 
 def temperature(panel: Panel) -> float:

@@ -6,38 +6,36 @@ Paper: Eq. (2)-(4), argmax_k N_k / d_k.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import tie_score
-from covote.decoding.evidence import evidence, narrow_columns, ragged_parts
+from covote.decoding import shares, tie_score
 from covote.decoding.gold import Gold
-from covote.decoding.protocol import over_parts
-from covote.decoding.soft import Soft
+from covote.decoding.methods.soft import Soft
+from covote.decoding.rows import pattern_parts
 from covote.decoding.statistics import Statistics
-from covote.labels import Evidence, Labels
+from covote.labels import NO_TIES, Labels, Ties
 from covote.panel import Panel
-from covote.panel.known_lists import AuthorityWeights, authority_bits, authority_weights, known_lists
 from covote.votes import Votes
-from covote.votes.vote_checks import check_choice, smallest_int
+from covote.votes.vote_checks import check_choice
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a vote for each class weighs, what decides ties, whether there was enough to learn that from."""
+class TieWeights:
+    """What decides ties, if something was learned, and whether there was `enough` to learn from."""
 
-    votes: AuthorityWeights
-    ties: tie_score.Weights | None = None
+    score: tie_score.Weights | None = None
     statistics: Statistics | None = None
-    enough: bool = True
+    enough: bool = False
 
 
 @dataclass(frozen=True)
 class Authority:
-    """The paper's decoder. It needs no data to find its weights: a vote for k weighs 1 / d_k.
+    """The paper's decoder: a vote for k weighs 1 / d_k.
 
     Scores are compared in whole numbers, so the same votes tie on every machine. Where an item was not
     answered by everybody, d_k counts the authorities of k that answered it.
@@ -59,6 +57,8 @@ class Authority:
     ties: Literal["default", "report"] = "default"
     gold: Gold | None = None
     past: Statistics | None = None
+    needs_probabilities: ClassVar[bool] = False
+    only_for_ties: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, ("default", "report"))
@@ -68,118 +68,44 @@ class Authority:
         """One pass, to learn what decides ties."""
         return 1 if self.ties == "default" else 0
 
-    def start(self, panel: Panel) -> Learned:
-        """Return what a vote for each class weighs, as whole numbers."""
-        return Learned(authority_weights(panel))
+    def start(self, panel: Panel) -> TieWeights:
+        """Return that nothing is known about ties: the vote itself needs no data."""
+        return TieWeights()
 
-    def statistics(self, part: Votes, weights: Learned) -> Statistics:
+    def count(self, votes: Votes, weights: TieWeights) -> Statistics:
         """Count answers by authority label."""
-        return tie_score.statistics(part, self.gold)
+        return tie_score.statistics(votes, self.gold)
 
-    def learn(self, panel: Panel, counts: Statistics, weights: Learned) -> Learned:
+    def learn(self, panel: Panel, counts: Statistics, weights: TieWeights) -> TieWeights:
         """Return what decides ties."""
         if self.past is not None:
             counts = self.past + counts
         enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
-        return Learned(weights.votes, tie_score.learn(counts), counts, enough)
+        return TieWeights(tie_score.learn(counts), counts, enough)
 
-    def score(self, part: Votes, weights: Learned, workers: int = 1) -> Labels:
-        """Return the labels of a part; several threads write into one array of labels."""
-        if self.ties == "default" and part.soft:
-            return Soft().score(part, weights.ties)
-        index, tied = best_class(part, weights.votes, workers)
-        if self.ties == "default" and tied.any():
-            if weights.ties is not None and weights.enough:
-                index = tie_score.decided(part, index, tied, weights.ties)
-            else:
-                rows = np.flatnonzero(tied)
-                index[rows] = most_authorities(part.subset(rows))
-        return Labels(
-            part.panel, index, tied, lambda: authority_evidence(part, index, tied),
-            lambda rows: best_classes(part, rows), part._ids, part.start,
-        )  # fmt: skip
+    def score(self, votes: Votes, weights: TieWeights, evidence: bool = True) -> Labels:
+        """Return the labels."""
+        if self.ties == "default" and votes.soft:
+            return Soft().score(votes, weights.score, evidence)
+        index, tied = shares.label(votes)
+        ties = NO_TIES
+        if index.min(initial=0) < 0 and tied.any():
+            index[tied], ties = self._decided(votes.subset(np.flatnonzero(tied)), weights)
+        behind = shares.authority_evidence(votes, index, tied) if evidence else None
+        return Labels(votes.panel, index, tied, ties, behind, votes._ids, votes.start)
 
-
-def best_class(
-    part: Votes, weights: AuthorityWeights, workers: int = 1
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return (class or -1, whether the best score is shared) for every item."""
-    index = np.empty(len(part), dtype=smallest_int(len(part.panel.classes)))
-    if part.complete and weights.common < 255 and narrow_columns(part) is not None:
-
-        def label_complete(piece: Votes) -> int:
-            from covote.decoding.methods import authority_kernels
-
-            mine = index[piece.start - part.start : piece.stop - part.start]
-            authority_kernels.authority_columns(
-                piece.columns, piece.start, weights.first, weights.experts, weights.weight, mine
-            )
-            return int(mine.min(initial=0))
-
-        ties = min(over_parts(label_complete, part, workers)) < 0
-        # Pages of zeros cost nothing until they are read: votes without ties stay fast.
-        return index, index < 0 if ties else np.zeros(len(part), dtype=np.bool_)
-    tied = np.empty(len(part), dtype=np.bool_)
-
-    def label(piece: Votes) -> None:
-        span = slice(piece.start - part.start, piece.stop - part.start)
-        _label(piece, weights, index[span], tied[span])
-
-    for _ in over_parts(label, part, workers):
-        pass
-    return index, tied
-
-
-def _label(part: Votes, weights: AuthorityWeights, index: NDArray[Any], tied: NDArray[np.bool_]) -> None:
-    from covote.decoding.methods import authority_kernels
-
-    columns = narrow_columns(part)
-    if columns is not None:
-        authority_kernels.authority_columns_partial(*columns, index, tied)
-        return
-    for runs, span in ragged_parts(part):
-        authority_kernels.authority_runs(*runs, authority_bits(part.panel), index[span], tied[span])
-
-
-def most_authorities(part: Votes) -> NDArray[Any]:
-    """Return, of the classes that share the best score, the one with most answering authorities, or -1."""
-    from covote.decoding import evidence_kernels
-
-    index = np.empty(len(part), dtype=smallest_int(len(part.panel.classes)))
-    start, known = known_lists(part.panel)
-    for runs, span in ragged_parts(part):
-        evidence_kernels.most_authorities(*runs, start, known, len(part.panel.classes), index[span])
-    return index
-
-
-def authority_evidence(part: Votes, index: NDArray[Any], tied: NDArray[np.bool_]) -> Evidence:
-    """Return what stands behind authority labels.
-
-    The confidence is 1 over the number of classes that share the best score.
-    """
-    from covote.decoding import evidence_columns, evidence_kernels
-
-    margin, runner_up = np.empty(len(part), np.float32), np.empty_like(index)
-    shared = np.empty(len(part), np.int16)
-    start, known = known_lists(part.panel)
-    columns = narrow_columns(part)
-    if columns is not None:
-        evidence_columns.authority_margin(*columns, index, margin, runner_up, shared)
-    for runs, span in ragged_parts(part) if columns is None else ():
-        evidence_kernels.authority_margin(
-            *runs, start, known, len(part.panel.classes), index[span],
-            margin[span], runner_up[span], shared[span],
-        )  # fmt: skip
-    confidence = np.divide(1, shared, out=np.zeros(len(part), np.float32), where=shared > 0)
-    return evidence(part, index, tied, confidence, margin, runner_up)
-
-
-def best_classes(part: Votes, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the classes that share the best score, for some items."""
-    from covote.decoding import tie_score_kernels
-
-    start, known = known_lists(part.panel)
-    first, best = tie_score_kernels.best_classes(
-        *part.subset(rows).ragged, start, known, len(part.panel.classes)
-    )
-    return [best[begin:end] for begin, end in pairwise(first)]
+    def _decided(self, votes: Votes, weights: TieWeights) -> tuple[Array, Ties]:
+        """Return the choice (or -1) and the classes with the best score of items that are all tied."""
+        chosen, start, index = [], [np.zeros(1, np.int64)], []
+        for patterns, _ in pattern_parts(votes):
+            ties = shares.best_classes(patterns.runs, votes.panel)
+            choice = np.full(len(patterns), -1)
+            if self.ties == "default":
+                choice = tie_score.decided(
+                    patterns, ties, votes.panel, weights.score if weights.enough else None
+                )
+            chosen.append(patterns.spread_values(choice))
+            ties = ties if patterns.inverse is None else ties.take(patterns.inverse)
+            start.append(ties.start[1:] + start[-1][-1])
+            index.append(ties.classes)
+        return np.concatenate(chosen), Ties(np.concatenate(start), np.concatenate(index))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from covote.decoding.soft import COUPLED, Soft
+from covote.decoding import fusion
+from covote.decoding.methods.soft import Soft
 
 
 @dataclass(frozen=True)
@@ -16,4 +17,4 @@ class Coupling(Soft):
     they are taken as they are (theory.md section 9).
     """
 
-    by: ClassVar[int] = COUPLED
+    by: ClassVar[int] = fusion.COUPLED

@@ -1,27 +1,28 @@
 """Dawid-Skene: a full confusion table per expert, restricted to the answers it can give.
 
-Right for crowds of people who know every class. On classifiers that know a part of the classes it learns how
-they answer what they do not know, and goes astray (theory.md section 9): a warning says so.
+After A. P. Dawid and A. M. Skene (1979), "Maximum likelihood estimation of observer error-rates using the EM
+algorithm". Right for crowds of people who know every class. On classifiers that know a part of the classes it
+learns how they answer what they do not know, and goes astray (theory.md section 9): a warning says so.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import halves, scoring, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.rows import cells, pattern_parts
-from covote.decoding.scoring import UNIT
+from covote.decoding.methods import dawid_skene_kernels as kernels
+from covote.decoding.rows import Patterns, pattern_parts
+from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE, Statistics, fits
 from covote.errors import InputError, TooLargeError
-from covote.labels import Labels
+from covote.labels import Labels, Ties
 from covote.panel import Panel
-from covote.panel.known_lists import known_lists
 from covote.votes import Votes
 
 Array = NDArray[Any]
@@ -62,6 +63,8 @@ class DawidSkene:
     smoothing: float = 0.01
     iterations: int = 50
     tolerance: float = 1e-3
+    needs_probabilities: ClassVar[bool] = False
+    only_for_ties: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.smoothing < 0 or self.iterations < 1:
@@ -76,48 +79,42 @@ class DawidSkene:
         """Begin without weights: the first pass shares every item out by its votes."""
         if not fits(panel):
             raise TooLargeError(
-                f"dawid-skene needs a table of {len(cells(panel))} answers by {len(panel.classes)} classes; "
-                "use method 'em', which keeps one accuracy per expert, or 'authority'"
+                f"dawid-skene needs a table of {len(panel.layout.cells.label)} answers by "
+                f"{len(panel.classes)} classes; use method 'em', which keeps one accuracy per expert, or "
+                "'authority'"
             )
 
-    def statistics(self, part: Votes, weights: Confusions | None) -> Statistics:
+    def count(self, votes: Votes, weights: Confusions | None) -> Statistics:
         """Count every answer by the probability of each class."""
-        from covote.decoding.methods import dawid_skene_kernels as kernels
-
-        panel = part.panel
-        start, known = known_lists(panel)
-        table = np.zeros((len(cells(panel)), len(panel.classes)), dtype=np.int64)
+        panel = votes.panel
+        known = panel.layout.known
+        table = np.zeros((len(panel.layout.cells.label), len(panel.classes)), dtype=np.int64)
         share = np.zeros(len(panel.classes), dtype=np.int64)
-        rows, truth = gold_rows(self.gold, part)
-        all_heard = part.complete and bool(panel.knows.any(axis=0).all())
+        rows, truth = gold_rows(self.gold, votes)
+        all_heard = votes.complete and len(panel.layout.heard) == len(panel.classes)
         items = 0
-        for patterns, span in pattern_parts(part):
+        for patterns, span in pattern_parts(votes):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
             items += int(count.sum())
+            answers = (patterns.runs, patterns.cell, count, known)
             if weights is None:
-                kernels.share_counts(
-                    patterns.indptr, patterns.expert, patterns.label, patterns.cell, count, start, known,
-                    ONE, share, table,
-                )  # fmt: skip
-            elif all_heard and _safe(weights, patterns.indptr) and halves.pays(panel):
+                kernels.share_counts(*answers, ONE, share, table)
+            elif all_heard and _safe(weights, patterns.runs.indptr):
                 chance, prior = np.exp(weights.table / UNIT), np.exp(weights.base / UNIT)
-                halves.shared_out(patterns, count, panel, chance, prior, share, table)
-            elif all_heard and _safe(weights, patterns.indptr):
-                kernels.product_counts(
-                    patterns.indptr, patterns.cell, count, np.exp(weights.table / UNIT),
-                    np.exp(weights.base / UNIT), ONE, share, table,
-                )  # fmt: skip
+                if halves.pays(panel):
+                    halves.shared_out(patterns, count, panel, chance, prior, share, table)
+                else:
+                    kernels.product_counts(
+                        patterns.runs.indptr, patterns.cell, count, chance, prior, ONE, share, table
+                    )
             else:
-                kernels.model_counts(
-                    patterns.indptr, patterns.expert, patterns.cell, count, start, known,
-                    all_heard,
-                    weights.table, weights.base, 1 / UNIT, ONE, share, table,
-                )  # fmt: skip
+                model = kernels.Model(weights.table, weights.base, 1 / UNIT)
+                kernels.model_counts(*answers, all_heard, model, ONE, share, table)
         found = Statistics.of_table(panel, "dawid-skene", items, share, table)
         if not len(rows):
             return found
-        return found + tie_score.known_truth(part, rows, truth, "dawid-skene")
+        return found + tie_score.known_truth(votes, rows, truth, "dawid-skene")
 
     def learn(self, panel: Panel, counts: Statistics, weights: Confusions | None) -> Confusions:
         """Return better confusion tables; the same object when they have settled."""
@@ -126,7 +123,7 @@ class DawidSkene:
         if weights is None:
             _warn_about_classifiers(counts)
         assert counts.table is not None  # `start` has checked the size
-        layout = cells(panel)
+        layout = panel.layout.cells
         _, _, none = counts.inside()
         can = (layout.label < len(panel.classes)) | (none > 0)[layout.expert]
         amount = np.where(can[:, None], np.maximum(counts.table / ONE + self.smoothing, 1e-10), 0.0)
@@ -138,18 +135,16 @@ class DawidSkene:
             return weights
         return Confusions(counts, table, base)
 
-    def score(self, part: Votes, weights: Confusions) -> Labels:
+    def score(self, votes: Votes, weights: Confusions, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is the probability of the class under the model."""
+        if votes.complete and halves.pays(votes.panel):
+
+            def find(patterns: Patterns) -> tuple[Best, Ties]:
+                return halves.best(patterns, votes.panel, weights.table, weights.base)
+
+            return scoring.label_rows(votes, find, evidence)
         columns = np.ascontiguousarray(weights.table.T)
-        if not (part.complete and halves.pays(part.panel)):
-            return scoring.apply(part, lambda k: columns[k], weights.base)
-        scored = scoring.Scored.empty(part)
-        for patterns, span in pattern_parts(part):
-            found = halves.best(patterns, part.panel, weights.table, weights.base)
-            scored.put(span, patterns.spread, found)
-        return scored.labels(
-            part, lambda rows: scoring.equal_best(part, rows, lambda k: columns[k], weights.base)
-        )
+        return scoring.apply(votes, lambda k: columns[k], weights.base, evidence=evidence)
 
 
 def _safe(weights: Confusions, indptr: NDArray[np.int64]) -> bool:

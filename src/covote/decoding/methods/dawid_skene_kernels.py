@@ -1,16 +1,26 @@
-"""Compiled loops for full confusion tables."""
+"""Loops for full confusion tables."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
-from covote.decoding.evidence_kernels import forget, heard
+from covote.decoding.shares_kernels import counters, forget, hear
+from covote.panel.layout import Lists
+from covote.votes import Ragged
 
 Array = NDArray[Any]
+
+
+class Model(NamedTuple):
+    """The weight of every answer for every class (answers x classes), and of every class by itself."""
+
+    table: Array
+    base: Array
+    scale: float
 
 
 @helper(inline="always")
@@ -27,41 +37,40 @@ def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Ar
 
 @kernel
 def share_counts(
-    indptr: Array, expert: Array, label: Array, cell: Array, times: Array, start: Array, known: Array,
-    one: int, share: Array, table: Array,
-) -> None:  # fmt: skip
+    runs: Ragged, cell: Array, times: Array, known: Lists, one: int, share: Array, table: Array
+) -> None:
     """Share every item out by N_k / d_k."""
-    classes = len(share)
-    hits, asked = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    touched, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
+    counts, part = counters(len(share)), np.zeros(len(share), np.int64)
     for n in range(len(times)):
-        begin, end = indptr[n], indptr[n + 1]
+        begin, end = runs.indptr[n], runs.indptr[n + 1]
         if times[n] == 0 or begin == end:
             continue
-        count = heard(expert, label, begin, end, start, known, hits, asked, touched)
+        number = hear(runs, n, known, counts)
         total = 0.0
-        for c in range(count):
-            total += hits[touched[c]] / asked[touched[c]]
+        for c in range(number):
+            k = counts.heard[c]
+            total += counts.votes[k] / counts.asked[k]
         part[:] = 0
-        for c in range(count):
-            k = touched[c]
-            q = hits[k] / asked[k] / total if total > 0 else 1.0 / count
+        for c in range(number):
+            k = counts.heard[c]
+            q = counts.votes[k] / counts.asked[k] / total if total > 0 else 1.0 / number
             part[k] = np.int64(np.rint(q * one)) * times[n]
         _add(cell, begin, end, part, share, table)
-        forget(touched, count, hits, asked)
+        forget(counts, number)
 
 
 @kernel
 def model_counts(
-    indptr: Array, expert: Array, cell: Array, times: Array, start: Array, known: Array, all_heard: bool,
-    weight: Array, base: Array, scale: float, one: int, share: Array, table: Array,
+    runs: Ragged, cell: Array, times: Array, known: Lists, all_heard: bool, model: Model, one: int,
+    share: Array, table: Array,
 ) -> None:  # fmt: skip
     """Share every item out by the model: base + the weights of its answers."""
     classes = len(share)
+    weight, base, scale = model.table, model.base, model.scale
     score, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
     q, is_heard = np.empty(classes), np.ones(classes, np.bool_)
     for n in range(len(times)):
-        begin, end = indptr[n], indptr[n + 1]
+        begin, end = runs.indptr[n], runs.indptr[n + 1]
         if times[n] == 0 or begin == end:
             continue
         score[:] = base
@@ -72,8 +81,8 @@ def model_counts(
         if not all_heard:
             is_heard[:] = False
             for a in range(begin, end):
-                for x in range(start[expert[a]], start[expert[a] + 1]):
-                    is_heard[known[x]] = True
+                for x in range(known.start[runs.expert[a]], known.start[runs.expert[a] + 1]):
+                    is_heard[known.members[x]] = True
         top, first = np.int64(0), True
         for k in range(classes):
             if is_heard[k] and (first or score[k] > top):

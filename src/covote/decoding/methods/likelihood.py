@@ -8,35 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, per_name
-from covote.decoding.evidence import evidence, ragged_parts
+from covote.decoding.methods import likelihood_kernels
+from covote.decoding.methods.likelihood_kernels import LogWeights
+from covote.decoding.rows import Patterns
+from covote.decoding.scoring import Best, label_rows
 from covote.errors import InputError
-from covote.labels import Labels
+from covote.labels import Labels, Ties
 from covote.panel import Name, Panel
-from covote.panel.known_lists import known_lists
 from covote.votes import Votes
-from covote.votes.vote_checks import smallest_int
-
-
-class LogWeights(NamedTuple):
-    """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on an order.
-
-    An answer of expert i adds to every class it knows: `hit` to the class it named, `miss` to the others,
-    `none` to all if it named none. `certain` stands for an infinite ratio: it outweighs all finite ones.
-    """
-
-    hit: NDArray[np.int64]
-    miss: NDArray[np.int64]
-    none: NDArray[np.int64]
-    prior: NDArray[np.int64]
-    possible: NDArray[np.bool_]
-    certain: int
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -62,7 +47,8 @@ class Likelihood:
     prior: ArrayLike | Mapping[Name, float] | None = None
     false_none: float = 0.0
     false_alarm: float = 1.0
-    rounds: int = 0
+    rounds: ClassVar[int] = 0
+    needs_probabilities: ClassVar[bool] = False
 
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""
@@ -74,45 +60,16 @@ class Likelihood:
             raise InputError(f"false_alarm={self.false_alarm} must be above 0 and at most 1")
         return log_weights(panel, accuracy, prior, self.false_none, self.false_alarm)
 
-    def statistics(self, part: Votes, weights: LogWeights) -> int:
-        """Return how many items there are; the accuracy is given, not learned."""
-        return len(part)
+    def score(self, votes: Votes, weights: LogWeights, evidence: bool = True) -> Labels:
+        """Return the labels."""
+        known = votes.panel.layout.known
 
-    def learn(self, panel: Panel, counts: int, weights: LogWeights) -> LogWeights:
-        """Return the weights unchanged."""
-        return weights
+        def find(patterns: Patterns) -> tuple[Best, Ties]:
+            best = Best.empty(len(patterns))
+            classes = likelihood_kernels.most_likely(patterns.runs, known, weights, best)
+            return best, best.ties(classes)
 
-    def score(self, part: Votes, weights: LogWeights) -> Labels:
-        """Return the labels of a part."""
-        from covote.decoding.methods import likelihood_kernels
-
-        panel, size = part.panel, len(part)
-        index = np.empty(size, dtype=smallest_int(len(panel.classes)))
-        runner_up, tied = np.empty_like(index), np.empty(size, dtype=np.bool_)
-        confidence, margin = np.empty(size, np.float32), np.empty(size, np.float32)
-        start, known = known_lists(panel)
-        for runs, span in ragged_parts(part):
-            likelihood_kernels.most_likely(
-                *runs, start, known, *weights,
-                index[span], tied[span], confidence[span], margin[span], runner_up[span],
-            )  # fmt: skip
-        return Labels(
-            panel, index, tied,
-            lambda: evidence(part, index, tied, confidence, margin, runner_up),
-            lambda rows: _likeliest(part, weights, rows), part._ids, part.start,
-        )  # fmt: skip
-
-
-def _likeliest(part: Votes, weights: LogWeights, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the classes that share the best likelihood, for some items."""
-    from covote.decoding.methods import likelihood_kernels
-
-    start, known = known_lists(part.panel)
-    found = []
-    for row in rows:
-        runs = part.part(int(row), int(row) + 1).ragged
-        found.append(likelihood_kernels.likeliest(*runs, start, known, *weights))
-    return found
+        return label_rows(votes, find, evidence)
 
 
 def log_weights(

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.evidence import evidence
+from covote.decoding.scoring import Best, gathered, labels_of_rows
 from covote.errors import InputError, TooLargeError
 from covote.labels import NO_LABEL, Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.vote_checks import smallest_int
 
 LARGEST = 1 << 22
 """The most answer vectors a table may have."""
@@ -31,7 +30,8 @@ class Lookup:
     every item, and the panel must be small.
     """
 
-    rounds: int = 0
+    rounds: ClassVar[int] = 0
+    needs_probabilities: ClassVar[bool] = False
 
     def start(self, panel: Panel) -> NDArray[np.bool_]:
         """Return the table (answer vectors x classes): which output sets each vector is in."""
@@ -47,29 +47,21 @@ class Lookup:
             table[:, members] &= members[answer][:, None] == members
         return table
 
-    def statistics(self, part: Votes, weights: NDArray[np.bool_]) -> int:
-        """Return how many items there are; the table is given by the panel."""
-        return len(part)
-
-    def learn(self, panel: Panel, counts: int, weights: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the table unchanged."""
-        return weights
-
-    def score(self, part: Votes, weights: NDArray[np.bool_]) -> Labels:
-        """Return the labels of a part."""
-        sets = weights[vector_numbers(part)]
+    def score(self, votes: Votes, weights: NDArray[np.bool_], evidence: bool = True) -> Labels:
+        """Return the labels."""
+        sets = weights[vector_numbers(votes)]
         # A class that nobody knows is in every set; it cannot win.
-        sets &= part.panel.knows.any(axis=0)
-        found = sets.sum(axis=1)
-        index = np.where(found == 1, sets.argmax(axis=1), NO_LABEL).astype(smallest_int(sets.shape[1]))
-        tied = found > 1
-        blank = np.full(len(part), np.nan, dtype=np.float32)
-        confidence = np.divide(1, found, out=np.zeros(len(part), np.float32), where=found > 0)
-        return Labels(
-            part.panel, index, tied,
-            lambda: evidence(part, index, tied, confidence, blank, np.full_like(index, NO_LABEL)),
-            lambda rows: [np.flatnonzero(sets[row]) for row in rows], part._ids, part.start,
-        )  # fmt: skip
+        sets &= votes.panel.knows.any(axis=0)
+        found, size = sets.sum(axis=1), len(votes)
+        best = Best(
+            np.where(found > 0, sets.argmax(axis=1), NO_LABEL),
+            found,
+            np.divide(1, found, out=np.zeros(size), where=found > 0),
+            np.full(size, np.nan),
+            np.full(size, NO_LABEL),
+        )
+        ties = best.ties(np.nonzero(sets[found > 1])[1])
+        return gathered(votes, [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)])
 
 
 def vector_numbers(part: Votes) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Compiled loops of the pairwise comparison, item by item."""
+"""The loop of the pairwise comparison, row by row."""
 
 from __future__ import annotations
 
@@ -8,30 +8,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
-from covote.decoding.evidence_kernels import heard
+from covote.decoding.scoring import Best
+from covote.decoding.shares_kernels import Counters, counters, forget, grown, hear
+from covote.panel.layout import Lists
+from covote.votes import Ragged
 
 Array = NDArray[Any]
 
 
 @helper
-def _most(indptr: Array, expert: Array, label: Array, start: Array) -> tuple[int, int]:
+def _most(runs: Ragged, known: Lists) -> tuple[int, int]:
     """Return the most votes for classes that an item has, and the most classes that their experts know."""
     votes, entries = 0, 0
-    for n in range(len(indptr) - 1):
-        here, known = 0, 0
-        for p in range(indptr[n], indptr[n + 1]):
-            if label[p] >= 0:
+    for n in range(len(runs.indptr) - 1):
+        here, there = 0, 0
+        for p in range(runs.indptr[n], runs.indptr[n + 1]):
+            if runs.label[p] >= 0:
                 here += 1
-                known += start[expert[p] + 1] - start[expert[p]]
-        votes, entries = max(votes, here), max(entries, known)
+                there += known.start[runs.expert[p] + 1] - known.start[runs.expert[p]]
+        votes, entries = max(votes, here), max(entries, there)
     return votes, entries
 
 
 @helper(inline="always")
 def _compare(
-    expert: Array, label: Array, begin: int, end: int, start: Array, known: Array, touched: Array, count: int,
-    place: Array, beats: Array, entries: Array, points: Array,
-) -> None:  # fmt: skip
+    runs: Ragged,
+    n: int,
+    known: Lists,
+    heard: Array,
+    place: Array,
+    beats: Array,
+    entries: Array,
+    points: Array,
+) -> None:
     """Give every heard class its points: 2 for a won comparison, 1 for a draw.
 
     ``beats[place[k], j]`` counts the votes for k of experts that know j as well, and is all zero before and
@@ -39,18 +48,18 @@ def _compare(
     the pairs that have votes, listed in `entries`, are looked at.
     """
     voted, found = 0, 0
-    for c in range(count):
-        place[touched[c]] = -1
-        points[touched[c]] = count - 1
-    for p in range(begin, end):
-        k = label[p]
+    for c in range(len(heard)):
+        place[heard[c]] = -1
+        points[heard[c]] = len(heard) - 1
+    for p in range(runs.indptr[n], runs.indptr[n + 1]):
+        k = runs.label[p]
         if k < 0:
             continue
         if place[k] < 0:
             place[k] = voted
             voted += 1
-        for q in range(start[expert[p]], start[expert[p] + 1]):
-            j = known[q]
+        for q in range(known.start[runs.expert[p]], known.start[runs.expert[p] + 1]):
+            j = known.members[q]
             if beats[place[k], j] == 0 and j != k:
                 entries[found, 0], entries[found, 1] = k, j
                 found += 1
@@ -65,84 +74,57 @@ def _compare(
 
 
 @helper(inline="always")
-def _order(k: int, j: int, points: Array, hits: Array, asked: Array) -> int:
+def _order(k: int, j: int, points: Array, counts: Counters) -> int:
     """Return 1 if k comes before j, -1 if after, 0 if nothing separates them."""
     if points[k] != points[j]:
         return 1 if points[k] > points[j] else -1
-    left, right = hits[k] * asked[j], hits[j] * asked[k]
+    left, right = counts.votes[k] * counts.asked[j], counts.votes[j] * counts.asked[k]
     if left != right:
         return 1 if left > right else -1
-    if asked[k] != asked[j]:
-        return 1 if asked[k] > asked[j] else -1
+    if counts.asked[k] != counts.asked[j]:
+        return 1 if counts.asked[k] > counts.asked[j] else -1
     return 0
 
 
 @kernel
-def tournament(
-    indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int,
-    index: Array, tied: Array, margin: Array, runner_up: Array,
-) -> None:  # fmt: skip
-    """Label ragged votes by pairwise majority."""
-    hits, asked, touched = (
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-        np.empty(classes, np.int64),
-    )
+def tournament(runs: Ragged, known: Lists, classes: int, found: Best) -> Array:
+    """Find the best class of every row by pairwise majority; return the classes of all tied rows."""
+    counts = counters(classes)
     place, points = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    votes, most = _most(indptr, expert, label, start)
+    votes, most = _most(runs, known)
     beats = np.zeros((min(votes, classes), classes), np.int32)
     entries = np.empty((most, 2), np.int64)
-    for n in range(len(index)):
-        begin, end = indptr[n], indptr[n + 1]
-        count = heard(expert, label, begin, end, start, known, hits, asked, touched)
-        _compare(expert, label, begin, end, start, known, touched, count, place, beats, entries, points)
-        best, second, shared, several = -1, -1, False, False
-        for c in range(count):
-            k = touched[c]
-            versus_best = _order(k, best, points, hits, asked) if best >= 0 else 1
+    ties, at = np.empty(16, np.int64), 0
+    for n in range(len(found.chosen)):
+        number = hear(runs, n, known, counts)
+        heard = counts.heard[:number]
+        _compare(runs, n, known, heard, place, beats, entries, points)
+        best, second, shared, several = -1, -1, 0, False
+        for c in range(number):
+            k = heard[c]
+            versus_best = _order(k, best, points, counts) if best >= 0 else 1
             if versus_best > 0:
-                second, several = best, shared
-                best, shared = k, False
+                second, several = best, shared > 1
+                best, shared = k, 1
             elif versus_best == 0:
-                shared = True
+                shared += 1
             else:
-                versus_second = _order(k, second, points, hits, asked) if second >= 0 else 1
+                versus_second = _order(k, second, points, counts) if second >= 0 else 1
                 if versus_second > 0:
                     second, several = k, False
                 elif versus_second == 0:
                     several = True
-        index[n] = -1 if shared else best
-        tied[n] = shared
-        runner_up[n] = -1 if shared or several else second
-        margin[n] = np.nan
-        if shared:
-            margin[n] = 0
+        found.chosen[n], found.shared[n] = best, shared
+        found.runner_up[n] = -1 if several else second
+        if shared > 1:
+            found.margin[n] = 0
+            ties, begin = grown(ties, at + shared), at
+            for c in range(number):
+                if _order(heard[c], best, points, counts) == 0:
+                    ties[at] = heard[c]
+                    at += 1
+            ties[begin:at].sort()
         elif second >= 0:
-            margin[n] = (points[best] - points[second]) / (2 * (count - 1))
-        for c in range(count):
-            hits[touched[c]] = 0
-            asked[touched[c]] = 0
-
-
-@kernel
-def winners(indptr: Array, expert: Array, label: Array, start: Array, known: Array, classes: int) -> Array:
-    """List the classes of the first item that nothing separates from the best."""
-    hits, asked, touched = (
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-        np.empty(classes, np.int64),
-    )
-    place, points = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    votes, most = _most(indptr[:2], expert, label, start)
-    beats = np.zeros((min(votes, classes), classes), np.int32)
-    entries = np.empty((most, 2), np.int64)
-    end = indptr[1]
-    count = heard(expert, label, 0, end, start, known, hits, asked, touched)
-    _compare(expert, label, 0, end, start, known, touched, count, place, beats, entries, points)
-    best = -1
-    for c in range(count):
-        if best < 0 or _order(touched[c], best, points, hits, asked) > 0:
-            best = touched[c]
-    return np.sort(
-        np.array([k for k in touched[:count] if _order(k, best, points, hits, asked) == 0], np.int64)
-    )
+            found.margin[n] = (points[best] - points[second]) / (2 * (number - 1))
+        forget(counts, number)
+    return ties[:at].copy()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,17 @@ from covote.decoding.calibration import (
     softmax,
     trusted,
 )
+from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.methods.anchored import remembered
-from covote.decoding.methods.authority import Authority, Learned
+from covote.decoding.methods.authority import Authority, TieWeights
+from covote.decoding.methods.coupling import Coupling
+from covote.decoding.methods.soft import Soft
 from covote.decoding.methods.supervised_combination import Combination, combined, features
 from covote.decoding.methods.supervised_correction import LONGEST, Correction, corrected
-from covote.decoding.rows import cells
-from covote.decoding.soft import Soft, log_coupled, log_given
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
-from covote.labels import Evidence, Labels
+from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.vote_checks import check_choice
@@ -80,7 +81,7 @@ class Examples:
 class Judgement:
     """Authority weights, and then how far to trust them; or what labels better than they do."""
 
-    authority: Learned
+    authority: TieWeights
     temperature: float = 1.0
     trust: tuple[float, float] = (0.0, 1.0)
     better: Combination | Correction | None = None
@@ -112,16 +113,14 @@ class Supervised:
     gold: Gold | None = None
     learn_by: Literal["auto", "temperature", "combination"] = "auto"
     past: Statistics | None = None
+    rounds: ClassVar[int] = 2  # one pass to learn how the experts answer, one to gather the labelled items
+    needs_probabilities: ClassVar[bool] = False
+    only_for_ties: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_choice("learn_by", self.learn_by, ("auto", "temperature", "combination"))
         if self.gold is None or len(self.gold) == 0:
             raise InputError("supervised needs labelled items; pass gold={item: class}")
-
-    @property
-    def rounds(self) -> int:
-        """One pass to learn how the experts answer, one to gather the labelled items."""
-        return 2
 
     @property
     def _authority(self) -> Authority:
@@ -130,7 +129,7 @@ class Supervised:
     def start(self, panel: Panel) -> None:
         """Begin without weights."""
 
-    def statistics(self, part: Votes, weights: Judgement | None) -> Statistics | Examples:
+    def count(self, part: Votes, weights: Judgement | None) -> Statistics | Examples:
         """Count answers by authority label; then gather what the votes say about labelled items."""
         if weights is None:
             return tie_score.statistics(part, self.gold)
@@ -160,8 +159,7 @@ class Supervised:
         if isinstance(counts, Statistics):
             if self.past is not None:
                 counts = self.past + counts
-            first = self._authority.start(panel)
-            return Judgement(Learned(first.votes, tie_score.learn(counts), counts))
+            return Judgement(TieWeights(tie_score.learn(counts), counts, enough=True))
         assert weights is not None
         each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
         if len(counts.truth) < FEWEST:
@@ -201,61 +199,61 @@ class Supervised:
         assert self.gold is not None
         gold = self.gold
         items = len(gold) if isinstance(gold, Mapping) else int(np.count_nonzero(np.asarray(gold) >= 0))
-        return self.learn_by != "temperature" and items * len(cells(panel)) <= WIDEST
+        return self.learn_by != "temperature" and items * len(panel.layout.cells.label) <= WIDEST
 
-    def score(self, part: Votes, weights: Judgement) -> Labels:
-        """Return the labels of a part."""
+    def score(self, votes: Votes, weights: Judgement, evidence: bool = True) -> Labels:
+        """Return the labels."""
         if weights.better is not None:
-            return _labelled_better(part, weights.authority, weights.better)
-        labels = self._authority.score(part, weights.authority)
-        confidence = np.zeros(len(part), dtype=np.float32)
-        for piece, span in _pieces(part):
-            index, mean = labels.index[span], labels.confidence[span] if part.soft else None
+            return _labelled_better(votes, weights.authority, weights.better, evidence)
+        labels = self._authority.score(votes, weights.authority, evidence)
+        if not evidence:
+            return labels
+        confidence = np.zeros(len(votes), dtype=np.float32)
+        for piece, span in _pieces(votes):
+            index, mean = labels.index[span], labels.confidence[span] if votes.soft else None
             share = own_share(agreement(piece, weights.authority) / weights.temperature, index, mean)
             confidence[span] = np.where(index >= 0, trusted(share, weights.trust), 0)
-
-        def behind() -> Evidence:
-            return replace(labels.evidence, confidence=confidence)
-
-        return replace(labels, _evidence=behind)
+        return replace(labels, _evidence=labels.evidence._replace(confidence=confidence))
 
 
-def agreement(part: Votes, weights: Learned) -> Array:
+def agreement(part: Votes, weights: TieWeights) -> Array:
     """Return the scores (items x classes) that make a confidence: I + O / 2, or log q of probabilities."""
     if part.soft:
-        return log_coupled(part)
-    assert weights.ties is not None
-    column = remembered(weights.ties)
+        q = Coupling().table(part)
+        return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
+    assert weights.score is not None
+    column = remembered(weights.score)
     return scoring.scores(part, lambda k: column(k, 1.0, 0.5))
 
 
-def _default(part: Votes, weights: Learned) -> Array:
+def _default(part: Votes, weights: TieWeights) -> Array:
     """Return the default's scores of votes with probabilities (items x classes), else no columns."""
-    return Soft().table(part, weights.ties) if part.soft else np.empty((len(part), 0))
+    return Soft().table(part, weights.score) if part.soft else np.empty((len(part), 0))
 
 
-def _features(part: Votes, weights: Learned) -> Array:
+def _features(part: Votes, weights: TieWeights) -> Array:
     """Return what a label is learned from (items x features)."""
     if part.soft:
         return log_given(part)
-    assert weights.ties is not None
-    return features(part, weights.ties)
+    assert weights.score is not None
+    return features(part, weights.score)
 
 
-def _labelled_better(part: Votes, authority: Learned, better: Combination | Correction) -> Labels:
+def _labelled_better(
+    votes: Votes, authority: TieWeights, better: Combination | Correction, evidence: bool
+) -> Labels:
     """Return the labels that were learned; the margin is one of chances."""
-    scored = scoring.Scored.empty(part)
-    for piece, span in _pieces(part):
-        scored.put(span, _same, _best(_chances(piece, authority, better)))
+    found = []
+    for piece, _ in _pieces(votes):
+        table = _chances(piece, authority, better)
+        best = _best(table)
+        tied = table[best.shared > 1]
+        ties = best.ties(np.nonzero(tied == tied.max(axis=1, keepdims=True))[1])
+        found.append(scoring.labels_of_rows(piece.ragged, piece.panel, best, ties, evidence))
+    return scoring.gathered(votes, found)
 
-    def equal(rows: Array) -> list[Array]:
-        table = _chances(part.subset(rows), authority, better)
-        return [np.flatnonzero((row == row.max()) & (row > 0)) for row in table]
 
-    return scored.labels(part, equal)
-
-
-def _chances(part: Votes, authority: Learned, better: Combination | Correction) -> Array:
+def _chances(part: Votes, authority: TieWeights, better: Combination | Correction) -> Array:
     """Return the chances of all classes in whole millionths, so that none is ahead by rounding alone."""
     if isinstance(better, Correction):
         default, coupled = _default(part, authority), agreement(part, authority)
@@ -267,8 +265,8 @@ def _chances(part: Votes, authority: Learned, better: Combination | Correction) 
     return found
 
 
-def _best(table: Array) -> tuple[Array, ...]:
-    """Return (best, how many share its place, confidence, margin, runner-up) of chances in millionths."""
+def _best(table: Array) -> scoring.Best:
+    """Return the best classes by chances in millionths."""
     rows, best = np.arange(len(table)), table.argmax(axis=1)
     top = table[rows, best]
     shared = np.where(top > 0, (table == top[:, None]).sum(axis=1), 0)
@@ -279,16 +277,12 @@ def _best(table: Array) -> tuple[Array, ...]:
     alone = (rest == next_top[:, None]).sum(axis=1) == 1
     runner_up = np.where(alone & (next_top > 0), second, -1)
     margin = np.where(next_top < 0, np.nan, (top - next_top) / 1e6)
-    return np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up
-
-
-def _same(values: Array) -> Array:
-    return values
+    return scoring.Best(np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up)
 
 
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
     """Yield (votes, which items they are), so few items at a time that all classes fit beside them."""
-    size = max(1, (1 << 22) // (len(part.panel.classes) + len(cells(part.panel))))
+    size = max(1, (1 << 22) // (len(part.panel.classes) + len(part.panel.layout.cells.label)))
     for first in range(0, len(part), size):
         last = min(first + size, len(part))
         yield part.part(first, last), slice(first, last)

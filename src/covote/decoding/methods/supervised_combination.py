@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.decoding import scoring
 from covote.decoding.calibration import softmax
 from covote.decoding.methods.anchored import remembered
-from covote.decoding.rows import cells, pattern_parts
+from covote.decoding.rows import pattern_parts
 from covote.decoding.tie_score import Weights
 from covote.votes import Votes
 
@@ -53,9 +53,9 @@ def features(part: Votes, weights: Weights) -> Array:
 
 def answers(part: Votes) -> NDArray[np.float32]:
     """Return which answers every item got (items x possible answers), 1 or 0."""
-    found = np.zeros((len(part), len(cells(part.panel))), dtype=np.float32)
+    found = np.zeros((len(part), len(part.panel.layout.cells.label)), dtype=np.float32)
     for patterns, span in pattern_parts(part):
         table = np.zeros((len(patterns), found.shape[1]), dtype=np.float32)
-        table[np.repeat(np.arange(len(patterns)), np.diff(patterns.indptr)), patterns.cell] = 1
-        found[span] = patterns.spread(table)
+        table[np.repeat(np.arange(len(patterns)), np.diff(patterns.runs.indptr)), patterns.cell] = 1
+        found[span] = patterns.spread_values(table)
     return found

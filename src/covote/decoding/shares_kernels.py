@@ -1,0 +1,481 @@
+"""Loops that find the authority score N_k / d_k: N_k votes for class k among d_k answering authorities.
+
+Two shapes. Dense votes are gone through a block of items at a time, one short loop for each (class, expert)
+with 8-bit counters, which the compiler turns into vector instructions. Ragged votes are gone through item by
+item, and only the classes that an answering expert knows are touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.compiled import helper, kernel
+from covote.panel.layout import Authorities, Lists
+from covote.votes import Ragged
+
+Array = NDArray[Any]
+
+BLOCK = 2048
+"""Items per block: the block's votes and counters stay in the fastest cache."""
+STRIDE = BLOCK + 64
+"""Distance of the counters of a block; not a power of two, which would make them share cache lines."""
+
+
+class Found(NamedTuple):
+    """What the authority scores say about every item, beside its label.
+
+    The margin of the best score, the runner-up, how many classes share the best score (theory: section 3);
+    and the fewest violations d_k - N_k of any class, those of the label, how many heard classes have none,
+    and whether some class was not heard although the panel has authorities for it.
+    """
+
+    margin: Array
+    runner_up: Array
+    shared: Array
+    fewest: Array
+    own: Array
+    clean: Array
+    unheard: Array
+
+
+# The short loops below become vector instructions only if every operation stays in its 8 or 16 bits, if
+# every value is loaded before it is chosen, and if few arrays are written (the compiler has to prove that
+# they do not overlap: hence one array of counters with fixed distances). They take four experts at a time, so
+# that counters are loaded and stored once for four votes; the lists of experts are filled up to multiples of
+# four by experts of weight 0.
+
+
+@helper
+def _add4(
+    columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
+) -> None:
+    """Add the weights of the votes for k of four experts."""
+    end = begin + size
+    a, b = columns[experts[p], begin:end], columns[experts[p + 1], begin:end]
+    c, d = columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end]
+    wa, wb, wc, wd = weight[p], weight[p + 1], weight[p + 2], weight[p + 3]
+    for t in range(size):
+        one = wa if a[t] == k else np.uint8(0)
+        two = wb if b[t] == k else np.uint8(0)
+        three = wc if c[t] == k else np.uint8(0)
+        four = wd if d[t] == k else np.uint8(0)
+        score[t] = np.uint8(score[t] + one + two + three + four)
+
+
+@helper
+def _add4_and_keep_best(
+    columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array,
+    state: Array,
+) -> None:  # fmt: skip
+    """Add the last votes for k, then update `state`: best score, second score, best class."""
+    end = begin + size
+    a, b = columns[experts[p], begin:end], columns[experts[p + 1], begin:end]
+    c, d = columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end]
+    wa, wb, wc, wd = weight[p], weight[p + 1], weight[p + 2], weight[p + 3]
+    for t in range(size):
+        one = wa if a[t] == k else np.uint8(0)
+        two = wb if b[t] == k else np.uint8(0)
+        three = wc if c[t] == k else np.uint8(0)
+        four = wd if d[t] == k else np.uint8(0)
+        s = np.uint8(score[t] + one + two + three + four)
+        best, second, value = state[t], state[STRIDE + t], state[2 * STRIDE + t]
+        low = np.uint8(min(s, best))
+        state[t] = np.uint8(max(s, best))
+        state[STRIDE + t] = np.uint8(max(low, second))
+        state[2 * STRIDE + t] = np.uint8(np.uint8(k) if s > best else value)
+
+
+@helper
+def _report(state: Array, index: Array, size: int) -> None:
+    for t in range(size):
+        same, value = state[t] == state[STRIDE + t], np.int8(state[2 * STRIDE + t])
+        index[t] = np.int8(np.int8(-1) if same else value)
+
+
+@kernel
+def label_complete(columns: Array, start: int, authorities: Authorities, index: Array) -> None:
+    """Label complete dense votes, -1 in a tie; needs lcm(d) < 255.
+
+    Every vote for k adds lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores begin at 1: then 0
+    means "no class yet", and a class without any vote still counts as a candidate. Four times as fast as
+    `label_columns` (benchmarks/decoding.py: "authority, 1,000,000 x 9").
+    """
+    first, experts, weight = authorities.first, authorities.experts, authorities.weight
+    score, state = np.ones(BLOCK, np.uint8), np.empty(3 * STRIDE, np.uint8)
+    for a in range(0, len(index), BLOCK):
+        size, begin = min(BLOCK, len(index) - a), start + a
+        state[:] = 0
+        for k in range(len(first) - 1):
+            if first[k] == first[k + 1]:
+                continue
+            last = first[k + 1] - 4
+            for p in range(first[k], last, 4):
+                _add4(columns, begin, size, experts, weight, p, np.int8(k), score)
+            _add4_and_keep_best(columns, begin, size, experts, weight, last, np.int8(k), score, state)
+            if first[k] < last:
+                score[:] = 1
+        _report(state, index[a : a + size], size)
+
+
+@helper
+def _count(
+    columns: Array, begin: int, size: int, authorities: Authorities, k: int, answer: Any, counts: Array
+) -> None:
+    """Count how many authorities of k gave an answer."""
+    counts[:] = 0
+    for p in range(authorities.first[k], authorities.first[k + 1], 4):
+        _add4(columns, begin, size, authorities.experts, authorities.one, p, answer, counts)
+
+
+@helper
+def _keep_best_share(hits: Array, missing: Array, authorities: Any, state: Array, k: Any, size: int) -> None:
+    best_n, best_d, value, shared = state[0], state[1], state[2], state[3]
+    for t in range(size):
+        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
+        old_n, old_d, old_k, old_shared = best_n[t], best_d[t], value[t], shared[t]
+        left, right = np.int16(n * old_d), np.int16(old_n * d)
+        more = left > right
+        same = np.int16(np.int16(left == right) & np.int16(d != 0))
+        same = np.int16(same | old_shared)
+        best_n[t] = np.int16(n if more else old_n)
+        best_d[t] = np.int16(d if more else old_d)
+        value[t] = np.int16(k if more else old_k)
+        shared[t] = np.int16(np.int16(0) if more else same)
+
+
+@helper
+def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
+    value, shared = state[2], state[3]
+    for t in range(size):
+        same, k = shared[t] != 0, np.int8(value[t])
+        tied[t] = same
+        index[t] = np.int8(np.int8(-1) if same else k)
+
+
+@kernel
+def label_columns(
+    columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, tied: Array
+) -> None:
+    """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
+
+    N_k / d_k is compared by cross multiplication in 16 bits. No class yet is -1 / 1, which every class beats
+    that was heard. Four times as fast as `examine_columns` (benchmarks/decoding.py: "a tenth of the answers
+    missing").
+    """
+    first = authorities.first
+    hits, missing = np.empty(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
+    state = np.empty((4, STRIDE), np.int16)
+    for a in range(0, len(index), BLOCK):
+        size, begin = min(BLOCK, len(index) - a), start + a
+        state[0], state[1], state[2], state[3] = -1, 1, -1, 0
+        for k in range(len(first) - 1):
+            if first[k] == first[k + 1]:
+                continue
+            _count(columns, begin, size, authorities, k, np.int8(k), hits)
+            if not complete:
+                _count(columns, begin, size, authorities, k, np.int8(-1), missing)
+            _keep_best_share(hits, missing, authorities.counts[k], state, np.int16(k), size)
+        _report_shares(state, index[a : a + size], tied[a : a + size], size)
+
+
+@helper
+def _keep_fewest(hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array) -> None:
+    """Update: fewest violations, those of the label, heard classes without, classes that were not heard."""
+    for t in range(len(index)):
+        d = np.int16(authorities - np.int16(missing[t]))
+        v = np.int16(d - np.int16(hits[t]))
+        fewest, own = state[t], state[STRIDE + t]
+        clean, silent = state[2 * STRIDE + t], state[3 * STRIDE + t]
+        state[t] = np.int16(min(fewest, v))
+        state[STRIDE + t] = np.int16(v if index[t] == k else own)
+        state[2 * STRIDE + t] = np.int16(clean + (np.int16(v == 0) & np.int16(d != 0)))
+        state[3 * STRIDE + t] = np.int16(silent | np.int16(d == 0))
+
+
+@helper
+def _keep_two_best(hits: Array, missing: Array, authorities: Any, state: Array, size: int) -> None:
+    """Update: best share N / d, next share N / d, how many classes have the best one."""
+    for t in range(size):
+        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
+        top_n, top_d, next_n = state[t], state[STRIDE + t], state[2 * STRIDE + t]
+        next_d, count = state[3 * STRIDE + t], state[4 * STRIDE + t]
+        left, right = np.int16(n * top_d), np.int16(top_n * d)
+        more = left > right
+        same = np.int16(np.int16(left == right) & np.int16(d != 0))
+        passed = np.int16(np.int16(more) | same)
+        nearer = np.int16(n * next_d) > np.int16(next_n * d)
+        low_n, low_d = np.int16(n if nearer else next_n), np.int16(d if nearer else next_d)
+        state[2 * STRIDE + t] = np.int16(top_n if passed != 0 else low_n)
+        state[3 * STRIDE + t] = np.int16(top_d if passed != 0 else low_d)
+        state[t] = np.int16(n if more else top_n)
+        state[STRIDE + t] = np.int16(d if more else top_d)
+        sharing = np.int16(count + same)
+        state[4 * STRIDE + t] = np.int16(np.int16(1) if more else sharing)
+
+
+@helper
+def _keep_runner_up(
+    hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array
+) -> None:
+    """Update: share N / d of the best class apart from the label, that class, whether it is several."""
+    for t in range(len(index)):
+        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
+        n0, d0 = state[t], state[STRIDE + t]
+        class0, several = state[2 * STRIDE + t], state[3 * STRIDE + t]
+        left, right = np.int16(n * d0), np.int16(n0 * d)
+        other = np.int16(np.int16(index[t] != k) & np.int16(d != 0))
+        level = np.int16(np.int16(left == right) & other)
+        better = np.int16((np.int16(left > right) & other) | (level & np.int16(d > d0)))
+        equal = np.int16(several | np.int16(level & np.int16(d == d0)))
+        state[t] = np.int16(n if better != 0 else n0)
+        state[STRIDE + t] = np.int16(d if better != 0 else d0)
+        state[2 * STRIDE + t] = np.int16(np.int16(k) if better != 0 else class0)
+        state[3 * STRIDE + t] = np.int16(np.int16(0) if better != 0 else equal)
+
+
+@helper
+def _report_found(
+    best: Array, other: Array, index: Array, margin: Array, runner_up: Array, shared: Array
+) -> None:
+    for t in range(len(index)):
+        next_n = best[2 * STRIDE + t]
+        gap = best[t] / best[STRIDE + t] - next_n / best[3 * STRIDE + t]
+        margin[t] = gap if next_n >= 0 else np.nan
+        none = np.int16(np.int16(other[3 * STRIDE + t] != 0) | np.int16(index[t] < 0))
+        runner_up[t] = np.int8(np.int8(-1) if none != 0 else np.int8(other[2 * STRIDE + t]))
+        shared[t] = best[4 * STRIDE + t]
+
+
+@kernel
+def examine_columns(
+    columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, found: Found
+) -> None:
+    """Find what the authority scores say about labelled dense votes; needs d_k <= 181."""
+    hits, missing = np.zeros(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
+    violations, best = np.empty(4 * STRIDE, np.int16), np.empty(5 * STRIDE, np.int16)
+    other = np.empty(4 * STRIDE, np.int16)
+    for a in range(0, len(index), BLOCK):
+        size, begin = min(BLOCK, len(index) - a), start + a
+        labels = index[a : a + size]
+        violations[:STRIDE] = 32767
+        violations[STRIDE:] = 0
+        best[:] = 1
+        best[:STRIDE] = best[2 * STRIDE : 3 * STRIDE] = -1
+        best[4 * STRIDE :] = 0
+        other[:] = 0
+        other[:STRIDE] = other[2 * STRIDE : 3 * STRIDE] = -1
+        other[STRIDE : 2 * STRIDE] = 1
+        for k in range(len(authorities.counts)):
+            d = authorities.counts[k]
+            if d == 0:
+                continue
+            _count(columns, begin, size, authorities, k, np.int8(k), hits)
+            if not complete:
+                _count(columns, begin, size, authorities, k, np.int8(-1), missing)
+            _keep_fewest(hits, missing, d, labels, np.int8(k), violations)
+            _keep_two_best(hits, missing, d, best, size)
+            _keep_runner_up(hits, missing, d, labels, np.int8(k), other)
+        span = slice(a, a + size)
+        found.fewest[span] = violations[:size]
+        found.own[span] = violations[STRIDE : STRIDE + size]
+        found.clean[span] = violations[2 * STRIDE : 2 * STRIDE + size]
+        found.unheard[span] = violations[3 * STRIDE : 3 * STRIDE + size] != 0
+        _report_found(best, other, labels, found.margin[span], found.runner_up[span], found.shared[span])
+
+
+@helper
+def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
+    """Decide an item with no vote but "none of mine": every class that was heard scores 0."""
+    best = -1
+    for k in range(knows_bits.shape[0]):
+        for w in range(len(mask)):
+            if mask[w] & knows_bits[k, w]:
+                if best >= 0:
+                    return best, True
+                best = k
+                break
+    return best, False
+
+
+@helper(inline="always")
+def _popcount(x: Any) -> Any:
+    """Count the ones of a 64-bit word; the compiler knows this pattern as one instruction."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def label_runs(runs: Ragged, knows_bits: Array, index: Array, tied: Array) -> None:
+    """Label ragged votes.
+
+    `mask` has one bit for each expert that answered the item, so d_k is the number of bits it has in common
+    with the authorities of k, and only classes with votes are looked at. Unsigned indices spare the check for
+    negative ones. RATIO (benchmarks/decoding.py: "authority ragged").
+    """
+    indptr, expert, label = runs.indptr, runs.expert, runs.label
+    classes, words = knows_bits.shape
+    votes, candidates = np.zeros(classes, np.int32), np.empty(classes, np.int64)
+    mask = np.zeros(words, np.uint64)
+    for n in range(len(index)):
+        begin, end = np.uint64(indptr[n]), np.uint64(indptr[n + 1])
+        few_words = words <= 4 * (indptr[n + 1] - indptr[n])
+        found = np.uint64(0)
+        for p in range(begin, end):
+            e, v = np.uint64(expert[p]), label[p]
+            mask[e >> np.uint64(6)] |= np.uint64(1) << (e & np.uint64(63))
+            if v >= 0:
+                if votes[np.uint64(v)] == 0:
+                    candidates[found] = v
+                    found += np.uint64(1)
+                votes[np.uint64(v)] += 1
+        best, best_n, best_d, shared = -1, -1, 1, False
+        for c in range(found):
+            k = np.uint64(candidates[c])
+            hits, asked = votes[k], 0
+            votes[k] = 0
+            if few_words:
+                for w in range(words):
+                    asked += _popcount(mask[w] & knows_bits[k, w])
+            else:
+                for p in range(begin, end):
+                    e = np.uint64(expert[p])
+                    asked += int((knows_bits[k, e >> np.uint64(6)] >> (e & np.uint64(63))) & np.uint64(1))
+            left, right = hits * best_d, best_n * asked
+            if left > right:
+                best, best_n, best_d, shared = int(candidates[c]), int(hits), int(asked), False
+            elif left == right:
+                shared = True
+        if found == 0 and end > begin:
+            best, shared = _only_heard(knows_bits, mask)
+        for p in range(begin, end):
+            mask[np.uint64(expert[p]) >> np.uint64(6)] = 0
+        index[n] = -1 if shared else best
+        tied[n] = shared
+
+
+class Counters(NamedTuple):
+    """Counters of one item: votes N_k, answering authorities d_k, and which classes have d_k > 0."""
+
+    votes: Array
+    asked: Array
+    heard: Array
+
+
+@helper
+def counters(classes: int) -> Counters:
+    """Return counters that are all 0."""
+    return Counters(np.zeros(classes, np.int64), np.zeros(classes, np.int64), np.empty(classes, np.int64))
+
+
+@helper(inline="always")
+def hear(runs: Ragged, n: int, known: Lists, counts: Counters) -> int:
+    """Count the votes and the answering authorities of every class for item n; return how many were heard.
+
+    The caller sets the counters back to zero with :func:`forget`.
+    """
+    number = 0
+    for p in range(runs.indptr[n], runs.indptr[n + 1]):
+        i = runs.expert[p]
+        for q in range(known.start[i], known.start[i + 1]):
+            k = known.members[q]
+            if counts.asked[k] == 0:
+                counts.heard[number] = k
+                number += 1
+            counts.asked[k] += 1
+        if runs.label[p] >= 0:
+            counts.votes[runs.label[p]] += 1
+    return number
+
+
+@helper(inline="always")
+def forget(counts: Counters, number: int) -> None:
+    """Set the counters of one item back to zero."""
+    for c in range(number):
+        counts.votes[counts.heard[c]] = 0
+        counts.asked[counts.heard[c]] = 0
+
+
+@helper
+def grown(array: Array, size: int) -> Array:
+    """Return the array, or a longer one with the same beginning, if it has room for fewer than `size`."""
+    if size <= len(array):
+        return array
+    longer = np.empty(2 * size, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@kernel
+def examine_runs(
+    runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
+) -> None:
+    """Find what the authority scores say about labelled ragged votes.
+
+    The runner-up is the best class apart from the label: by score, then by more authorities; -1 if that
+    leaves several, or if there is no label.
+    """
+    counts = counters(classes)
+    for n in range(len(index)):
+        number = hear(runs, n, known, counts)
+        top_n, top_d, top_count, next_n, next_d = -1, 1, 0, -1, 1
+        other, other_n, other_d, several = -1, -1, 1, False
+        least, clean = len(runs.expert), 0
+        for c in range(number):
+            k = counts.heard[c]
+            h, d = counts.votes[k], counts.asked[k]
+            least = min(least, d - h)
+            clean += d == h
+            if h * top_d > top_n * d:
+                next_n, next_d = top_n, top_d
+                top_n, top_d, top_count = h, d, 1
+            elif h * top_d == top_n * d:
+                top_count += 1
+                next_n, next_d = top_n, top_d
+            elif h * next_d > next_n * d:
+                next_n, next_d = h, d
+            if k != index[n]:
+                left, right = h * other_d, other_n * d
+                if left > right or (left == right and d > other_d):
+                    other, other_n, other_d, several = k, h, d, False
+                elif left == right and d == other_d:
+                    several = True
+        found.margin[n] = top_n / top_d - next_n / next_d if next_n >= 0 else np.nan
+        found.runner_up[n] = -1 if several or index[n] < 0 else other
+        found.shared[n] = top_count
+        found.unheard[n] = number < with_authority
+        found.fewest[n] = 0 if found.unheard[n] else least
+        found.own[n] = 0 if index[n] < 0 else counts.asked[index[n]] - counts.votes[index[n]]
+        found.clean[n] = clean
+        forget(counts, number)
+
+
+@kernel
+def best_classes(runs: Ragged, known: Lists, classes: int) -> tuple[Array, Array]:
+    """List the classes with the best N_k / d_k of every item, in ascending order: (start, classes)."""
+    counts = counters(classes)
+    first = np.zeros(len(runs.indptr), np.int64)
+    best = np.empty(max(len(first), 16), np.int64)
+    at = 0
+    for n in range(len(runs.indptr) - 1):
+        number = hear(runs, n, known, counts)
+        top_n, top_d = -1, 1
+        for c in range(number):
+            k = counts.heard[c]
+            if counts.votes[k] * top_d > top_n * counts.asked[k]:
+                top_n, top_d = counts.votes[k], counts.asked[k]
+        best = grown(best, at + number)
+        begin = at
+        for c in range(number):
+            k = counts.heard[c]
+            if counts.votes[k] * top_d == top_n * counts.asked[k]:
+                best[at] = k
+                at += 1
+        best[begin:at].sort()
+        first[n + 1] = at
+        forget(counts, number)
+    return first, best[:at].copy()

@@ -1,0 +1,120 @@
+"""A panel as flat arrays, in the shapes that loops over votes need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Lists(NamedTuple):
+    """Lists of indices, one after another: the n-th is ``members[start[n]:start[n + 1]]``."""
+
+    start: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+class Cells(NamedTuple):
+    """Every answer that some expert can give, numbered expert by expert: its classes, then "none of mine".
+
+    `start[i]` is the first cell of expert i; `expert` and `label` say what a cell means. The label of "none
+    of mine" is the number of classes.
+    """
+
+    start: NDArray[np.int64]
+    expert: NDArray[np.int64]
+    label: NDArray[np.int64]
+
+
+class Authorities(NamedTuple):
+    """The authorities of every class, with what a vote weighs in whole numbers.
+
+    Those of class k are ``experts[first[k]:first[k + 1]]``, filled up to a multiple of four by experts of
+    weight 0. A vote for k has the `weight` lcm(d) / d_k, so N_k / d_k is compared exactly (Paper: Eq. (4));
+    it is of use only where `common`, the lcm, is below 255. `one` counts votes, `counts` is d_k.
+    """
+
+    first: Array
+    experts: Array
+    weight: Array
+    one: Array
+    counts: Array
+    common: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Flat arrays that say who knows what; each is worked out when it is first asked for.
+
+    >>> layout = Layout(np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool))
+    >>> layout.known.start.tolist(), layout.known.members.tolist()
+    ([0, 2, 4, 6], [0, 1, 1, 2, 1, 2])
+    >>> layout.authorities.weight.reshape(3, 4).tolist()
+    [[6, 0, 0, 0], [2, 2, 2, 0], [3, 3, 0, 0]]
+    >>> layout.authorities.counts.tolist(), layout.authorities.common
+    ([1, 3, 2], 6)
+    >>> layout.cells.label.tolist()
+    [0, 1, 3, 1, 2, 3, 1, 2, 3]
+    """
+
+    knows: NDArray[np.bool_]
+
+    @cached_property
+    def known(self) -> Lists:
+        """The classes that each expert knows."""
+        return _lists(self.knows)
+
+    @cached_property
+    def heard(self) -> NDArray[np.int64]:
+        """The classes that somebody knows."""
+        return np.flatnonzero(self.knows.any(axis=0))
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The answers that experts can give."""
+        first, known = self.known
+        experts, classes = self.knows.shape
+        sizes = np.diff(first) + 1
+        label = np.full(len(known) + experts, classes, dtype=np.int64)
+        label[np.arange(len(known)) + np.repeat(np.arange(experts), sizes - 1)] = known
+        return Cells(
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.repeat(np.arange(experts, dtype=np.int64), sizes),
+            label,
+        )
+
+    @cached_property
+    def bits(self) -> NDArray[np.uint64]:
+        """(classes x words) of 64 bits: bit i of class k says whether expert i knows k."""
+        experts, classes = self.knows.shape
+        padded = np.zeros((classes, -(-experts // 64) * 64), dtype=bool)
+        padded[:, :experts] = self.knows.T
+        return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+    @cached_property
+    def authorities(self) -> Authorities:
+        """The authorities of every class, and what their votes weigh."""
+        start, authority = _lists(self.knows.T)
+        counts = np.diff(start)
+        common = math.lcm(*(int(d) for d in counts if d))
+        first = np.concatenate([[0], np.cumsum(-(-counts // 4) * 4)])
+        # Where each authority stands in the lists with filling.
+        slot = np.arange(len(authority)) + np.repeat(first[:-1] - start[:-1], counts)
+        experts = np.zeros(first[-1], dtype=np.int64)
+        weight, one = np.zeros(first[-1], dtype=np.uint8), np.zeros(first[-1], dtype=np.uint8)
+        experts[slot] = authority
+        one[slot] = 1
+        if common < 255:
+            weight[slot] = common // np.repeat(counts, counts)
+        return Authorities(first, experts, weight, one, counts.astype(np.int16), common)
+
+
+def _lists(matrix: NDArray[np.bool_]) -> Lists:
+    row, column = np.nonzero(matrix)
+    return Lists(np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int64), column.astype(np.int64))
