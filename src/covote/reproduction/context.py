@@ -10,10 +10,11 @@ from pathlib import Path
 from covote.covers import design
 from covote.errors import DataError
 from covote.panel import Panel
+from covote.progress import Progress
 from covote.reproduction.data_files import Source
 from covote.reproduction.datasets import ImageSet, load_images
 from covote.reproduction.store import DataSet, Experts, Store
-from covote.reproduction.trainers import Progress, Subset, Trainer, trainer
+from covote.reproduction.trainers import Subset, Trainer, trainer
 
 SIZES = (2, 4, 6, 8)
 """The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""

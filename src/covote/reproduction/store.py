@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import FileError
 from covote.panel import Panel
-from covote.reproduction.trainers import Progress, Subset, Trained, Trainer
+from covote.progress import Progress
+from covote.reproduction.trainers import Subset, Trained, Trainer
 from covote.votes import Votes
 
 Result = TypeVar("Result")

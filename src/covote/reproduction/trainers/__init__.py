@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
+from covote.progress import Progress
 
-__all__ = ["TRAINERS", "Progress", "Subset", "Trained", "Trainer", "trainer"]
+__all__ = ["TRAINERS", "Subset", "Trained", "Trainer", "trainer"]
 
-Progress = Callable[[int, int, str], None]
 Subset = tuple[int, ...]
 """What an expert knows: class indices, ascending."""
 

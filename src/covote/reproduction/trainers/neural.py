@@ -11,9 +11,10 @@ from functools import partial
 import numpy as np
 
 from covote.errors import InputError, MissingDependencyError
+from covote.progress import Progress
 from covote.reproduction.cores import in_processes
 from covote.reproduction.datasets import ImageSet
-from covote.reproduction.trainers import Progress, Subset, Trained
+from covote.reproduction.trainers import Subset, Trained
 
 
 @dataclass(frozen=True)

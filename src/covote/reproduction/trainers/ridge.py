@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.progress import Progress
 from covote.reproduction.cores import in_threads, one_thread_each
 from covote.reproduction.datasets import ImageSet, TextSet
-from covote.reproduction.trainers import Progress, Subset, Trained
+from covote.reproduction.trainers import Subset, Trained
 from covote.reproduction.trainers.patches import PatchFeatures
 
 if TYPE_CHECKING:
