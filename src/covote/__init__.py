@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from covote.asking import Asker
     from covote.covers import complete, design, select
     from covote.decoding import decode
     from covote.decoding.expert_report import expert_report, pair_agreement
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Asker",
     "Certificate",
     "CovoteError",
     "Labels",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Asker": "asking",
     "Certificate": "panel",
     "CovoteError": "errors",
     "Labels": "labels",

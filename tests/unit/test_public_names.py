@@ -8,6 +8,7 @@ import sys
 import covote
 
 PUBLIC = {
+    "Asker",
     "Certificate",
     "CovoteError",
     "Labels",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,15 +18,12 @@ from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 from covote.errors import InputError
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
-
-
-SILENT = 3
-"""Exit status if an expert gave no usable answer at all."""
+    from covote.labelling.running import Progress
 
 
 def label(
@@ -40,15 +39,15 @@ def label(
         typer.Option("--panel", help="Who knows what, with a model for every expert.", show_default=False),
     ],
     output_file: Annotated[
-        Path | None,
+        Path,
         typer.Option(
             "-o",
             "--output",
             help="Write the labels to this .parquet or .csv file; the answers are kept beside it in a folder "
-            ".votes, without it beside the data.",
+            ".votes.",
             show_default=False,
         ),
-    ] = None,
+    ],
     id: Annotated[
         str | None,
         typer.Option(
@@ -96,8 +95,7 @@ def label(
 ) -> None:
     """Ask the models of a panel about every item, and say the class of each from their answers.
 
-    Killed and started again, it goes on where it was. Exit status 3 if an expert gave no usable answer at
-    all: the labels are those of the others.
+    Killed and started again, it goes on where it was.
     """
     from covote.engines import Dask, make_engine
     from covote.files import read_gold
@@ -111,8 +109,8 @@ def label(
     atomic.check_apart([output_file, report], [data, panel_file, gold])
     panel = Panel.load(panel_file)
     running = running_code(panel.models) if trust else []
-    if running and not as_json:
-        output.say(f"Trusted to run code: {some_of(running)}.")
+    if running:
+        typer.echo(f"Trusted to run code: {some_of(running)}.", err=True)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
@@ -120,7 +118,7 @@ def label(
     chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
     if isinstance(chosen, Dask):
         chosen.connect()  # before models and bars start threads here, which forks would not have
-    with chosen, output.progress_bar() as progress, output.warnings_as_lines():
+    with chosen, _bars() as progress, output.warnings_as_lines():
         found = _going_on(
             label_file,
             data,
@@ -146,18 +144,13 @@ def label(
         write_report(report, found.outcome, source=data.name, method=method, notes=notes)
     if as_json:
         output.say_json(_summary(found, only_doubtful))
-    else:
-        for note in notes:
-            typer.echo(f"Warning: {note}", err=True)
-        by_chance = found.soft and method == "authority" and ties != "report"
-        _tell(found, time.monotonic() - started, only_doubtful, by_chance)
-        output.say_written(output_file, report)
-        output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
-        if output_file is None:
-            labels = data.with_suffix(".csv" if data.suffix.lower() == ".parquet" else ".parquet")
-            output.say(f"No labels were written; -o {labels} keeps them, and asks nobody again.")
-    if any(run.silent for run in found.experts):
-        raise typer.Exit(SILENT)
+        return
+    for note in notes:
+        typer.echo(f"Warning: {note}", err=True)
+    by_chance = found.soft and method == "authority" and ties != "report"
+    _tell(found, time.monotonic() - started, only_doubtful, by_chance)
+    output.say_written(output_file, report)
+    output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
 
 def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) -> Labelling:
@@ -176,6 +169,27 @@ def _size(text: str | None) -> tuple[int, int] | None:
     if not match or "0" in match.groups():
         raise InputError(f"--size {text!r} is not understood; write width x height, as 224x224")
     return int(match[1]), int(match[2])
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    """Give a progress callback that draws one bar for each expert that is being asked, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda name, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    tasks: dict[Name, Any] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def report(name: Name, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(str(name), total=total)
+            bars.update(tasks[name], completed=done, total=total, visible=done < total)
+
+        yield report
 
 
 def _notes(found: Labelling) -> list[str]:
@@ -206,8 +220,7 @@ def _failure(run: ExpertRun) -> str:
 def _tell(found: Labelling, seconds: float, only_doubtful: bool, by_chance: bool) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
-    kept = sum(run.kept for run in found.experts)
-    before = f" ({kept:,} of {wanted:,} answers were there already)" if kept else ""
+    before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
     output.say(
         f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
         f"{'; their probabilities decide ties' if by_chance else ''}."
@@ -229,7 +242,6 @@ def _summary(found: Labelling, only_doubtful: bool) -> dict[str, Any]:
     for expert, run in zip(whole["experts"], found.experts, strict=True):
         expert.update(
             wanted=run.wanted,
-            kept=run.kept,
             asked=run.asked,
             calls=run.calls,
             failed=run.failed,

@@ -35,20 +35,18 @@ class Prepared:
 def prepare(
     data: DataPlace, panel: Panel, models: Path, kept: Kept, batch: int, *, refresh: bool, trust: Trust
 ) -> Prepared:
-    """Look at the data, then open models, so that mistakes come to light before work is done."""
+    """Open everything once, so that mistakes come to light before work is done; refuse stale answers."""
     files = files_of(data.path)
+    candidates = _candidates(panel, models, trust)
+    for candidate in candidates:
+        opened(candidate, models)
+    kept.make()
+    content = _content(kept, files)
     table = not data.path.is_dir() and data.path.suffix.lower() != ".npy"
     if table:
         names = Source(data.path).names
         data = replace(data, id=id_column(names, data.id))
         refuse_missing(names, data)
-    candidates = _candidates(panel, models, trust)
-    for candidate in candidates:
-        # A model that has answered could be opened before; perhaps it has nothing left to answer.
-        if not len(kept.parts(candidate.name)):
-            opened(candidate, models)
-    kept.make()
-    content = _content(kept, files)
     facts = {
         "data": content,
         "columns": None if data.columns is None else list(data.columns),

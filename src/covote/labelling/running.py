@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,10 +30,10 @@ from covote.labelling.side_by_side import side_by_side
 from covote.labelling.votes import KeptVotes
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.progress import Progress, Work
 
 PATIENCE = 3
 """Failed batches in a row after which an expert is not asked any more."""
+Progress = Callable[[Name, int, int], None]
 
 
 @dataclass
@@ -46,10 +46,8 @@ class ExpertRun:
         The expert.
     wanted
         Items it should answer.
-    kept
-        Items of those wanted that an earlier run had asked it about.
     asked
-        Items it was asked about in this run; if it was given up, fewer than were left.
+        Items it was asked about in this run; the others were kept from before, or it was given up.
     calls, failed
         Batches asked in this run, and how many of them failed.
     missing
@@ -60,17 +58,11 @@ class ExpertRun:
 
     name: Name
     wanted: int = 0
-    kept: int = 0
     asked: int = 0
     calls: int = 0
     failed: int = 0
     missing: int = 0
     reason: str = ""
-
-    @property
-    def silent(self) -> bool:
-        """Whether it should have answered, and answered nothing that can be used."""
-        return 0 < self.wanted == self.missing
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,7 @@ def answers_folder(output: str | os.PathLike[str]) -> Path:
 
 def label_file(
     data: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
+    output: str | os.PathLike[str],
     panel: Panel,
     *,
     models: str | os.PathLike[str] = ".",
@@ -136,8 +128,7 @@ def label_file(
 ) -> Labelling:
     """Ask the models of a panel about every item, decode their answers, write the labels.
 
-    Answers are kept beside the labels (``labels.votes`` beside ``labels.parquet``; without labels, beside the
-    data), batch by batch. A run
+    Answers are kept beside the labels (``labels.votes`` beside ``labels.parquet``), batch by batch. A run
     that was killed goes on where it was when it is started again; its labels are the same byte for byte.
 
     Parameters
@@ -145,7 +136,7 @@ def label_file(
     data
         A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images.
     output
-        A Parquet or CSV file for the labels; None to count only.
+        A Parquet or CSV file for the labels.
     panel
         Who knows what, with a model for every expert.
     models
@@ -171,17 +162,15 @@ def label_file(
     engine
         Where the experts are asked; this process unless given.
     progress
-        Called as (batches done, batches in all, expert).
+        Called as (expert, batches done, batches in all).
     """
-    if output is not None:
-        label_format(output)
-        atomic.check_place(output)
-        atomic.check_apart([output], [data])
+    label_format(output)
+    atomic.check_place(output)
     make(method, options if gold is None else {**options, "gold": gold})  # a mistake here costs no question
     if isinstance(batch, bool) or batch < 1:
         raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
-    kept, folder = Kept(answers_folder(data if output is None else output)), Path(models)
+    kept, folder = Kept(answers_folder(output)), Path(models)
     place = DataPlace(Path(data), id, chosen, size)
     ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
     job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
@@ -190,7 +179,7 @@ def label_file(
     votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
     run.check_heard(votes)
     outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
-    return run.result(outcome, votes)
+    return run.result(outcome, votes, wanted)
 
 
 class _Run:
@@ -226,17 +215,14 @@ class _Run:
 
     def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
         todo = {i: [Question(i, *place) for place in self._missing(i, wanted[i])] for i in experts}
-        for i in experts:
-            run, due = self.experts[i], wanted[i]
-            run.wanted = self._items if due is None else int(np.count_nonzero(due))
-            run.kept = run.wanted - sum(question.items for question in todo[i])
-        work = Work(sum(map(len, todo.values())), self._progress)
+        done = dict.fromkeys(experts, 0)
         with closing(self._replies(todo)) as replies:
             for reply in replies:
                 i = reply.question.expert
                 self._note(i, reply.question.items, reply.failure, reply.note)
-                if work.advance(1, f"asking {self._panel.names[i]}"):
-                    raise KeyboardInterrupt
+                done[i] += 1
+                if self._progress is not None:
+                    self._progress(self._panel.names[i], done[i], len(todo[i]))
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[Reply, None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
@@ -284,9 +270,13 @@ class _Run:
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )
 
-    def result(self, outcome: Outcome, votes: KeptVotes) -> Labelling:
+    def result(
+        self, outcome: Outcome, votes: KeptVotes, wanted: Sequence[NDArray[np.bool_] | None]
+    ) -> Labelling:
         """Return what came of it."""
         for i, run in enumerate(self.experts):
+            due = wanted[i]
+            run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = int(votes.owed[i])
             if not run.reason and i in votes.notes:
                 run.reason = f"expert {run.name!r} {votes.notes[i]}"

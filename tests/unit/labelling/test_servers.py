@@ -100,9 +100,8 @@ def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(
     assert [(run.asked, run.calls, run.failed) for run in found.experts] == [(300, 6, 0)] * 3
     assert models.together == 3
     assert models.most == {"a": 1, "b": 1, "c": 1}
-    assert [(done, total) for done, total, _ in told] == [(n, 18) for n in range(1, 19)]
     for name in found.outcome.panel.names:
-        assert [message for _, _, message in told].count(f"asking {name}") == 6
+        assert [done for who, done, _ in told if who == name] == [1, 2, 3, 4, 5, 6]
     again = label_file(rows, tmp_path / "labels.parquet", models.panel(), batch=50)
     assert [run.asked for run in again.experts] == [0, 0, 0]
 

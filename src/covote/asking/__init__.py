@@ -1,0 +1,19 @@
+"""Whom to ask next, and when to stop."""
+
+from covote.asking.asker import RULES, Asker, Question, Questions, Unreachable
+from covote.asking.elimination import Elimination
+from covote.asking.posterior import Posterior
+from covote.asking.repair import Repair
+from covote.asking.vote import Vote
+
+__all__ = [
+    "RULES",
+    "Asker",
+    "Elimination",
+    "Posterior",
+    "Question",
+    "Questions",
+    "Repair",
+    "Unreachable",
+    "Vote",
+]

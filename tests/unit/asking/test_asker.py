@@ -1,0 +1,296 @@
+"""An Asker: questions, answers, money, experts that come and go, files, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from covote import Panel, compiled, decode, design, simulate
+from covote.asking import Asker, Elimination, Posterior, Repair, Vote
+from covote.errors import CoverError, FileError, InputError, UnknownNameError
+
+PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "eve"])
+
+
+def ask(asker, votes, which=None):
+    """Ask until there is nothing to ask; return the number of rounds."""
+    dense, rounds = votes.dense, 0
+    while len(questions := asker.next(which)):
+        asker.tell_all(questions, dense[questions.item, questions.expert].astype(np.int64))
+        rounds += 1
+    return rounds
+
+
+def state_of(asker, path):
+    asker.save(path)
+    with np.load(path) as stored:
+        return {name: stored[name].tolist() for name in stored.files}
+
+
+def test_a_question_names_the_item_the_expert_and_its_classes():
+    asker = Asker(PANEL, ["photo"])
+    (question,) = asker.next()
+    assert question.item == "photo"
+    assert question.classes == dict(zip(PANEL.names, PANEL.blocks(), strict=True))[question.expert]
+
+
+def test_two_right_answers_settle_three_classes():
+    asker = Asker(PANEL, ["photo"])
+    for _ in range(2):
+        (question,) = asker.next()
+        asker.tell("photo", question.expert, "fox" if "fox" in question.classes else question.classes[0])
+        if asker.done[0]:
+            break
+    assert asker.labels().value.tolist() == ["fox"]
+    assert asker.possible("photo") == ("fox",)
+    assert len(asker.next()) == 0
+
+
+@pytest.mark.parametrize("rule", [Elimination(), Vote(), Posterior(error=0.05)], ids=lambda rule: rule.name)
+def test_answers_kernels_give_the_same_plain_and_compiled(rule):
+    panel = design(8, 4, effort="fast")
+    votes = simulate(panel, np.arange(40) % 8, accuracy=0.9, seed=3)
+    found = []
+    for mode in ("plain", "compiled"):
+        with compiled.running(mode):
+            asker = Asker(panel, 40, rule, batch=2, seed=5)
+            ask(asker, votes)
+            found.append((asker.labels().index.tolist(), asker.votes().dense.tolist(), asker.spent))
+    assert found[0] == found[1]
+
+
+def test_the_order_in_which_items_are_asked_does_not_matter():
+    panel = design(10, 4, effort="fast")
+    votes = simulate(panel, np.arange(60) % 10, accuracy=0.9, seed=1)
+    together, apart = Asker(panel, 60, seed=2), Asker(panel, 60, seed=2)
+    ask(together, votes)
+    ask(apart, votes, which=7)
+    assert together.votes().dense.tolist() == apart.votes().dense.tolist()
+
+
+def test_the_seed_decides_between_equally_good_experts():
+    first = [Asker(design(10, 4, effort="fast"), 200, seed=seed).next().expert.tolist() for seed in (0, 0, 1)]
+    assert first[0] == first[1] != first[2]
+    assert len(set(first[0])) > 4  # the work is spread over the experts
+
+
+def test_batches_take_fewer_rounds_and_more_answers():
+    panel = design(25, 5, effort="fast")
+    votes = simulate(panel, np.arange(100) % 25, seed=1)
+    rounds, answers = [], []
+    for batch in (1, 4):
+        asker = Asker(panel, 100, batch=batch)
+        rounds.append(ask(asker, votes))
+        answers.append(asker.answers)
+        assert asker.done.all()
+        assert (asker.labels().index == np.arange(100) % 25).all()
+    assert rounds[1] < rounds[0]
+    assert answers[1] >= answers[0]
+
+
+def test_next_waits_for_answers():
+    asker = Asker(PANEL, 2)
+    questions = asker.next()
+    assert len(questions) == 2
+    assert len(asker.next()) == 0
+    assert asker.waiting().item.tolist() == [0, 1]
+    asker.tell_all(questions, PANEL.knows[questions.expert].argmax(axis=1))
+    assert len(asker.next([1])) == 1
+    assert asker.next().item.tolist() == [0]
+
+
+def test_none_of_mine_contradicts_everything_that_the_expert_knows():
+    asker = Asker(PANEL, 1)
+    (question,) = asker.next()
+    asker.tell(0, question.expert, "none of mine")
+    (left,) = set(PANEL.classes) - set(question.classes)
+    assert asker.labels().value.tolist() == [left]
+
+
+def test_an_expert_that_does_not_answer_is_not_asked_again_and_not_paid():
+    asker = Asker(PANEL, 1, cost=[2, 3, 4])
+    asked = []
+    while len(questions := asker.next()):
+        (question,) = questions
+        asked.append(question.expert)
+        asker.tell(0, question.expert, None)
+    assert sorted(asked) == ["ann", "bob", "eve"]
+    assert asker.spent == 0
+    assert asker.stuck[0]
+    assert asker.unreachable().pairs == [("cat", "dog", 1), ("cat", "fox", 1), ("dog", "fox", 1)]
+
+
+def test_cheap_experts_are_asked_first():
+    panel = Panel(2, [[1, 1]] * 3, cost=[5, 1, 5])
+    assert Asker(panel, 20).next().expert.tolist() == [1] * 20
+    assert Asker(panel, 20, cost=[1, 5, 5]).next().expert.tolist() == [0] * 20
+
+
+def test_a_budget_per_item_is_kept_and_what_it_leaves_open_is_reported():
+    panel = design(10, 4, effort="fast")
+    votes = simulate(panel, np.arange(50) % 10, seed=1)
+    asker = Asker(panel, 50, budget=2)
+    ask(asker, votes)
+    assert asker.answers == 100
+    assert asker.stuck.sum() == 50 - asker.done.sum() > 0
+    assert len(asker.unreachable().items) == asker.stuck.sum()
+
+
+def test_a_budget_in_all_is_kept():
+    panel = design(10, 4, effort="fast")
+    votes = simulate(panel, np.arange(50) % 10, seed=1)
+    asker = Asker(panel, 50, total=37, cost=1.5)
+    ask(asker, votes)
+    assert asker.spent == 36
+    assert asker.answers == 24
+
+
+def test_a_limit_of_answers_is_kept():
+    panel = Panel(2, [[1, 1]] * 3)
+    asker = Asker(panel, 20, limit={"expert-1": 4, "expert-2": 7, "expert-3": 0})
+    ask(asker, simulate(panel, np.zeros(20, dtype=int)))
+    experts = asker.votes().ragged.expert
+    assert np.bincount(experts, minlength=3).tolist() == [4, 7, 0]
+    assert asker.done.sum() == 11
+    assert asker.stuck.sum() == 9
+
+
+def test_experts_leave_and_return():
+    asker = Asker(PANEL, 3, away="ann", partial=True)
+    ask(asker, simulate(PANEL, ["cat", "dog", "fox"]))
+    assert "ann" not in {question.expert for question in asker.waiting()}
+    assert asker.stuck.any()
+    asker.return_("ann")
+    asker.leave("bob")
+    ask(asker, simulate(PANEL, ["cat", "dog", "fox"]))
+    assert not asker.stuck.any() or asker.unreachable().pairs
+
+
+def test_the_vote_that_cannot_change_is_the_vote_of_everybody():
+    panel = design(10, 4, effort="fast")
+    votes = simulate(panel, np.random.default_rng(0).integers(0, 10, 500), accuracy=0.8, seed=4)
+    asker = Asker(panel, 500, "vote")
+    ask(asker, votes)
+    everybody = decode(votes, ties="report").index
+    assert (asker.labels().index == everybody).all()
+    assert asker.answers < 0.75 * 500 * len(panel)
+
+
+def test_saved_and_loaded_in_the_middle_it_asks_the_same(tmp_path):
+    panel = design(10, 4, effort="fast")
+    truth = np.arange(40) % 10
+    gold = simulate(panel, np.repeat(np.arange(10), 6), noise="similar", seed=9)
+    votes = simulate(panel, truth, noise="similar", accuracy=0.9, seed=1)
+    for rule in (Elimination(), Posterior.learned(gold, np.repeat(np.arange(10), 6), error=0.02)):
+        names = [f"item {n}" for n in truth.tolist()[:0]] + [f"photo-{n}" for n in range(40)]
+        asker = Asker(panel, names, rule, budget=8, total=300, limit=100, seed=3)
+        questions = asker.next(25)
+        asker.tell_all(questions, votes.dense[questions.item, questions.expert].astype(int))
+        waiting = asker.next(5)
+        asker.save(tmp_path / "state.npz")
+        again = Asker.load(tmp_path / "state.npz")
+        assert again.waiting().item.tolist() == waiting.item.tolist()
+        for one in (asker, again):
+            one.tell_all(waiting, votes.dense[waiting.item, waiting.expert].astype(int))
+            ask(one, votes)
+        assert asker.labels().index.tolist() == again.labels().index.tolist()
+        assert asker.labels().items.tolist() == again.labels().items.tolist() == names
+        assert asker.votes().dense.tolist() == again.votes().dense.tolist()
+        assert asker.spent == again.spent
+
+
+def test_undo_takes_the_last_answer_back():
+    asker = Asker(PANEL, ["photo"], cost=2)
+    (first,) = asker.next()
+    asker.tell("photo", first.expert, first.classes[0])
+    (second,) = asker.next()
+    asker.tell("photo", second.expert, second.classes[0])
+    assert asker.undo() == second
+    assert asker.answers == 1
+    assert asker.spent == 2
+    assert list(asker.next()) == [second]
+    assert asker.undo() == second
+    assert asker.undo() == first
+    assert asker.spent == 0
+    with pytest.raises(InputError, match="nothing to undo"):
+        asker.undo()
+
+
+def test_bad_answers_are_refused_in_one_line_and_change_nothing(tmp_path):
+    asker = Asker(PANEL, ["photo", "film"])
+    questions = list(asker.next())
+    asked = questions[0].expert
+    (other, *_) = set(PANEL.names) - {asked}
+    asker.tell("film", questions[1].expert, questions[1].classes[0])
+    (unknown,) = set(PANEL.classes) - set(questions[0].classes)
+    before = state_of(asker, tmp_path / "a.npz")
+    cases = [
+        (("photo", other, "dog"), InputError, f"'{other}' was not asked about item 'photo'"),
+        (("film", questions[1].expert, None), InputError, "has answered about item 'film' already"),
+        (("photo", asked, unknown), InputError, f"{unknown!r}, which it does not know"),
+        (("photo", asked, "cow"), UnknownNameError, "cow"),
+        (("photo", "zoe", "cat"), UnknownNameError, "zoe"),
+        (("image", asked, "cat"), UnknownNameError, "image"),
+    ]
+    for answer, error, message in cases:
+        with pytest.raises(error, match=message) as caught:
+            asker.tell(*answer)
+        assert "\n" not in str(caught.value)
+        assert state_of(asker, tmp_path / "b.npz") == before
+
+
+def test_bad_arrays_of_answers_are_refused_and_change_nothing(tmp_path):
+    asker = Asker(PANEL, 3)
+    questions = asker.next()
+    before = state_of(asker, tmp_path / "a.npz")
+    twice = type(questions)(PANEL, questions.item[[0, 0]], questions.expert[[0, 0]])
+    for asked, answers in [
+        (questions, [0, 0]),
+        (questions, [0.5] * 3),
+        (questions, [7] * 3),
+        (twice, [-1, -1]),
+    ]:
+        with pytest.raises(InputError):
+            asker.tell_all(asked, answers)
+        assert state_of(asker, tmp_path / "b.npz") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0.5}, "budget 0.5 buys no answer: the cheapest expert costs 1"),
+        ({"total": 0}, "total 0 buys no answer"),
+        ({"rule": "guess"}, "'guess' is not known; use one of elimination"),
+        ({"rule": Repair(wrong=1)}, "'repair' needs 3 common experts .* 'cat' and 'dog'"),
+        ({"away": "ann"}, "'elimination' needs a common expert .* 1 pair has fewer: 'cat' and 'dog'"),
+        ({"away": ["ann", "bob", "eve"]}, "everybody is away"),
+        ({"cost": {"ann": 1}}, "no cost for expert 'bob'"),
+        ({"limit": 1.5}, "limit 1.5"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"items": ["a", "a"]}, "'a' is listed twice"),
+    ],
+)
+def test_terms_that_cannot_work_are_refused(options, message):
+    items = options.pop("items", 3)
+    rule = options.pop("rule", "elimination")
+    with pytest.raises((InputError, CoverError), match=message):
+        Asker(PANEL, items, rule, **options)
+
+
+@pytest.mark.parametrize("options", [{"error": 0}, {"prior": [0.5, 0.2, 0.1]}, {"counts": np.ones((2, 3))}])
+def test_a_posterior_that_makes_no_sense_is_refused(options):
+    with pytest.raises(InputError):
+        Asker(PANEL, 1, Posterior(**options)).next()
+
+
+def test_a_file_that_holds_no_state_is_refused(tmp_path):
+    (tmp_path / "text.npz").write_text("no state")
+    with pytest.raises(FileError, match="holds no state"):
+        Asker.load(tmp_path / "text.npz")
+    with pytest.raises(FileError, match="cannot read"):
+        Asker.load(tmp_path / "nothing.npz")
+
+
+def test_one_class_needs_no_question():
+    asker = Asker(Panel(1, [[1]]), 4)
+    assert asker.done.all()
+    assert len(asker.next()) == 0
+    assert asker.labels().index.tolist() == [0] * 4
