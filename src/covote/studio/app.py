@@ -17,13 +17,24 @@ from starlette.staticfiles import StaticFiles
 
 from covote import __version__
 from covote.errors import CovoteError
+from covote.studio import api
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
-from covote.studio.pages import entering, label_screen, people_pages, project_pages
+from covote.studio.pages import (
+    board,
+    entering,
+    label_screen,
+    people_pages,
+    progress_page,
+    project_pages,
+    review,
+    transfer,
+)
 from covote.studio.pages.rendering import SignInFirst, page
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
+_PAGES = (entering, label_screen, people_pages, project_pages, board, review, progress_page, transfer)
 
 
 def create_app(studio: Studio) -> FastAPI:
@@ -40,8 +51,9 @@ def create_app(studio: Studio) -> FastAPI:
         openapi_url="/api/openapi.json",
     )  # fmt: skip
     app.state.studio = studio
-    for module in (entering, label_screen, people_pages, project_pages):
+    for module in _PAGES:
         app.include_router(module.router, include_in_schema=False)
+    app.include_router(api.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(Guards)

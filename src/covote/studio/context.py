@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row
 from covote.studio.answers import Said, locked_project, record
 from covote.studio.database import Database
 from covote.studio.doors import PasswordCheck
+from covote.studio.jobs import Jobs
 from covote.studio.leasing import Lease, lease, reopen
 from covote.studio.results import ResultsKeeper
 from covote.studio.roster import Roster, project_row, read_roster
@@ -25,6 +26,7 @@ class Studio:
         self.folder = folder
         self.results = ResultsKeeper(database)
         self.passwords = PasswordCheck()
+        self.jobs = Jobs()
         self._roster: Roster | None = None
         self._lock = threading.Lock()
 
@@ -33,6 +35,7 @@ class Studio:
 
     def stop(self) -> None:
         """End what goes on in the background."""
+        self.jobs.stop()
         self.database.close()
 
     def roster(self, connection: Connection, version: int) -> Roster:

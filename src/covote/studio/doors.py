@@ -22,7 +22,7 @@ DAY = 86_400.0
 LIFETIME = {"enter": 14 * DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
 """Seconds that each kind of secret is good for."""
 SHORTEST_PASSWORD = 10
-TRIES, TRY_SECONDS = 10, 300.0
+TRIES, TRY_SECONDS = 5, 300.0
 """Wrong passwords that a name may have within a time before it must wait."""
 
 

@@ -140,6 +140,19 @@ def _as_text(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
+def without_formula_marks(table: pa.Table) -> pa.Table:
+    """Take away the mark that exports put before what a spreadsheet would run as a formula."""
+    for n, name in enumerate(table.column_names):
+        values = [
+            value[1:]
+            if value and value[0] == "'" and value[1:2] in ("=", "+", "-", "@", "\t", "\r")
+            else value
+            for value in table.column(n).to_pylist()
+        ]
+        table = table.set_column(n, name, pa.array(values, pa.string()))
+    return table
+
+
 def rows_of(
     table: pa.Table, roster: Roster, stored: Mapping[str, tuple[str, str]]
 ) -> list[tuple[str, str, str, int | None]]:

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from covote.decoding import decode
+from covote.decoding import ExpertReport, decode, expert_report
+from covote.decoding.intervals import wilson
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.studio.counted import shown_lists
 from covote.studio.database import Database
 from covote.studio.roster import Roster, project_row, read_roster
 from covote.studio.rules import answer_counts
-from covote.studio.schema import NONE, answer
+from covote.studio.schema import NONE, answer, item
 from covote.votes import NONE_OF_MINE, Votes
 
 AT_ONCE = 20_000
@@ -47,6 +48,17 @@ class Answered:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Something that a person is said to know and seems not to: `right` of `asked` items of the class."""
+
+    expert: str
+    name: str
+    right: int
+    asked: int
+    high: float
+
+
+@dataclass(frozen=True)
 class Results:
     """Votes and labels at one moment.
 
@@ -57,6 +69,7 @@ class Results:
     last_answer: int
     votes: Votes
     labels: Labels
+    gold: dict[int, str]
 
     @property
     def items(self) -> NDArray[np.int64]:
@@ -74,6 +87,38 @@ class Results:
         evidence = self.labels.evidence
         confidence = np.nan_to_num(evidence.confidence, nan=1.0)
         return np.lexsort((confidence, -evidence.violations, self.labels.index >= 0))
+
+    @cached_property
+    def report(self) -> ExpertReport:
+        """How good each person seems to be, against gold items and against the labels."""
+        return expert_report(self.votes, gold=self._gold_with_votes or None)
+
+    @cached_property
+    def _gold_with_votes(self) -> dict[int, str]:
+        return {one: name for one, name in self.gold.items() if self.position(one) is not None}
+
+    @cached_property
+    def doubtful_claims(self) -> list[Claim]:
+        """Classes that a person is said to know but misses more often than not, the surest first."""
+        runs, names = self.votes.ragged, self.panel.classes
+        truth = self.labels.index.astype(np.int64)
+        for item_id, name in self._gold_with_votes.items():
+            truth[self.position(item_id)] = names.index(name)
+        of_vote = np.repeat(truth, np.diff(runs.indptr))
+        inside = (of_vote >= 0) & self.panel.knows[runs.expert, of_vote]
+        shape = self.panel.knows.shape
+        asked, right = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        np.add.at(asked, (runs.expert[inside], of_vote[inside]), 1)
+        hit = inside & (runs.label == of_vote)
+        np.add.at(right, (runs.expert[hit], of_vote[hit]), 1)
+        _, high = wilson(right, asked)
+        found = [
+            Claim(
+                str(self.panel.names[i]), str(names[k]), int(right[i, k]), int(asked[i, k]), float(high[i, k])
+            )
+            for i, k in np.argwhere((high < 0.5) & (asked > 0))
+        ]
+        return sorted(found, key=lambda one: one.high)
 
     def position(self, item_id: int) -> int | None:
         """Return where an item stands; None if it has no votes."""
@@ -130,7 +175,11 @@ def compute(connection: Connection, answered: Answered) -> Results | None:
     votes = votes_of(rows, roster, shown_lists(connection))
     if votes is None:
         return None
-    return Results(roster, int(rows[-1, 0]), votes, decode(votes))
+    gold = {
+        int(row.id): roster.class_by_id[row.gold].name
+        for row in connection.execute(select(item.c.id, item.c.gold).where(item.c.gold.is_not(None)))
+    }
+    return Results(roster, int(rows[-1, 0]), votes, decode(votes), gold)
 
 
 class ResultsKeeper:
@@ -163,7 +212,7 @@ class ResultsKeeper:
             if state != self._of:
                 self._newest = compute(connection, self._answered)
                 if self._newest is not None:
-                    _ = self._newest.labels.evidence, self._newest.by_doubt
+                    _ = self._newest.by_doubt, self._newest.report, self._newest.doubtful_claims
                 self._of = state
             return self._newest
 

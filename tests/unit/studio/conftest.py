@@ -1,5 +1,7 @@
 """A project with three classes and three people, and browsers that are signed in."""
 
+import shutil
+
 import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
@@ -12,18 +14,26 @@ from covote.studio.serving import open_studio
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
 
 
+KNOWN = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
+
+
+def prepare(studio):
+    """Add classes, people and items."""
+    with studio.database.write() as connection:
+        managing.add_classes(connection, [managing.NewClass(name) for name in ("cat", "dog", "fox")])
+        ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
+        for name, known in KNOWN.items():
+            managing.invite(connection, name, [ids[one] for one in known])
+    importing.add_items(studio.database, [(f"i{n}", "text", f"text {n}", None) for n in range(1, 7)])
+
+
 class Rig:
     """A studio, and what tests ask of it."""
 
     def __init__(self, studio):
         self.studio = studio
         self.app = create_app(studio)
-        with studio.database.write() as connection:
-            managing.add_classes(connection, [managing.NewClass(name) for name in ("cat", "dog", "fox")])
         self.classes = self.ids(class_)
-        for name, known in {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}.items():
-            self.invite(name, *known)
-        importing.add_items(studio.database, [(f"i{n}", "text", f"text {n}", None) for n in range(1, 7)])
 
     def ids(self, table):
         with self.studio.database.read() as connection:
@@ -75,8 +85,19 @@ class Rig:
             leases = answer.json()["leases"]
 
 
+@pytest.fixture(scope="session")
+def fresh_project(tmp_path_factory):
+    """Return the folder of a project that is ready, to be copied."""
+    folder = tmp_path_factory.mktemp("fresh") / "project"
+    studio = open_studio(folder)
+    prepare(studio)
+    studio.stop()
+    return folder
+
+
 @pytest.fixture
-def rig(tmp_path):
+def rig(fresh_project, tmp_path):
+    shutil.copytree(fresh_project, tmp_path / "project")
     studio = open_studio(tmp_path / "project")
     yield Rig(studio)
     studio.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
@@ -91,9 +91,10 @@ def owner_of(request: Request) -> Member:
     return member
 
 
-async def form_of(request: Request) -> FormData:
-    """Return the form that was sent."""
-    return await request.form(max_fields=MOST_FIELDS, max_part_size=4 * 1024 * 1024)
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """Give the form that was sent; its files are closed afterwards."""
+    async with request.form(max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=1 << 22) as form:
+        yield form
 
 
 Who = Annotated[Member, Depends(member_of)]

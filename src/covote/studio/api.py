@@ -1,0 +1,309 @@
+"""The interface for programs: JSON under /api, with tokens, by the same rules as the pages."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+
+from covote.studio import importing, managing
+from covote.studio.answers import Said
+from covote.studio.leasing import Lease
+from covote.studio.pages.board import coverage
+from covote.studio.pages.rendering import Owner, Project, Who
+from covote.studio.roster import Roster, set_known
+from covote.studio.rules import Refused
+from covote.studio.schema import NONE, UNSURE, item
+from covote.studio.standing import standing
+
+router = APIRouter(
+    prefix="/api",
+    tags=["studio"],
+    responses={
+        code: {"description": text, "model": dict[str, str]}
+        for code, text in {
+            400: "The request is no JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not there.",
+            409: "Out of date.", 413: "Too large.", 422: "Cannot be understood.",
+        }.items()
+    },
+)  # fmt: skip
+_Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+class ProjectOut(BaseModel):
+    """The project."""
+
+    name: str
+    ask: str
+    items: int
+    classes: list[str]
+    panel_version: int
+
+
+class LeaseOut(BaseModel):
+    """An item in hand: answer it with its token and a key of your own."""
+
+    item_id: int
+    item: str
+    kind: str
+    content: str
+    token: str
+    key: str
+    expires: float
+    options: list[str]
+
+
+class AnswerIn(BaseModel):
+    """An answer: one of the options, "none of mine" or "not sure"."""
+
+    item_id: int = Field(ge=1, le=2**31 - 1)
+    token: str = Field(max_length=64)
+    key: str = Field(min_length=8, max_length=64)
+    answer: str = Field(max_length=500)
+
+
+class AnswerOut(BaseModel):
+    """Whether the answer is new."""
+
+    kept: bool
+    before: bool
+
+
+class PersonIn(BaseModel):
+    """Somebody to be invited."""
+
+    name: str = Field(max_length=1000)
+    knows: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=10_000)
+    cost: float = 1.0
+    may_tick: bool = False
+
+
+class PersonOut(BaseModel):
+    """A person of the project."""
+
+    id: int
+    name: str
+    role: str
+    knows: list[str]
+    cost: float
+    active: bool
+
+
+class Invited(BaseModel):
+    """A new person, and the path of the link that lets the person in."""
+
+    id: int
+    path: str
+
+
+class KnowsIn(BaseModel):
+    """What a person knows."""
+
+    knows: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
+
+
+class Again(BaseModel):
+    """How many items are asked once more."""
+
+    asked_again: int
+
+
+class ItemIn(BaseModel):
+    """An item to be added; content is a text, or an address that begins with https://."""
+
+    id: str = Field(max_length=1000)
+    text: str | None = Field(default=None, max_length=200_000)
+    image: str | None = Field(default=None, max_length=5000)
+    audio: str | None = Field(default=None, max_length=5000)
+    gold: str | None = Field(default=None, max_length=1000)
+
+
+class Added(BaseModel):
+    """How many items were added, and how many were there."""
+
+    added: int
+    known: int
+
+
+class LabelOut(BaseModel):
+    """The label of an item."""
+
+    item: str
+    label: str | None
+    status: str
+    confidence: float | None
+    violations: int
+
+
+def _names(roster: Roster, known: frozenset[int]) -> list[str]:
+    return [one.name for one in roster.classes if one.id in known]
+
+
+def _ids(roster: Roster, names: list[str]) -> list[int]:
+    unknown = [name for name in names if name not in roster.class_by_name]
+    if unknown:
+        raise Refused(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
+    return [roster.class_by_name[name].id for name in names]
+
+
+@router.get("/project")
+def project(studio: Project, who: Who) -> ProjectOut:
+    """Describe the project."""
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+    names = [one.name for one in roster.classes]
+    return ProjectOut(
+        name=setup.name, ask=setup.ask, items=setup.size, classes=names, panel_version=setup.panel_version
+    )
+
+
+@router.post("/leases")
+def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] = 1) -> list[LeaseOut]:
+    """Give items to answer; those in hand come first."""
+    held = studio.lease(who.id, count)
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    shown = _names(roster, who.known)
+    return [_lease_out(one, shown) for one in held]
+
+
+def _lease_out(one: Lease, shown: list[str]) -> LeaseOut:
+    return LeaseOut(
+        item_id=one.item_id, item=one.key, kind=one.kind, content=one.content, token=one.token,
+        key=secrets.token_urlsafe(16), expires=one.expires, options=shown,
+    )  # fmt: skip
+
+
+@router.post("/answers")
+def answer(studio: Project, who: Who, said: AnswerIn) -> AnswerOut:
+    """Answer an item in hand; the same key again is the same answer again."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    special = {"none of mine": NONE, "not sure": UNSURE}
+    if said.answer in special:
+        choice = special[said.answer]
+    elif said.answer in roster.class_by_name:
+        choice = roster.class_by_name[said.answer].id
+    else:
+        raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
+    new = studio.record(who.id, Said(said.item_id, said.token, choice, said.key, "api"))
+    return AnswerOut(kept=True, before=not new)
+
+
+@router.post("/undo")
+def undo(studio: Project, who: Who) -> LeaseOut:
+    """Open your last answer for a change."""
+    opened = studio.reopen(who.id)
+    if opened is None:
+        raise Refused("There is no answer of yours to change yet.", 404)
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    return _lease_out(opened, _names(roster, who.known))
+
+
+@router.get("/people")
+def people(studio: Project, who: Owner) -> list[PersonOut]:
+    """List everybody."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    return [
+        PersonOut(id=one.id, name=one.name, role=one.role, knows=_names(roster, one.known), cost=one.cost,
+                  active=one.active)
+        for one in roster.members
+    ]  # fmt: skip
+
+
+@router.post("/people")
+def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
+    """Invite somebody."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        person_id, secret = managing.invite(
+            connection, new.name, _ids(roster, new.knows), new.cost, new.may_tick
+        )
+    return Invited(id=person_id, path=f"/enter/{secret}")
+
+
+@router.put("/people/{person_id}/knows")
+def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again:
+    """Say what a person knows."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        if person_id not in roster.member_by_id:
+            raise Refused("There is nobody with that number.", 404)
+        return Again(asked_again=set_known(connection, person_id, _ids(roster, told.knows)))
+
+
+@router.post("/items")
+def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
+    """Add items."""
+    import pyarrow as pa
+
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    rows = []
+    for kind in ("text", "image", "audio"):
+        some = [one for one in new if getattr(one, kind) is not None]
+        if some:
+            columns = {"id": [one.id for one in some], kind: [getattr(one, kind) for one in some],
+                       "gold": [one.gold for one in some]}  # fmt: skip
+            table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+            rows += importing.rows_of(table, roster, {})
+    if len(rows) != len(new):
+        raise Refused("Every item has exactly one of text, image and audio.", 422)
+    if len({row[0] for row in rows}) != len(rows):
+        raise Refused("Two of these items have the same id; every item needs its own.", 422)
+    done = importing.add_items(studio.database, rows)
+    return Added(added=done.added, known=done.known)
+
+
+@router.get("/coverage")
+def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
+    """Say which pairs of classes are known by how many."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    if not roster.classes:
+        raise Refused("There are no classes yet.", 409)
+    return coverage(roster)
+
+
+@router.get("/progress")
+def progress(studio: Project, who: Owner) -> dict[str, Any]:
+    """Say where the project stands."""
+    results, _ = studio.results.get()
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+        now = standing(connection, setup, roster, results)
+    return {
+        "items": now.items, "answers": now.answers, "needed": now.needed, "cost": now.cost,
+        "cost_left": now.cost_left, "accuracy": now.accuracy, "statuses": now.statuses,
+    }  # fmt: skip
+
+
+@router.get("/labels")
+def labels(
+    studio: Project, who: Owner, start: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    count: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> list[LabelOut]:  # fmt: skip
+    """Give labels, in the order of the items; only items with votes have one."""
+    results, _ = studio.results.get()
+    if results is None:
+        return []
+    ids = [int(one) for one in results.items[start : start + count]]
+    with studio.database.read() as connection:
+        keys = {
+            row.id: row.key
+            for row in connection.execute(select(item.c.id, item.c.key).where(item.c.id.in_(ids)))
+        }
+    found = results.labels
+    return [
+        LabelOut(
+            item=keys[one], label=None if found.value[at] is None else str(found.value[at]),
+            status=str(found.status[at]), violations=int(found.violations[at]),
+            confidence=None if found.confidence[at] != found.confidence[at] else float(found.confidence[at]),
+        )
+        for at, one in enumerate(ids, start=start)
+    ]  # fmt: skip

@@ -1,0 +1,190 @@
+"""The coverage board: which pairs of classes are known by how many, and what the next person should know."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from covote.covers import complete, select
+from covote.errors import CovoteError, InputError
+from covote.panel import Panel
+from covote.studio import managing
+from covote.studio.demo import png
+from covote.studio.pages.rendering import (
+    Form,
+    Owner,
+    Project,
+    back_to,
+    fragment,
+    page,
+    text_field,
+    whole_fields,
+)
+from covote.studio.roster import Roster
+from covote.studio.rules import Refused
+
+router = APIRouter()
+_TABLE = 40
+"""Most classes that are shown as a table; more are drawn as a picture."""
+_LISTED = 60
+
+
+def coverage(roster: Roster) -> dict[str, Any]:
+    """Return what the board shows."""
+    counts, names = roster.pair_counts, [one.name for one in roster.classes]
+    upper = np.triu(np.ones_like(counts, dtype=bool), 1)
+    missing = np.argwhere((counts == 0) & upper)
+    active = [one for one in roster.voters if one.active]
+    return {
+        "names": names,
+        "table": counts.tolist() if len(names) <= _TABLE else None,
+        "pairs": int(upper.sum()),
+        "uncovered": [(names[a], names[b]) for a, b in missing[:_LISTED]],
+        "missing": len(missing),
+        "single": int(((counts == 1) & upper).sum()),
+        "fewest": int(counts[upper].min()) if upper.any() else len(active),
+        "people": len(active),
+        "critical": critical(roster) if not len(missing) else [],
+        "version": roster.version,
+    }
+
+
+def critical(roster: Roster) -> list[str]:
+    """Return the people without whom some pair would be uncovered."""
+    lonely = np.triu(roster.pair_counts == 1, 1)
+    rows = roster.matrix
+    return [
+        one.name
+        for one in roster.voters
+        if one.active and lonely[np.ix_(rows[roster.row[one.id]], rows[roster.row[one.id]])].any()
+    ]
+
+
+@router.get("/board")
+def board(request: Request, studio: Project, who: Owner) -> Response:
+    """Show the board."""
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+    if not roster.classes:
+        return page(request, "board.html", who, board=None, setup=setup, roster=roster)
+    return page(request, "board.html", who, board=coverage(roster), setup=setup, roster=roster)
+
+
+@router.get("/board/live")
+def live(studio: Project, who: Owner, version: int = 0) -> Response:
+    """Give the board again if somebody has declared something since."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    if roster.version == version or not roster.classes:
+        return Response(status_code=204)
+    return fragment("_board.html", board=coverage(roster))
+
+
+@router.get("/board/class")
+def one_class(studio: Project, who: Owner, name: str = "") -> Response:
+    """List, for one class, how many people know it together with each other class."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    found = roster.class_by_name.get(name.strip())
+    if found is None:
+        raise Refused(f"There is no class “{name[:100]}”; type a class as it is listed.", 404)
+    row = roster.pair_counts[roster.column[found.id]]
+    order = np.argsort(row, kind="stable")
+    pairs = [(roster.classes[k].name, int(row[k])) for k in order if roster.classes[k].id != found.id]
+    known = [one.name for one in roster.voters if one.active and found.id in one.known]
+    return fragment(
+        "_class.html", name=found.name, pairs=pairs[:_LISTED], more=len(pairs) - _LISTED, known=known
+    )
+
+
+@router.get("/board/picture.png")
+def picture(studio: Project, who: Owner) -> Response:
+    """Draw the board, one pixel per pair: red uncovered, amber one person, green more."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    colours = np.array([[201, 66, 53], [226, 164, 66], [93, 158, 110], [35, 108, 62]], dtype=np.uint8)
+    drawn = colours[np.minimum(roster.pair_counts, 3)]
+    tag = f'"{zlib.crc32(drawn.tobytes()):x}"'
+    return Response(png(drawn), media_type="image/png", headers={"etag": tag})
+
+
+def _active(studio: Project) -> tuple[Panel, Roster]:
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    if roster.active_panel is None:
+        raise Refused("There are no classes yet; add them under Settings.", 409)
+    return roster.active_panel, roster
+
+
+@router.post("/board/complete")
+def suggest(studio: Project, who: Owner, form: Form) -> Response:
+    """Find the fewest people who make the panel complete."""
+    panel, roster = _active(studio)
+    size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
+
+    def work() -> dict[str, Any]:
+        whole = complete(panel, size, times=times, effort="fast")
+        new = whole.blocks()[len(panel) :]
+        ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
+        return {"kind": "complete", "new": list(zip(new, ids, strict=True))}
+
+    return _told(studio, studio.jobs.start(work))
+
+
+@router.post("/board/select")
+def cheapest(studio: Project, who: Owner, form: Form) -> Response:
+    """Find the cheapest people who still cover every pair."""
+    panel, _ = _active(studio)
+    (times,) = whole_fields([text_field(form, "times", "1")])
+
+    def work() -> dict[str, Any]:
+        part = select(panel, times=times, effort="fast")
+        return {
+            "kind": "select", "chosen": [str(name) for name in part.names], "all": len(panel),
+            "cost": float(part.cost.sum()), "before": float(panel.cost.sum()),
+        }  # fmt: skip
+
+    return _told(studio, studio.jobs.start(work))
+
+
+@router.post("/board/choose")
+def choose(studio: Project, who: Owner, form: Form) -> Response:
+    """Ask only these people from now on."""
+    names = [str(name) for name in form.getlist("name")]
+    with studio.database.write() as connection:
+        setup, _ = studio.now(connection)
+        managing.choose(connection, names)
+        managing.change_project(connection, setup.name, setup.instructions, "cover")
+    return back_to("/board", f"From now on {len(names)} people are asked about every item.")
+
+
+@router.post("/board/outage")
+def outage(studio: Project, who: Owner, form: Form) -> Response:
+    """Say what happens if some people are away."""
+    panel, _ = _active(studio)
+    away = [str(name) for name in form.getlist("away")]
+    left = panel.without(*away)
+    missing = left.uncovered() if len(left) else []
+    return fragment(
+        "_outcome.html", outcome={"kind": "outage", "away": away, "missing": missing[:_LISTED],
+                                  "count": len(missing), "left": len(left)},
+    )  # fmt: skip
+
+
+@router.get("/board/job/{name}")
+def job(studio: Project, who: Owner, name: str) -> Response:
+    """Give the outcome of a search, or the request to ask again."""
+    return _told(studio, name)
+
+
+def _told(studio: Project, name: str) -> HTMLResponse:
+    done, outcome = studio.jobs.outcome(name, 0.2)
+    if not done:
+        return fragment("_outcome.html", outcome={"kind": "working", "job": name})
+    if isinstance(outcome, CovoteError | InputError):
+        return fragment("_outcome.html", outcome={"kind": "error", "sentence": str(outcome)})
+    return fragment("_outcome.html", outcome=outcome)

@@ -1,0 +1,128 @@
+"""Review: items by doubt, why a label is what it is, decisions; and how good each person seems to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from sqlalchemy import select
+
+from covote.labels import STATUSES
+from covote.studio import managing
+from covote.studio.exporting import answer_name, decisions
+from covote.studio.pages.rendering import Form, Owner, Project, back_to, page, text_field, whole_fields
+from covote.studio.results import Results, opinions
+from covote.studio.rules import Refused
+from covote.studio.schema import answer, item, options, person
+
+router = APIRouter()
+_SHOWN = 30
+
+
+@router.get("/review")
+def review(request: Request, studio: Project, who: Owner, status: str = "", start: int = 0) -> Response:
+    """List items, the most doubtful first."""
+    results, newer = studio.results.get()
+    if results is None:
+        return page(request, "review.html", who, results=None, newer=newer)
+    order = results.by_doubt
+    if status in STATUSES:
+        order = order[results.labels.evidence.status[order] == STATUSES.index(status)]
+    start = max(0, min(start, len(order)))
+    some = [int(at) for at in order[start : start + _SHOWN]]
+    with studio.database.read() as connection:
+        ids = [int(results.items[at]) for at in some]
+        rows = {row.id: row for row in connection.execute(select(item).where(item.c.id.in_(ids)))}
+        decided = decisions(connection, ids)
+    lines = [_line(results, at, rows[int(results.items[at])], decided) for at in some]
+    return page(
+        request, "review.html", who, results=results, newer=newer, lines=lines, wanted=status, start=start,
+        counts=results.labels.count(), total=len(order), shown=_SHOWN, statuses=STATUSES,
+        classes=results.roster.class_by_id,
+    )  # fmt: skip
+
+
+def _line(results: Results, at: int, row: Any, decided: dict[int, Any]) -> dict[str, Any]:
+    labels = results.labels
+    tied = [] if labels.index[at] >= 0 else [str(one) for one in labels.tied_classes(at)]
+    decision = decided.get(row.id)
+    return {
+        "id": row.id, "key": row.key, "kind": row.kind, "content": row.content,
+        "label": labels.value[at], "tied": tied, "status": str(labels.status[at]),
+        "confidence": float(labels.confidence[at]), "violations": int(labels.violations[at]),
+        "decided": decision.class_id if decision else None,
+    }  # fmt: skip
+
+
+@router.get("/review/{item_id}")
+def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Response:
+    """Show one item: who said what, and why the label is what it is."""
+    results, newer = studio.results.get()
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        row = connection.execute(select(item).where(item.c.id == item_id)).one_or_none()
+        if row is None:
+            raise Refused("There is no such item; go back to the list.", 404)
+        history = connection.execute(
+            select(answer.c.class_id, answer.c.at, answer.c.via, person.c.name, options.c.classes)
+            .join(person, person.c.id == answer.c.person_id)
+            .join(options, options.c.id == answer.c.options_id)
+            .where(answer.c.item_id == item_id)
+            .order_by(answer.c.id)
+        ).all()
+        decision = decisions(connection, [item_id]).get(item_id)
+    at = results.position(item_id) if results is not None else None
+    why = _why(results, at) if results is not None and at is not None else []
+    line = _line(results, at, row, {}) if results is not None and at is not None else None
+    said = [(one, answer_name(roster, one.class_id)) for one in history]
+    return page(
+        request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
+        decision=decision, newer=newer,
+    )  # fmt: skip
+
+
+def _why(results: Results, at: int) -> list[tuple[str, list[Any]]]:
+    """Return, for the label or for every class that ties, who agrees and who must be wrong."""
+    label = int(results.labels.index[at])
+    classes = [label] if label >= 0 else [int(k) for k in results.labels.tied_indices([at])[0]][:6]
+    return [(str(results.panel.classes[k]), opinions(results, at, k)) for k in classes]
+
+
+@router.post("/review/{item_id}")
+def decide(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
+    """Decide an item, with a reason."""
+    (chosen,) = whole_fields([text_field(form, "class", "0")])
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        if connection.execute(select(item.c.id).where(item.c.id == item_id)).one_or_none() is None:
+            raise Refused("There is no such item; go back to the list.", 404)
+        if chosen and chosen not in roster.class_by_id:
+            raise Refused("That class is no longer there; reload the page.", 409)
+        managing.adjudicate(connection, item_id, chosen or None, who.id, text_field(form, "reason"))
+    return back_to(
+        f"/review/{item_id}", "The decision is on record." if chosen else "The decision is taken back."
+    )
+
+
+@router.get("/experts")
+def experts(request: Request, studio: Project, who: Owner) -> Response:
+    """Compare what people are said to know with what they show."""
+    results, newer = studio.results.get()
+    if results is None:
+        return page(request, "experts.html", who, lines=None, newer=newer, claims=[])
+    report = results.report
+    lines = [
+        {
+            "name": str(name), "accuracy": float(report.accuracy[i]), "low": float(report.low[i]),
+            "high": float(report.high[i]), "inside": float(np.round(report.inside[i])),
+            "none": float(report.none[i]), "size": int(results.panel.sizes[i]),
+        }
+        for i, name in enumerate(results.panel.names)
+    ]  # fmt: skip
+    ids = {one.name: one.id for one in results.roster.members}
+    return page(
+        request, "experts.html", who, lines=lines, newer=newer, claims=results.doubtful_claims[:50],
+        ids=ids, gold=len(results.gold),
+    )  # fmt: skip

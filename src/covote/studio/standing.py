@@ -1,0 +1,133 @@
+"""Where a project stands: answers so far and still needed, cost, time at this rate, expected accuracy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, select
+
+from covote.studio.results import Results
+from covote.studio.roster import Roster
+from covote.studio.rules import may_be_asked
+from covote.studio.schema import DONE, answer, item, person
+
+_POINTS = 60
+_RECENT = 3600.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The numbers of the progress page; None where something cannot be said yet."""
+
+    items: int
+    answers: int
+    needed: int | None
+    cost: float
+    cost_left: float | None
+    hours_left: float | None
+    per_hour: float
+    accuracy: float | None
+    people: list[dict[str, Any]]
+    curve: list[tuple[float, int]]
+    statuses: dict[str, int]
+
+
+def standing(connection: Connection, setup: Row[Any], roster: Roster, results: Results | None) -> Standing:
+    """Count where the project stands."""
+    rows = connection.execute(select(person.c.id, person.c.answers)).all()
+    done = {int(row.id): int(row.answers) for row in rows}
+    answers = sum(done.values())
+    cost = sum(done[one.id] * one.cost for one in roster.members)
+    needed, cost_left = _needed(connection, setup, roster, done)
+    rate = _rate(connection)
+    accuracy = None
+    statuses: dict[str, int] = {}
+    if results is not None:
+        confidence = results.labels.confidence
+        if not np.all(np.isnan(confidence)):
+            accuracy = float(np.nanmean(confidence))
+        statuses = results.labels.count()
+    return Standing(
+        setup.size, answers, needed, cost, cost_left, needed / rate if needed and rate else None, rate,
+        accuracy, _people(setup, roster, done), _curve(connection), statuses,
+    )  # fmt: skip
+
+
+def _needed(
+    connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]
+) -> tuple[int | None, float | None]:
+    asked = [one for one in roster.members if may_be_asked(one, setup.ask)]
+    if setup.ask != "adaptive":
+        left = {one.id: max(0, setup.size - done[one.id]) for one in asked}
+        return sum(left.values()), sum(left[one.id] * one.cost for one in asked)
+    settled = connection.execute(
+        select(func.count()).select_from(item).where(item.c.state == DONE)
+    ).scalar_one()
+    if not settled:
+        return None, None
+    answers = sum(done.values())
+    per_item = answers / settled
+    left_items = setup.size - settled
+    mean_cost = sum(done[one.id] * one.cost for one in roster.members) / max(1, answers)
+    return round(left_items * per_item), left_items * per_item * mean_cost
+
+
+def _rate(connection: Connection) -> float:
+    """Return answers per hour, over the last hour in which there were any."""
+    last = connection.execute(select(func.max(answer.c.at))).scalar_one()
+    if last is None:
+        return 0.0
+    recent = connection.execute(
+        select(func.count(), func.min(answer.c.at)).where(answer.c.at > last - _RECENT)
+    ).one()
+    span = max(60.0, last - recent[1])
+    return float(recent[0] / span * 3600.0)
+
+
+def _people(setup: Row[Any], roster: Roster, done: dict[int, int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name, "answers": done[one.id], "cost": done[one.id] * one.cost,
+            "share": min(1.0, done[one.id] / setup.size) if setup.size else 0.0, "active": one.active,
+        }
+        for one in roster.members
+        if one.known or done[one.id]
+    ]  # fmt: skip
+
+
+def _curve(connection: Connection) -> list[tuple[float, int]]:
+    """Return the number of answers at points in time; answers are numbered as they come."""
+    first, last = connection.execute(select(func.min(answer.c.at), func.max(answer.c.at))).one()
+    if first is None or last <= first:
+        return []
+    points = []
+    for moment in np.linspace(first, last, _POINTS):
+        latest = select(answer.c.id).where(answer.c.at <= float(moment)).order_by(answer.c.at.desc()).limit(1)
+        points.append((float(moment), int(connection.execute(latest).scalar_one_or_none() or 0)))
+    return points
+
+
+def path_of(curve: list[tuple[float, int]], width: int, height: int) -> str:
+    """Return the curve as points of an SVG polyline.
+
+    >>> path_of([(0.0, 0), (1.0, 10)], 100, 50)
+    '0.0,50.0 100.0,0.0'
+    """
+    if not curve:
+        return ""
+    start, stop, top = curve[0][0], curve[-1][0], max(1, curve[-1][1])
+    return " ".join(
+        f"{width * (moment - start) / (stop - start):.1f},{height - height * count / top:.1f}"
+        for moment, count in curve
+    )
+
+
+def span_of(curve: list[tuple[float, int]]) -> tuple[str, str]:
+    """Return the beginning and the end of a curve, as people read them."""
+    if not curve:
+        return "", ""
+    shape = "%H:%M" if curve[-1][0] - curve[0][0] < 86_400 else "%d %b"
+    return time.strftime(shape, time.gmtime(curve[0][0])), time.strftime(shape, time.gmtime(curve[-1][0]))

@@ -1,0 +1,214 @@
+"""Each defence has a test that fails without it."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from sqlalchemy import select, update
+from starlette.testclient import TestClient
+
+from covote.studio import doors, importing, media
+from covote.studio.demo import png, shape_picture
+from covote.studio.guards import from_here
+from covote.studio.rules import Refused
+from covote.studio.schema import class_, item, link, person
+
+
+def test_writes_from_other_sites_are_refused(rig):
+    ann = rig.browser("ann")
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+    ):
+        assert ann.post("/label/next", headers=headers).status_code == 403
+    assert not from_here({b"host": b"here", b"origin": b"http://evil"})
+    assert not from_here({b"host": b"here", b"origin": b"null"})
+    assert not from_here({b"host": b"here"})
+    assert from_here({b"host": b"here:8000", b"origin": b"http://here:8000"})
+
+
+def test_a_cookie_does_not_become_a_token_by_adding_a_header(rig):
+    ann = rig.browser("ann")
+    forged = {"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer x"}
+    assert ann.post("/label/next", headers=forged).status_code == 401
+
+
+def test_scripts_are_only_our_own_files(rig):
+    owner = rig.browser("owner")
+    for path in ("/label", "/board", "/progress", "/login"):
+        answered = owner.get(path, headers={"Accept": "text/html"})
+        policy = answered.headers["content-security-policy"]
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?![^>]*src=)|\son\w+=|style=\"|javascript:", answered.text)
+
+
+def test_what_people_type_is_never_markup(rig):
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    with rig.studio.database.write() as connection:
+        connection.execute(update(class_).where(class_.c.name == "cat").values(description=evil))
+        connection.execute(update(person).where(person.c.name == "bob").values(name=evil))
+        connection.execute(update(item).values(content=evil, key=item.c.key + evil))
+    rig.browser("owner").post("/settings", data={"name": evil, "instructions": evil, "ask": "everybody"})
+    pages = {
+        "ann": ["/label", "/me"],
+        "owner": ["/people", "/items", "/review/1", "/settings", "/board", "/progress", "/people/3"],
+    }
+    for name, paths in pages.items():
+        browser = rig.browser(name)
+        for path in paths:
+            text = browser.get(path).text
+            assert "<script>alert" not in text, path
+            assert "<img src=x" not in text, path
+
+
+def test_links_are_kept_as_hashes_and_expire_and_can_be_revoked(rig):
+    with rig.studio.database.write() as connection:
+        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+        stored = {row.digest for row in connection.execute(select(link.c.digest))}
+        assert secret not in stored
+        assert doors.find_secret(connection, "enter", secret) is not None
+        assert doors.find_secret(connection, "api", secret) is None
+        connection.execute(update(link).values(expires=time.time() - 1))
+        assert doors.find_secret(connection, "enter", secret) is None
+        fresh = doors.new_secret(connection, "enter", rig.people["ann"])
+        doors.revoke(connection, person_id=rig.people["ann"])
+        assert doors.find_secret(connection, "enter", fresh) is None
+
+
+def test_opening_a_link_does_not_sign_in_but_its_button_does(rig):
+    with rig.studio.database.write() as connection:
+        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+    preview = TestClient(rig.app)
+    shown = preview.get(f"/enter/{secret}")
+    assert "Continue as ann" in shown.text
+    assert not preview.cookies
+    assert preview.get("/enter/guess").status_code == 404
+
+
+def test_signing_in_makes_a_new_session_whatever_the_browser_brings(rig):
+    planted = TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"})
+    name = next(iter(rig.browser("ann").cookies))
+    planted.cookies.set(name, "planted-by-somebody-else")
+    with rig.studio.database.write() as connection:
+        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+    given = planted.post(f"/enter/{secret}", follow_redirects=False).headers["set-cookie"]
+    assert "planted" not in given
+    assert "HttpOnly" in given
+    assert "samesite=lax" in given.lower()
+    thief = TestClient(
+        rig.app, headers={"Accept": "application/json"}, cookies={name: "planted-by-somebody-else"}
+    )
+    assert thief.get("/me").status_code == 401
+
+
+def test_signing_out_ends_the_session_on_the_server(rig):
+    ann = rig.browser("ann")
+    name, value = next(iter(ann.cookies.items()))
+    ann.post("/logout")
+    thief = TestClient(rig.app, headers={"Accept": "application/json"}, cookies={name: value})
+    assert thief.get("/me").status_code == 401
+
+
+def test_a_password_is_kept_as_argon2_and_cannot_be_guessed_for_long(rig):
+    ann = rig.browser("ann")
+    assert ann.post("/me/password", data={"password": "short", "again": "short"}).status_code == 422
+    right = "correct horse battery"
+    assert ann.post("/me/password", data={"password": right, "again": right}).status_code == 200
+    stored = next(row.password for row in rig.rows(person) if row.name == "ann")
+    assert stored.startswith("$argon2id$")
+    door = TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"})
+    good = {"name": "ann", "password": right}
+    assert door.post("/login", data=good, follow_redirects=False).status_code == 303
+    bad = [door.post("/login", data={"name": "ann", "password": "wrong"}).status_code for _ in range(6)]
+    assert bad[:5] == [401] * 5
+    assert bad[5] == 429
+    assert door.post("/login", data=good).status_code == 429
+
+
+def test_somebody_taken_off_the_project_is_out_at_once(rig):
+    ann, owner = rig.browser("ann"), rig.browser("owner")
+    away = {"cost": "1", "class": list(rig.classes.values())[:2]}
+    assert owner.post(f"/people/{rig.people['ann']}", data=away).status_code == 200
+    assert ann.post("/label/next").status_code == 401
+
+
+def test_the_last_owner_cannot_lock_everybody_out(rig):
+    owner = rig.browser("owner")
+    assert owner.post(f"/people/{rig.people['owner']}", data={"active": "on"}).status_code == 409
+
+
+def test_files_are_what_their_content_says(rig):
+    picture = png(shape_picture("star", np.random.default_rng(1)))
+    with rig.studio.database.write() as connection:
+        kind, place = media.keep(connection, rig.studio.folder, "../../star.html", picture)
+        for evil in (b"<html><script>1</script>", b"<svg onload=alert(1)>", b"MZ\x90", b""):
+            with pytest.raises(Refused, match="no picture"):
+                media.keep(connection, rig.studio.folder, "evil.png", evil)
+        with pytest.raises(Refused, match="MB"):
+            media.keep(connection, rig.studio.folder, "big.png", picture + b"\0" * media.LARGEST)
+    assert kind == "image"
+    shown = rig.browser("ann").get(place)
+    assert shown.headers["x-content-type-options"] == "nosniff"
+    assert shown.headers["content-type"] == "image/png"
+    assert TestClient(rig.app, headers={"Accept": "application/json"}).get(place).status_code == 401
+
+
+OUTSIDE = [
+    "/media/../studio.db", "/media/%2e%2e%2fstudio.db", "/static/../app.py", "/static/%2e%2e/app.py",
+    "/media/" + "a" * 64, "/export/..%2f..%2fpasswd",
+]  # fmt: skip
+
+
+def test_no_path_leads_out_of_the_project(rig):
+    owner = rig.browser("owner")
+    assert {path: owner.get(path).status_code for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
+
+
+def test_a_zip_with_evil_names_writes_nothing_outside(rig, tmp_path):
+    import io
+    import zipfile
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../../../evil.png", png(shape_picture("ring", np.random.default_rng(2))))
+        archive.writestr("/etc/notes.txt", "ignored")
+    with rig.studio.database.read() as connection:
+        _, roster = rig.studio.now(connection)
+    importing.import_files(
+        rig.studio.database, rig.studio.folder, roster, [("pictures.zip", packed.getvalue())]
+    )
+    assert not list(tmp_path.rglob("evil*"))
+    assert rig.rows(item)[-1].kind == "image"
+
+
+def test_bodies_that_are_too_large_are_refused(rig):
+    assert rig.browser("owner").post("/settings", data={"name": "x" * 3_000_000}).status_code == 413
+
+
+BAD_FILES = [
+    ("a.csv", b"", "empty"),
+    ("a.csv", b"id,text\n", "no rows"),
+    ("a.csv", b"id,text\n1,\n", "empty"),
+    ("a.csv", b"id,text\n1,a\n1,b\n", "earlier row"),
+    ("a.csv", b"id,what,else\n1,a,b\n", "rename"),
+    ("a.csv", b"id,text,gold\n1,a,horse\n", "no class"),
+    ("a.csv", "id,text\n1,é\n".encode("latin-1"), "UTF-8"),
+    ("a.csv", b"id,text\n1,a,b,c\n", "cannot be read"),
+    ("a.csv", b"id,image\n1,x.png\n", "sent along"),
+    ("a.jsonl", b'{"id": 1\n', "no JSON"),
+    ("a.jsonl", b"[1]\n", "object"),
+    ("a.parquet", b"not parquet", "cannot be read"),
+    ("a.docx", b"PK", "no known kind"),
+    ("a.zip", b"PK nonsense", "unpacked"),
+]
+
+
+def test_a_file_that_cannot_be_used_is_told_in_a_sentence(rig):
+    owner = rig.browser("owner")
+    for name, content, told in BAD_FILES:
+        refused = owner.post("/items", files={"files": (name, content)})
+        assert 400 <= refused.status_code < 500
+        assert told in refused.json()["detail"]
