@@ -100,7 +100,7 @@ def label_complete(columns: Array, start: int, authorities: Authorities, index: 
     """Label complete dense votes, -1 in a tie; needs lcm(d) < 255.
 
     Every vote for k adds lcm(d) / d_k, so scores are exact multiples of 1 / lcm(d). Scores begin at 1: then 0
-    means "no class yet", and a class without any vote still counts as a candidate. Four times as fast as
+    means "no class yet", and a class without any vote still counts as a candidate. 2.5 times as fast as
     `label_columns` (benchmarks/decoding.py: "authority, 1,000,000 x 9").
     """
     first, experts, weight = authorities.first, authorities.experts, authorities.weight
@@ -162,7 +162,7 @@ def label_columns(
     """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
 
     N_k / d_k is compared by cross multiplication in 16 bits. No class yet is -1 / 1, which every class beats
-    that was heard. Four times as fast as `examine_columns` (benchmarks/decoding.py: "a tenth of the answers
+    that was heard. Three times as fast as `examine_columns` (benchmarks/decoding.py: "a tenth of the answers
     missing").
     """
     first = authorities.first
@@ -315,7 +315,7 @@ def label_runs(runs: Ragged, knows_bits: Array, index: Array, tied: Array) -> No
 
     `mask` has one bit for each expert that answered the item, so d_k is the number of bits it has in common
     with the authorities of k, and only classes with votes are looked at. Unsigned indices spare the check for
-    negative ones. RATIO (benchmarks/decoding.py: "authority ragged").
+    negative ones. More than ten times as fast as `best_classes` (benchmarks/decoding.py: "authority ragged").
     """
     indptr, expert, label = runs.indptr, runs.expert, runs.label
     classes, words = knows_bits.shape

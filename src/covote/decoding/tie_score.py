@@ -1,6 +1,6 @@
 """The confirmed tie score: among classes with equal authority, the one that the answers fit best.
 
-theory.md section 9, decoder H. The authority labels of all items, taken as they are, tell how often each
+theory.md section 9. The authority labels of all items, taken as they are, tell how often each
 expert is right inside its expertise (I) and what it answers to classes it does not know (O). Ties are decided
 by 0.7 I + O: the authority vote has already used what I says, and counting it in full again made the worst
 panels worse (benchmarks/accuracy.py, chosen on one half of the data sets, confirmed on the other).

@@ -58,7 +58,7 @@ def similar(panel: Panel, similarity: ArrayLike | None, temperature: float, seed
     """Answers by similarity: a class an expert does not know looks to it like the nearest one it knows.
 
     Real classifiers do this, all in the same way for the same class, so that noise agrees with noise: the
-    hard case of theory section 5 ("sticky"). With a temperature, the answer v has weight
+    hard case of theory.md section 5. With a temperature, the answer v has weight
     exp(similarity / temperature).
     """
     if not temperature >= 0:
