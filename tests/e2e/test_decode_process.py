@@ -64,7 +64,7 @@ def test_decoding_starts_without_libraries_that_it_does_not_use(tmp_path, monkey
     panel = Panel(classes, PANEL.knows, PANEL.names)
     panel.save("panel.toml")
     pq.write_table(simulate(panel, [*panel.classes] * 7).to_arrow("long"), "whole.parquet")
-    unused = ("numba", "scipy", "pyarrow.compute", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
+    unused = ("numba", "scipy", "pandas", "sklearn", "matplotlib", "duckdb", "dask")
     code = f"""
 import sys
 from covote.cli.app import app

@@ -14,10 +14,10 @@ from pyarrow import csv
 from covote import Panel, simulate
 from covote.engines import Dask, Local
 from covote.errors import InputError, UnknownNameError
-from covote.files import cluster as cluster_module
-from covote.files import decode_file, packed, parts, work
+from covote.files import decode_file, vote_files
 from covote.files.report.report import report_page
 from covote.labelling import label_file
+from covote.votes import rows
 
 SMALL = Panel.from_blocks(
     ["ant", "bee", "cow", "dog", "elk"],
@@ -51,7 +51,7 @@ def engine(request):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "VOTES", 1500)
+    monkeypatch.setattr(vote_files, "SLICE", 1500)
 
 
 def write(path, panel, shape="long", size=3000, shuffled=False, **model):
@@ -109,14 +109,13 @@ def test_rows_of_answers_that_nearly_all_differ(engine, tmp_path):
     assert_same(both(engine, votes, panel, tmp_path, ties="report"))
 
 
-def test_more_rows_of_answers_than_are_remembered(tmp_path, monkeypatch):
+def test_more_rows_of_answers_than_are_kept_together(tmp_path, monkeypatch):
     votes = write(tmp_path / "votes.parquet", SMALL)
-    monkeypatch.setattr(packed, "MOST", 170)  # a part has fewer, two parts together have more
-    seen = []
-    monkeypatch.setattr(work, "MOST_DIFFERENT", 1.0)
-    monkeypatch.setattr(cluster_module, "Rows", lambda panel: seen.append(panel) or packed.Rows(panel))
-    assert_same(both(Local(), votes, SMALL, tmp_path, ties="report"))
-    assert len(seen) > 1
+    expected = both(Local(), votes, SMALL, tmp_path, method="em")
+    monkeypatch.setattr(rows, "MOST", 170)  # a part has fewer, two parts together have more
+    found = both(Local(), votes, SMALL, tmp_path, method="em")
+    assert_same(found)
+    assert found[0][0] == expected[0][0]
 
 
 @pytest.mark.parametrize("shape", ["long", "wide"])
@@ -151,13 +150,15 @@ def test_gold_and_probabilities(engine, tmp_path):
 def test_mistakes_are_told_as_without_an_engine(engine, tmp_path):
     votes = write(tmp_path / "votes.parquet", SMALL, size=1000)
     table = pq.read_table(votes)
-    rows = table.to_pylist()
+    lines = table.to_pylist()
     cases = {
-        "unknown": ({**rows[2000], "expert": "mallory"}, UnknownNameError),
-        "twice": ({**rows[2000], "label": "dog" if rows[2000]["label"] != "dog" else "bee"}, InputError),
+        "unknown": ({**lines[2000], "expert": "mallory"}, UnknownNameError),
+        "twice": ({**lines[2000], "label": "dog" if lines[2000]["label"] != "dog" else "bee"}, InputError),
     }
     for row, kind in cases.values():
-        bad = [*rows[:2001], row, *rows[2001:]] if kind is InputError else [*rows[:2000], row, *rows[2001:]]
+        bad = (
+            [*lines[:2001], row, *lines[2001:]] if kind is InputError else [*lines[:2000], row, *lines[2001:]]
+        )
         pq.write_table(pa.Table.from_pylist(bad, table.schema), votes, row_group_size=397)
         told = []
         for where in (None, engine):

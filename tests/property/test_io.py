@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
 from covote.errors import InputError
-from covote.files import VoteFile, decode_file, long, vote_batches
-from covote.files.packed import Packed
+from covote.files import VoteFile, decode_file, vote_batches, vote_files
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 FORMATS = ["csv", "parquet", "jsonl"]
@@ -24,7 +23,8 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 def small_batches(monkeypatch):
     """So small that items, and runs of equal items, are cut everywhere."""
     monkeypatch.setattr(vote_batches, "ROWS", 7)
-    monkeypatch.setattr(long, "ROWS", 5)
+    monkeypatch.setattr(vote_files, "ROWS", 5)
+    monkeypatch.setattr(vote_files, "PART_ITEMS", 4)
 
 
 @st.composite
@@ -171,17 +171,17 @@ def plain_votes(panel, rows, keep):
 @given(
     cases(),
     st.sampled_from(["first", "last", "error"]),
-    st.sampled_from(["as it lies", "in order", "shuffled"]),
+    st.sampled_from(["as it lies", "in order", "shuffled", "sorted on disk"]),
     st.randoms(use_true_random=False),
 )
-def test_rows_of_answers_as_numbers_are_the_votes(tmp_path_factory, case, keep, lie, random):
+def test_repeated_answers_in_any_order(tmp_path_factory, monkeypatch, case, keep, lie, random):
     panel, ids, votes = case
     rows = answers(
         panel, ids, np.where(votes == NONE_OF_MINE, 0, votes) if mixed(panel, votes) else votes, random
     )
     if isinstance(panel.classes[0], int):
         rows = [row for row in rows if row[2] != "none of mine"]
-    if lie == "shuffled":
+    if lie in ("shuffled", "sorted on disk"):
         random.shuffle(rows)
     if lie == "in order":
         rows.sort(key=lambda row: _bytes(row[0]))
@@ -189,14 +189,12 @@ def test_rows_of_answers_as_numbers_are_the_votes(tmp_path_factory, case, keep, 
         return
     path = tmp_path_factory.mktemp("votes") / "votes.parquet"
     write(path, ["item", "expert", "label"], rows)
+    monkeypatch.setattr(vote_files, "_ROOM", 0 if lie == "sorted on disk" else 1 << 20)
     file = VoteFile(path, panel, duplicates=keep)
-    file.pack = True
     expected = plain_votes(panel, rows, keep)
     if expected is None:
-        with pytest.raises(InputError, match="answered"):
-            file.over(list)
+        with pytest.raises(InputError, match=r"row \d+: expert .* answered .* but .* in row \d+"):
+            list(file.parts())
         return
-    pieces = file.over(list)
-    assert all(isinstance(piece, Packed) for piece in pieces)
-    found = [pair for piece in pieces for pair in by_item(piece.votes()).items()]
+    found = [pair for part in file.parts() for pair in by_item(part).items()]
     assert found == sorted(expected.items(), key=lambda pair: _bytes(pair[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -79,7 +80,6 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
-    from covote.engines import Local, make_engine
     from covote.files import decode_file, inferred_panel, read_gold
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
@@ -95,20 +95,14 @@ def decode(
     atomic.check_apart([output_file, report], [past])
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
-
-    def rehearsal() -> None:
-        from covote.files.rehearsal import rehearse
-
-        rehearse(votes, panel, method=method, **read, **options)
-
-    chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, **read)
     if past is not None:
         options["past"] = _statistics(past)
     known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
     if stats is not None:
         _check_stats(stats, method, options | known)
-    with chosen, output.progress_bar() as progress, output.warnings_as_lines():
+    where = _cluster(engine, scheduler, workers)
+    with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
             votes,
             output_file,
@@ -119,7 +113,7 @@ def decode(
             **read,
             looks=REVIEW if review is not None else LOOKS if report is not None else 0,
             progress=progress,
-            engine=None if isinstance(chosen, Local) else chosen,
+            engine=cluster,
             **options,
             **known,
         )
@@ -137,6 +131,15 @@ def decode(
     output.say_written(output_file, stats, report, review)
     if output_file is None and stats is None and report is None and review is None:
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
+
+
+def _cluster(engine: str, scheduler: str | None, workers: int | None) -> Any:
+    """Return the engine to decode with, for a ``with`` block; None if this process will do."""
+    if engine == "local" and scheduler is None and workers is None:
+        return nullcontext()
+    from covote.engines import make_engine
+
+    return make_engine(engine, scheduler=scheduler, workers=workers)
 
 
 def _statistics(path: Path) -> Any:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,11 +96,10 @@ def label(
 
     Killed and started again, it goes on where it was.
     """
-    from covote.engines import Dask, make_engine
+    from covote.engines import make_engine
     from covote.files import read_gold
     from covote.files.report.report import LOOKS, write_report
-    from covote.labelling import asking, label_file
-    from covote.labelling.rehearsal import rehearse
+    from covote.labelling import label_file
     from covote.models.entries import running_code
 
     started = time.monotonic()
@@ -114,10 +112,7 @@ def label(
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
-    rehearsal = None if asking.loaded() else partial(rehearse, panel)
-    chosen = make_engine(engine, scheduler=scheduler, workers=workers, rehearsal=rehearsal)
-    if isinstance(chosen, Dask):
-        chosen.connect()  # before models and bars start threads here, which forks would not have
+    chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     with chosen, _bars() as progress, output.warnings_as_lines():
         found = _going_on(
             label_file,

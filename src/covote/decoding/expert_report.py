@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from covote.decoding import agreement_kernels, shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.intervals import wilson
-from covote.decoding.rows import pattern_parts
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
+from covote.votes.rows import row_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +162,7 @@ def pair_agreement(votes: Votes) -> PairAgreement:
             f"{LARGEST} classes"
         )
     agree, both = (np.zeros((len(panel.classes), len(panel.classes)), dtype=np.int64) for _ in range(2))
-    for patterns, _ in pattern_parts(votes):
+    for patterns, _ in row_parts(votes):
         first, best = shares.best_classes(patterns.runs, panel)
         label = np.where(np.diff(first) == 1, np.append(best, -1)[first[:-1]], -1)
         agreement_kernels.count_pairs(

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import halves_kernels, rows_kernels
-from covote.decoding.rows import Patterns
+from covote.decoding import halves_kernels
 from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE
 from covote.labels import Ties
 from covote.panel import Panel
+from covote.votes import rows_kernels
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
@@ -46,7 +47,7 @@ def pays(panel: Panel) -> bool:
 
 
 def shared_out(
-    patterns: Patterns, count: Array, panel: Panel, chance: Array, prior: Array, share: Array, table: Array
+    patterns: Rows, count: Array, panel: Panel, chance: Array, prior: Array, share: Array, table: Array
 ) -> None:
     """Share every row out among the classes by prior x chances of its answers, and count its answers so.
 
@@ -61,7 +62,7 @@ def shared_out(
     share += totals[0].sum(axis=0)
 
 
-def best(patterns: Patterns, panel: Panel, weight: Array, base: Array) -> tuple[Best, Ties]:
+def best(patterns: Rows, panel: Panel, weight: Array, base: Array) -> tuple[Best, Ties]:
     """Return the best class of every row.
 
     The score of a class is its base and the weights (answers x classes) of all answers, in whole numbers.
@@ -75,7 +76,7 @@ def best(patterns: Patterns, panel: Panel, weight: Array, base: Array) -> tuple[
     return found, found.ties(classes)
 
 
-def _halves(patterns: Patterns, panel: Panel) -> tuple[Half, Half]:
+def _halves(patterns: Rows, panel: Panel) -> tuple[Half, Half]:
     """Cut patterns that everybody answered in two; kept with them, since rounds go over the same rows."""
     found: tuple[Half, Half] | None = patterns.__dict__.get("halves")
     if found is None:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import scoring_kernels, shares
-from covote.decoding.rows import Patterns, pattern_parts
 from covote.labels import NO_TIES, Evidence, Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
+from covote.votes.rows import Rows, row_parts
 from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
@@ -75,13 +75,13 @@ def labels_of_rows(
     return Labels(panel, index, tied, ties, behind)
 
 
-def label_rows(votes: Votes, find: Callable[[Patterns], tuple[Best, Ties]], evidence: bool) -> Labels:
+def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Ties]], evidence: bool) -> Labels:
     """Return the labels of votes, from what is found for their different answer rows."""
     return gathered(
         votes,
         (
             patterns.spread(labels_of_rows(patterns.runs, votes.panel, *find(patterns), evidence))
-            for patterns, _ in pattern_parts(votes)
+            for patterns, _ in row_parts(votes)
         ),
     )
 
@@ -103,7 +103,7 @@ def apply(
     panel = votes.panel
     start = np.zeros(len(panel.classes), dtype=np.int64) if base is None else base
 
-    def find(patterns: Patterns) -> tuple[Best, Ties]:
+    def find(patterns: Rows) -> tuple[Best, Ties]:
         state = scoring_kernels.fresh(len(patterns))
         for k in panel.layout.heard:
             scoring_kernels.absorb(
@@ -119,9 +119,7 @@ def apply(
     return label_rows(votes, find, evidence)
 
 
-def _equal(
-    patterns: Patterns, state: scoring_kernels.State, column: Column, base: Array, panel: Panel
-) -> Ties:
+def _equal(patterns: Rows, state: scoring_kernels.State, column: Column, base: Array, panel: Panel) -> Ties:
     """Return the classes that share the best score."""
     rows = np.flatnonzero(state.shared > 1)
     row, tied_class = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -140,7 +138,7 @@ def scores(votes: Votes, column: Column) -> NDArray[np.float64]:
     """Return the scores of all classes (items x classes); -inf for a class that was not heard."""
     panel = votes.panel
     found = np.full((len(votes), len(panel.classes)), -np.inf)
-    for patterns, span in pattern_parts(votes):
+    for patterns, span in row_parts(votes):
         rows = np.arange(len(patterns))
         for k in panel.layout.heard:
             score = scoring_kernels.one_class(

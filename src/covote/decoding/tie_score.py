@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from covote.decoding import shares
 from covote.decoding import tie_score_kernels as kernels
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.rows import Patterns, pattern_parts
 from covote.decoding.scoring import UNIT
 from covote.decoding.statistics import ONE, Statistics
 from covote.labels import Ties
 from covote.panel import Panel
 from covote.panel.layout import Cells
 from covote.votes import Votes
+from covote.votes.rows import Rows, row_parts
 
 Array = NDArray[Any]
 
@@ -145,7 +145,7 @@ def statistics(part: Votes, gold: Gold | None = None, method: str = "authority")
     """Count answers by authority label; an item with several best classes counts for each in part."""
     rows, truth = gold_rows(gold, part)
     found = known_truth(part, rows, truth, method)
-    for patterns, span in pattern_parts(part):
+    for patterns, span in row_parts(part):
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
         ties = shares.best_classes(patterns.runs, part.panel)
@@ -160,7 +160,7 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
     """Count the answers to items whose class is known."""
     classes = len(part.panel.classes)
     keys = [np.empty(0, dtype=np.int64)]
-    for patterns, span in pattern_parts(part.subset(rows)):
+    for patterns, span in row_parts(part.subset(rows)):
         one_each = patterns.spread_values(np.arange(len(patterns)))
         lengths = np.diff(patterns.runs.indptr)[one_each]
         at = np.repeat(patterns.runs.indptr[one_each] - np.cumsum(lengths) + lengths, lengths)
@@ -185,7 +185,7 @@ def learn(counts: Statistics) -> Weights:
     return Weights(counts, accuracy, log_right, log_wrong, answers)
 
 
-def decided(patterns: Patterns, ties: Ties, panel: Panel, weights: Weights | None) -> NDArray[np.int64]:
+def decided(patterns: Rows, ties: Ties, panel: Panel, weights: Weights | None) -> NDArray[np.int64]:
     """Decide ties: by a clear lead, else by the number of authorities, else -1.
 
     Without weights all tied classes are level.
@@ -199,7 +199,7 @@ def decided(patterns: Patterns, ties: Ties, panel: Panel, weights: Weights | Non
 
 
 def compared(
-    patterns: Patterns, ties: Ties, weights: Weights
+    patterns: Rows, ties: Ties, weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return how far each tied class is behind the best, whether that is in doubt, and matters much."""
     leader, ahead = kernels.leads(ties, tied_scores(patterns, ties, weights))
@@ -211,7 +211,7 @@ def compared(
     return ahead, level, large
 
 
-def tied_scores(patterns: Patterns, ties: Ties, weights: Weights) -> NDArray[np.int64]:
+def tied_scores(patterns: Rows, ties: Ties, weights: Weights) -> NDArray[np.int64]:
     """Return 0.7 I + O of the classes that share the best score; 0 where one class has it alone."""
     sizes = np.diff(ties.start)
     owner = np.repeat(np.arange(len(patterns)), sizes)

@@ -35,7 +35,6 @@ def make_engine(
     *,
     scheduler: str | None = None,
     workers: int | None = None,
-    rehearsal: Callable[[], object] | None = None,
 ) -> Local | Dask:
     """Return the engine of that name, to be used in a ``with`` block.
 
@@ -45,8 +44,6 @@ def make_engine(
         A key of ``ENGINES``.
     scheduler, workers
         As for :class:`Dask`; the local engine has neither.
-    rehearsal
-        As for :class:`Dask`; the local engine has no need of it.
 
     >>> with make_engine("local") as engine:
     ...     list(engine.map(len, ["one", "seven"]))
@@ -61,6 +58,4 @@ def make_engine(
         raise InputError(
             f"{option}={value!r} is for the engine 'dask' (--engine dask); the local engine is one process"
         )
-    if name == "local":
-        return Local()
-    return ENGINES[name](**chosen, rehearsal=rehearsal)
+    return ENGINES[name](**chosen)

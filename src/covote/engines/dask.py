@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-import time
+import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice, takewhile
+from itertools import islice
+from types import FrameType
 from typing import Any, TypeVar
 
-from covote.engines.nursery import Nursery
 from covote.errors import EngineError, InputError, MissingDependencyError
 
 Part = TypeVar("Part")
@@ -21,14 +23,13 @@ AHEAD = 3
 """Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
 
 _SETTINGS: dict[str, Any] = {
+    # Workers are forks of one process that has loaded Dask: half the CPU time of four that load it each.
+    "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
     "distributed.worker.profile.enabled": False,
     # Watching itself fifty times a second costs more than many a part.
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.memory.monitor-interval": "1s",
-    "distributed.scheduler.work-stealing-interval": "1s",
-    "distributed.scheduler.active-memory-manager.start": False,
-    "distributed.diagnostics.nvml": False,
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
     "distributed.admin.large-graph-warning-threshold": "1GB",
@@ -39,27 +40,20 @@ class Dask:
     """Run parts on the workers of a Dask cluster.
 
     A part whose worker was lost is run again on another one, at most three times. Scripts that start workers
-    of their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`.
+    of their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`. The workers end with
+    the ``with`` block, with the process, and when it is told to end (SIGTERM).
 
     Parameters
     ----------
     scheduler
         The address of a running scheduler, ``tcp://host:8786``. Its workers need covote, and must see the
         files under the same names. None: start worker processes on this machine, and stop them at the end.
+        Only this process can talk to them.
     workers
         How many processes to start when there is no scheduler; one for each core unless given.
-    rehearsal
-        Called before processes are started, which are then forks of this one: what it loads, they need not
-        load again. Only for a process that has not used several threads, be it through scikit-learn, torch or
-        BLAS: their threads are not there in a fork. Without it, processes are forks of a new one.
     """
 
-    def __init__(
-        self,
-        scheduler: str | None = None,
-        workers: int | None = None,
-        rehearsal: Callable[[], object] | None = None,
-    ) -> None:
+    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
         if scheduler is not None and workers is not None:
             raise InputError(
                 f"workers={workers} with scheduler={scheduler!r}: a running cluster has its own workers; "
@@ -69,14 +63,13 @@ class Dask:
             raise InputError(f"workers must be at least 1, not {workers}")
         self.scheduler = scheduler
         self.workers = workers
-        self.rehearsal = rehearsal
-        self._own = 0  # processes of our own
         self._client: Any = None
         self._resources = ExitStack()
 
     def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
         """Yield the result of every part, in order; the cluster is a few parts ahead."""
-        return self._results(self.client, function, iter(parts))
+        self.connect()
+        return self._results(self._client, function, iter(parts))
 
     def _results(
         self, client: Any, function: Callable[[Part], Result], parts: Iterator[Part]
@@ -84,37 +77,25 @@ class Dask:
         # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
-        ready: deque[Result] = deque()
-        threads = _Threads(client, least=self._own or 1)
         try:
             while True:
-                most = AHEAD * threads.count()
-                room = most - len(waiting) - len(ready)
-                if 2 * room >= most:  # several at a time: each message costs a millisecond
-                    # Earlier parts first: their results are waited for.
-                    more = list(islice(parts, room))
-                    waiting += client.map(_applied, [carried] * len(more), more, pure=False)
-                if not ready and not waiting:
+                threads = max(self.workers or 1, sum(client.nthreads().values()))  # workers come and go
+                more = list(islice(parts, AHEAD * threads - len(waiting)))
+                # Earlier parts first: their results are waited for.
+                waiting += client.map(_applied, [carried] * len(more), more, pure=False)
+                if not waiting:
                     return
-                if not ready:
-                    with _explained():
-                        ready += _next_results(client, waiting)
-                yield ready.popleft()
+                with _explained():
+                    result = waiting[0].result()
+                waiting.popleft().release()
+                yield result
         finally:
             client.cancel([carried, *waiting])
 
-    @property
-    def client(self) -> Any:
-        """The connection to the cluster, made when first asked for."""
-        self.connect()
-        return self._client
-
     def connect(self) -> None:
         """Connect to the cluster now, or start it, if that has not been done."""
-        if self._client is None:
-            self._client = self._connected()
-
-    def _connected(self) -> Any:
+        if self._client is not None:
+            return
         try:
             import dask
             import distributed
@@ -124,38 +105,20 @@ class Dask:
             ) from error
         with ExitStack() as resources:
             resources.enter_context(dask.config.set(_SETTINGS))
-            nursery = None
-            if self.scheduler is not None:
-                try:
-                    client = distributed.Client(self.scheduler, set_as_default=False)
-                except (OSError, ValueError) as error:
-                    raise EngineError(
-                        f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask "
-                        "scheduler`, or leave it out to use worker processes on this machine"
-                    ) from error
+            if self.scheduler is None:
+                resources.enter_context(_ending_on_sigterm())
+                where = resources.enter_context(_own_cluster(self.workers))
             else:
-                # That a worker was still starting when a short job had ended is no news.
-                logging.getLogger("distributed.batched").setLevel(logging.WARNING)
-                self._own = self.workers or len(os.sched_getaffinity(0))
-                nursery = resources.enter_context(Nursery(self._own, _SETTINGS, self.rehearsal))
-                try:
-                    cluster = distributed.LocalCluster(
-                        n_workers=0,
-                        protocol="tcp://",
-                        # A free port of this machine only, with nothing to be seen there.
-                        dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False},
-                    )
-                except RuntimeError as error:
-                    raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
-                resources.enter_context(cluster)
-                nursery.serve(cluster.scheduler_address)
-                client = distributed.Client(cluster, set_as_default=False)
-            resources.enter_context(client)
-            if nursery is not None:
-                _wait_for_workers(client, nursery)
+                where = self.scheduler
+            try:
+                client = distributed.Client(where, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise EngineError(
+                    f"no Dask scheduler answers at {self.scheduler}: {error}; start one with `dask "
+                    "scheduler`, or leave it out to use worker processes on this machine"
+                ) from error
+            self._client = resources.enter_context(client)
             self._resources = resources.pop_all()
-        return client
 
     def close(self) -> None:
         """Leave the cluster; stop it if it is our own."""
@@ -169,41 +132,43 @@ class Dask:
         self.close()
 
 
-def _wait_for_workers(client: Any, nursery: Nursery) -> None:
-    """Wait until there is one, which tells that workers can start here."""
-    while not client.nthreads():
-        if not nursery.alive:
-            raise EngineError("no worker process could be started on this machine; see above")
-        time.sleep(0.05)
+def _own_cluster(workers: int | None) -> Any:
+    import distributed
+
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers or len(os.sched_getaffinity(0)),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            # A free port of this machine only, with nothing to be seen there.
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            # Others on this machine could send the workers functions to run.
+            security=distributed.Security.temporary(),
+            # What matters is told to the scheduler; that a cluster has ended is no error.
+            silence_logs=logging.CRITICAL,
+        )
+    except (RuntimeError, OSError) as error:
+        raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
 
 
-class _Threads:
-    """How many threads the workers of a cluster have; asked for once a second, as workers come and go.
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the process as an exit does, so that workers and their folder go, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
-    At least as many as there will be soon: of workers of our own, all but the first may still be starting.
-    """
+    def end(number: int, frame: FrameType | None) -> None:
+        sys.exit(128 + number)
 
-    def __init__(self, client: Any, least: int) -> None:
-        self._client, self._least = client, least
-        self._count, self._until = 0, 0.0
-
-    def count(self) -> int:
-        now = time.monotonic()
-        if not self._count or now > self._until:
-            self._count, self._until = sum(self._client.nthreads().values()), now + 1
-        return max(self._count, self._least)
-
-
-def _next_results(client: Any, waiting: deque[Any]) -> list[Any]:
-    """Wait for the first, and take along those after it that are there."""
-    waiting[0].exception()  # waits
-    if waiting[0].status != "finished":
-        waiting[0].result()  # raises what went wrong
-    there = list(takewhile(lambda future: future.status == "finished", waiting))
-    results: list[Any] = client.gather(there)
-    for _ in there:
-        waiting.popleft()
-    return results
+    before = signal.getsignal(signal.SIGTERM)
+    if before is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _same(value: Any) -> Any:

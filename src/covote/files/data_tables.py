@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import FileError, InputError
 from covote.files.data import DataPlace, Rows
-from covote.files.items import Retry, plain_items
 from covote.files.vote_batches import Source, format_of
 from covote.panel.checks import did_you_mean, some_of
+from covote.votes.item_ids import item_ids, whole_ids
 
 ID_COLUMNS = ("item", "task", "id")
 _GROUP = 1 << 16  # rows of a group of the Parquet file made from text
@@ -82,7 +82,7 @@ class Table:
         if self._id is None:
             return np.arange(self.items)
         column = self._file.read([self._id]).column(0).combine_chunks()
-        return plain_items(column, self._path, 1, False)
+        return item_ids(column, f"{self._path}, ", 1)
 
     def read(self, start: int, stop: int) -> Rows:
         """Return the columns of the rows start:stop."""
@@ -191,10 +191,9 @@ def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:
         raise InputError(
             f"{path}, row {empty + 1}: no item; give every row one, or choose another column with --id"
         )
-    try:
-        return plain_items(array, path, 1, True)
-    except Retry:
-        return array
+    ids = item_ids(array, f"{path}, ", 1)
+    whole = whole_ids(ids)
+    return ids if whole is None else whole
 
 
 def refuse_repeated(ids: Any, place: DataPlace) -> None:

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from covote.decoding import Decoder, Learner, Statistics, learns, make
-from covote.decoding.gold import no_gold
-from covote.decoding.loop import total
-from covote.files.cluster import OnEngine, scratch
-from covote.files.distinct import DistinctRows
-from covote.files.items import Retry
-from covote.files.label_files import label_format, writing_labels
-from covote.files.packed import Rows
-from covote.files.passes import Counting, Distinct, Labelling, countable, gold_of
+from covote.decoding import Decoder, Statistics, make
+from covote.decoding.gold import gold_rows, no_gold
+from covote.decoding.loop import InMemory, Parts, learned
+from covote.decoding.protocol import learns
+from covote.files.label_files import label_batch, label_format, writing_labels
 from covote.files.report.tally import Tally
-from covote.files.vote_files import Progress, VoteFile, VoteSource
+from covote.files.vote_files import Slice, VoteFile, VoteSource
 from covote.panel import Name, Panel
+from covote.progress import Progress, Work
 from covote.votes import Votes
+from covote.votes.rows import fits, merged
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from covote.engines import Engine
+
+T = TypeVar("T")
+_ROOM = 1 << 29  # bytes of votes kept in memory between passes
+_PASS = 1000  # steps of a pass over the votes, for progress
 
 
 @dataclass(frozen=True)
@@ -77,140 +82,163 @@ def decode_file(
     progress
         Called as (done, total, what).
     engine
-        Where parts of the file are read and labelled: an engine of :mod:`covote.engines`. Without one, the
-        file streams through this process. The labels are the same, byte for byte.
+        Where slices of a Parquet file are read and labelled: an engine of :mod:`covote.engines`. Without one,
+        and for other files, the file streams through this process. The labels are the same, byte for byte.
     """
-    if output is not None:
-        label_format(output)
     file = VoteFile(
         votes_file, panel, unknown=unknown, duplicates=duplicates, none=none, item=item, expert=expert,
         label=label,
     )  # fmt: skip
-    if engine is not None:
-        if gold is not None:
-            options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
-        return _on_engine(engine, file, make(method, options), output, looks, progress)
-    return decode_votes(file, output, method=method, gold=gold, looks=looks, progress=progress, **options)
+    return decode_votes(
+        file, output, method=method, gold=gold, looks=looks, progress=progress, engine=engine, **options
+    )
 
 
 def decode_votes(
-    file: VoteSource,
+    source: VoteSource,
     output: str | os.PathLike[str] | None,
     *,
     method: str = "authority",
     gold: Mapping[Any, Name] | None = None,
     looks: int = 0,
     progress: Progress | None = None,
+    engine: Engine | None = None,
     **options: Any,
 ) -> Outcome:
     """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept."""
+    if output is not None:
+        label_format(output)
+    work = Work(2 * _PASS, progress)
+    slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
+    parts: Here | OnEngine = Here(source, work.part("learning", share=_PASS))
+    if engine is not None and slices:
+        parts = OnEngine(engine, slices, parts.work)
     if gold is not None:
-        options["gold"] = file.over(lambda parts: _like_items(gold, next(parts)))
+        gold = options["gold"] = _like_items(gold, next(source.parts()))
     decoder = make(method, options)
-    return _decoded(Here(file, keep=decoder.rounds > 0), decoder, output, looks, progress)
+    if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
+        raise no_gold(gold)
+    weights, statistics = decoder.start(source.panel), None
+    if learns(decoder):
+        weights = learned(_to_learn_from(parts, decoder), decoder)
+        statistics = weights.statistics
+    parts = replace(parts, work=work.part("labelling", share=_PASS))
+    task = partial(label_part, decoder=decoder, weights=weights, looks=looks, write=output is not None)
+    tally = Tally(source.panel, looks)
+    with nullcontext() if output is None else writing_labels(output) as writer:
+        for batch, counts in parts.map(task):
+            tally = tally + counts
+            if writer is not None:
+                writer.write_batch(batch)
+    return Outcome(source.panel, tally, statistics)
 
 
-def _on_engine(
-    engine: Engine, file: VoteFile, decoder: Decoder, output: str | os.PathLike[str] | None, looks: int,
-    progress: Progress | None,
-) -> Outcome:  # fmt: skip
-    """Decode with an engine; begin again where the file turns out not to be what it seemed."""
-    file.pack = True
-    while True:
-        with scratch(output) as folder:
-            try:
-                votes = OnEngine(engine, file, folder, keep=decoder.rounds > 0)
-                return _decoded(votes, decoder, output, looks, progress)
-            except Retry as found:
-                file.learn(found)
+def label_part(
+    votes: Votes, *, decoder: Decoder, weights: Any, looks: int, write: bool
+) -> tuple[pa.RecordBatch | None, Tally]:
+    """Return the labels of a part as they are written, and what they add up to."""
+    tally = Tally(votes.panel, looks)
+    inverse = votes.rows.inverse if _by_row(decoder) and not votes.soft else None
+    if inverse is not None:
+        rows = votes.rows
+        found = decoder.score(rows.votes, weights)
+        tally.add(rows.votes, found, rows.count)
+        labels = found.take(inverse, votes._ids, votes.start)
+    else:
+        labels = replace(decoder.score(votes, weights), _ids=votes._ids, _start=votes.start)
+        tally.add(votes, labels)
+    tally.remember(votes, labels)
+    return label_batch(labels) if write else None, tally
 
 
+def _by_row(decoder: Decoder) -> bool:
+    """Whether items with the same answers get the same label; gold belongs to items."""
+    return not learns(decoder) or decoder.gold is None
+
+
+def _to_learn_from(parts: Here | OnEngine, decoder: Decoder) -> Parts:
+    """Return the different answer rows of all parts as one part, or the parts where that is not the same."""
+    if not _by_row(decoder) or not fits(parts.panel):
+        return parts
+    rows = merged(parts.map(_rows))
+    return parts if rows is None else InMemory(rows)
+
+
+def _rows(votes: Votes) -> Votes | None:
+    return None if votes.soft else votes.rows.votes
+
+
+@dataclass(frozen=True)
 class Here:
-    """Votes that are learned from and labelled in this process, as one part."""
+    """Votes that are learned from and labelled in this process, kept for further passes if they are small."""
 
-    def __init__(self, source: VoteSource, *, keep: bool) -> None:
-        self.panel = source.panel
-        self._source = source
-        source.keep = keep
-        if isinstance(source, VoteFile):
-            source.pack = True
+    source: VoteSource
+    work: Work
+    _kept: list[Votes | None] = field(default_factory=list)
 
-    def each(self, function: Callable[[Iterator[Any]], Any], report: Progress | None) -> Iterator[Any]:
-        """Yield what the function says about all votes."""
-        yield self._source.over(function, report)
+    @property
+    def panel(self) -> Panel:
+        """Who could answer what."""
+        return self.source.panel
 
-    def distinct(self, report: Progress | None) -> Rows | None:
-        """Return the different rows of answers, None if there are too many of them."""
-        return self._source.over(Distinct(self.panel), report)
+    def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
+        """Yield what a task makes of every part."""
+        if self._kept and self._kept[-1] is None:
+            yield from (task(part) for part in self._kept if part is not None)
+            return
+        kept: list[Votes | None] = []
+        room = _ROOM
 
-    def label(
-        self, labelling: Labelling, output: str | os.PathLike[str] | None, report: Progress | None
-    ) -> Tally:
-        """Label all votes."""
+        def report(done: int, total: int, _: str) -> None:
+            self.work.total = total
+            if self.work.advance(done - self.work.done):
+                raise KeyboardInterrupt
 
-        def label(pieces: Iterator[Any]) -> Tally:
-            if output is None:
-                return labelling(pieces, lambda _: None)
-            with writing_labels(output) as writer:
-                return labelling(pieces, writer.write)
-
-        return self._source.over(label, report)
-
-
-def _decoded(
-    votes: Here | OnEngine,
-    decoder: Decoder,
-    output: str | os.PathLike[str] | None,
-    looks: int,
-    progress: Progress | None,
-) -> Outcome:
-    """Learn what the decoder needs, then label; decides as :func:`covote.decode` does in memory."""
-    panel, rows = votes.panel, None
-    if countable(decoder, panel):
-        rows = votes.distinct(_share(progress, 0, 2, "learning"))
-
-    def counted(learner: Learner, weights: Any, number: int) -> Any:
-        if part is not None:
-            return learner.count(part, weights)
-        report = _share(progress, number - 1, learner.rounds + 1, "learning")
-        counts, golden = zip(*votes.each(Counting(learner, weights), report), strict=True)
-        if learner.gold is not None and not any(golden):
-            raise no_gold(learner.gold)
-        return total(counts)
-
-    part = None if rows is None else rows.votes()
-    weights, statistics, passes = _learned(decoder, panel, counted)
-    passes = passes if rows is None else 1
-    by_row = gold_of(decoder) is None  # gold belongs to items, not to rows of answers
-    score = partial(decoder.score, weights=weights)
-    known = None if rows is None else DistinctRows(rows, score)
-    labelling = Labelling(panel, score, by_row, looks, known)
-    tally = votes.label(labelling, output, _share(progress, passes, passes + 1, "labelling"))
-    return Outcome(panel, labelling.whole(tally), statistics)
+        self.work.done = 0
+        for part in self.source.parts(report):
+            room -= part.nbytes
+            if room > 0:
+                kept.append(part)
+            yield task(part)
+        if room > 0:
+            self._kept[:] = [*kept, None]  # None: these are all
 
 
-def _learned(
-    decoder: Decoder, panel: Panel, counted: Callable[[Learner, Any, int], Any]
-) -> tuple[Any, Statistics | None, int]:
-    """Return (weights, statistics, how many rounds they took)."""
-    weights = decoder.start(panel)
-    if not learns(decoder):
-        return weights, None, 0
-    number = 0
-    for number in range(1, decoder.rounds + 1):
-        before = weights
-        weights = decoder.learn(panel, counted(decoder, before, number), before)
-        if weights is before:
-            break
-    return weights, weights.statistics, number
+@dataclass(frozen=True)
+class OnEngine:
+    """Slices of a file that are learned from and labelled by an engine."""
+
+    engine: Engine
+    slices: list[Slice]
+    work: Work
+
+    @property
+    def panel(self) -> Panel:
+        """Who could answer what."""
+        return self.slices[0].file.panel
+
+    def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
+        """Yield what a task makes of every part."""
+        self.work.done, self.work.total = 0, len(self.slices)
+        for results in self.engine.map(OnSlice(task), self.slices):
+            if self.work.advance(1):
+                raise KeyboardInterrupt
+            yield from results
 
 
-def _share(progress: Progress | None, number: int, passes: int, what: str) -> Progress | None:
-    """Return a progress callback for one pass of several."""
-    if progress is None:
-        return None
-    report: Callable[[int, int, str], None] = progress
-    return lambda done, all_, _: report(number * all_ + done, passes * all_, what)
+@dataclass(frozen=True)
+class OnSlice:
+    """Applies a task to the parts of a slice, on a worker."""
+
+    task: Callable[[Votes], Any]
+
+    def __call__(self, some: Slice) -> list[Any]:
+        """Return what the task makes of every part."""
+        return [self.task(part) for part in some.parts()]
+
+
+def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
+    return len(gold_rows(gold, votes)[0])
 
 
 def _like_items(gold: Mapping[Any, Name], part: Votes) -> Mapping[Any, Name]:

@@ -6,13 +6,14 @@ import os
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from covote.errors import InputError
-from covote.files.items import Retry, plain_items
 from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
 from covote.panel.checks import shown
-from covote.votes.names import name_codes
+from covote.votes.item_ids import item_ids, whole_ids
+from covote.votes.names import STRANGE, name_codes
 from covote.votes.tables import ITEM_COLUMNS
 
 
@@ -29,34 +30,37 @@ def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
             f"{path} has no column {missing!r} (it has: {', '.join(source.names)}); gold files have the "
             "columns item and label"
         )
-    try:
-        return _read(source, item, panel, source.kind in ("csv", "tsv"))
-    except Retry:
-        return _read(source, item, panel, integers=False)
-
-
-def _read(source: Source, item: str, panel: Panel, integers: bool) -> dict[Any, Name]:
-    gold: dict[Any, Name] = {}
+    ids, labels = [], []
     first = 1
     for batch in source.batches([item, "label"], plain=(item,)):
-        ids = plain_items(batch.column(0), source.path, first, integers).to_pylist()
-        codes, entries, rows = name_codes(batch.column(1), panel.classes)
-        classes = codes[rows]
-        known = ~batch.column(1).is_null().to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(known & (classes < 0))
-        if len(wrong):
-            row = int(wrong[0])
+        ids.append(item_ids(batch.column(0), f"{source.path}, ", first))
+        labels += _labels(batch.column(1), panel, source, first)
+        first += batch.num_rows
+    if source.kind in ("csv", "tsv"):
+        # The items of a file without types are integers if all are written as such.
+        whole = [found for found in map(whole_ids, ids) if found is not None]
+        ids = whole if len(whole) == len(ids) else ids
+    gold: dict[Any, Name] = {}
+    names = (name for some in ids for name in some.to_pylist())
+    for row, (name, label) in enumerate(zip(names, labels, strict=True), start=1):
+        if label is not None and gold.setdefault(name, label) != label:
             raise InputError(
-                f"{source.path}, row {first + row}: {shown(entries[rows[row]])} is not a class of the panel; "
-                "correct it or remove the row"
+                f"{source.path}, row {row}: item {name!r} is {label!r} here and {gold[name]!r} before; keep "
+                "one of them"
             )
-        for n, (name, k) in enumerate(zip(ids, classes.tolist(), strict=True)):
-            if known[n] and gold.setdefault(name, panel.classes[k]) != panel.classes[k]:
-                raise InputError(
-                    f"{source.path}, row {first + n}: item {name!r} is {panel.classes[k]!r} here and "
-                    f"{gold[name]!r} before; keep one of them"
-                )
-        first += len(ids)
     if not gold:
         raise InputError(f"{source.path} has no gold items: it has no rows with a label")
     return gold
+
+
+def _labels(column: pa.Array, panel: Panel, source: Source, first: int) -> list[Name | None]:
+    """Return the classes in a column, None where there is no label; refuse the first that is no class."""
+    codes, entries, rows = name_codes(column, panel.classes)
+    wrong = np.flatnonzero(codes[rows] == STRANGE)
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"{source.path}, row {first + row}: {shown(entries[rows[row]])} is not a class of the panel; "
+            "correct it or remove the row"
+        )
+    return [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]

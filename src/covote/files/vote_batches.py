@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,6 @@ class Source:
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self.done = 0
-        self._groups: range | None = None
         with self._explained():
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
@@ -112,81 +110,56 @@ class Source:
             if self.kind == "csv" and len(self.names) == 1 and mark in self.names[0]:
                 raise InputError(f"{self.path}: {mark!r} separates its columns, not a comma; {other}")
 
-    @property
-    def partial(self) -> bool:
-        """Whether this is a part of the file only."""
-        return self._groups is not None
-
-    @property
-    def first_row(self) -> int:
-        """The number of its first row in the file."""
-        return 1 if self._groups is None else 1 + sum(self.group_rows()[: self._groups.start])
-
-    @property
-    def groups(self) -> range:
-        """Which row groups of a Parquet file it has."""
-        return range(self._metadata.num_row_groups) if self._groups is None else self._groups
-
-    def within(self, groups: range) -> Source:
-        """Return the part of a Parquet file in some of its row groups."""
-        part = copy.copy(self)
-        part._groups = groups
-        return part
-
-    @cached_property
-    def _metadata(self) -> Any:
+    def group_starts(self) -> list[int]:
+        """Return the position of the first row of every row group of a Parquet file, and of the end."""
         import pyarrow.parquet as pq
 
         with self._explained():
-            return pq.read_metadata(self._place)
+            data = pq.read_metadata(self._place)
+        return [0, *accumulate(data.row_group(g).num_rows for g in range(data.num_row_groups))]
 
-    def group_rows(self) -> list[int]:
-        """Return how many rows each row group of a Parquet file has."""
-        data = self._metadata
-        return [data.row_group(g).num_rows for g in range(data.num_row_groups)]
+    def batches(
+        self, columns: list[str], plain: tuple[str, ...] = (), rows: range | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`.
 
-    def span(self, column: str) -> tuple[int, int] | None:
-        """Return the least and the greatest integer in a column of these groups, if the file says so."""
-        if self.kind != "parquet":
-            return None
-        data = self._metadata
-        if not pa.types.is_integer(data.schema.to_arrow_schema().field(column).type):
-            return None
-        at = [data.schema.column(leaf).path for leaf in range(data.num_columns)].index(column)
-        found = [data.row_group(g).column(at) for g in self.groups if data.row_group(g).num_rows]
-        limits = [
-            (chunk.statistics.min, chunk.statistics.max)
-            for chunk in found
-            if chunk.is_stats_set and chunk.statistics.has_min_max
-        ]
-        if len(limits) < len(found) or not limits:
-            return None
-        least, greatest = min(least for least, _ in limits), max(greatest for _, greatest in limits)
-        return (least, greatest) if greatest < 2**63 else None
-
-    def batches(self, columns: list[str], plain: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`."""
+        Of a Parquet file, only some `rows` may be wanted.
+        """
         self.done = 0
         with self._explained():
-            if self.kind == "parquet":
-                yield from self._parquet(columns, plain)
-            else:
-                with self._text_reader(columns) as reader:
-                    for batch in reader:
-                        if batch.num_rows:
-                            yield batch.select(columns)
+            parquet = self.kind == "parquet"
+            for batch in self._parquet(columns, plain, rows) if parquet else self._text(columns):
+                if batch.num_rows:
+                    batch = batch.select(columns)
+                    # Readers pass damage on: indices beyond a dictionary, text that is none.
+                    batch.validate(full=True)
+                    yield batch
         self.done = self.total
 
-    def _parquet(self, columns: list[str], plain: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _parquet(
+        self, columns: list[str], plain: tuple[str, ...], rows: range | None
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
 
         encoded = [name for name in self._texts if name in columns and name not in plain]
         with pq.ParquetFile(self._place, read_dictionary=encoded, pre_buffer=False) as file:
-            groups = None if self._groups is None else list(self._groups)
+            groups, first = None, 0
+            if rows is not None:
+                starts = self.group_starts()
+                wanted = [g for g, (a, b) in enumerate(pairwise(starts)) if a < rows.stop and rows.start < b]
+                groups, first = wanted, starts[wanted[0]] if wanted else 0
             for batch in file.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=False):
-                self.done += batch.num_rows
-                if batch.num_rows:
-                    yield batch.select(columns)
+                size = batch.num_rows
+                self.done += size
+                if rows is not None:
+                    low = max(0, rows.start - first)
+                    batch = batch.slice(low, max(0, min(size, rows.stop - first) - low))
+                yield batch
+                first += size
+
+    def _text(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        with self._text_reader(columns) as reader:
+            yield from reader
 
     @contextmanager
     def _text_reader(self, columns: list[str] | None) -> Iterator[Any]:

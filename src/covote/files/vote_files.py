@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
-import copy
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
 
-from covote.errors import InputError
-from covote.files import long, runs, wide
-from covote.files.edges import begun
-from covote.files.items import Retry
-from covote.files.joining import joined
-from covote.files.packed import Packed, fits, together
-from covote.files.vote_batches import Source
+import numpy as np
+import pyarrow as pa
+
+from covote.errors import InputError, UnknownNameError
+from covote.files import sorting
+from covote.files.vote_batches import ROWS, Source
 from covote.panel import Panel
 from covote.panel.checks import some_of
+from covote.progress import Progress
 from covote.votes import Votes
-from covote.votes.tables import vote_columns
-from covote.votes.vote_checks import check_choice
+from covote.votes.arrays import joined
+from covote.votes.item_ids import changes, in_order, item_ids, repeated_item, whole_ids
+from covote.votes.names import arrow
+from covote.votes.tables import CHANCES, Codes, Reader, expert_columns, fill, vote_columns
+from covote.votes.vote_checks import NOT_ASKED, check_choice, frozen, is_complete, smallest_int
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-T = TypeVar("T")
-Piece = Votes | Packed
-Progress = Callable[[int, int, str], None]
-_ROOM = 1 << 29  # bytes of votes kept in memory between passes
+PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
+"""Size of a part: equal answer rows are found within a part, so large parts are less work."""
+SLICE = 1 << 22
+"""Votes of a slice, about: large enough that starting one costs nothing, small enough for many workers."""
+_ROOM = 1 << 29  # bytes for the answers to all items at once; beyond it, DuckDB sorts
 
 
 class VoteSource(Protocol):
     """Votes kept somewhere, given part by part as often as asked."""
 
     panel: Panel
-    keep: bool
-    """Whether to keep the votes in memory for further passes, where they are small enough."""
 
-    def over(self, task: Callable[[Iterator[Votes]], T], progress: Progress | None = None) -> T:
-        """Run a task over all parts."""
+    def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
+        """Yield all votes; items do not lie across parts."""
+
+
+class Nature(NamedTuple):
+    """What a look at all items of a file has found.
+
+    Attributes
+    ----------
+    integers
+        Whether items that are text are integers.
+    ordered
+        Whether the file can be read as it lies: items ascend (and in a wide file none comes twice).
+    span
+        The least and the greatest item, if they are integers.
+    cuts
+        Positions of rows at which a Parquet file may be cut: an item begins there.
+    """
+
+    integers: bool
+    ordered: bool
+    span: tuple[int, int] | None
+    cuts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some rows of a Parquet file in which the rows of an item are all together; can be read anywhere."""
+
+    file: VoteFile
+    rows: range
+    number: int
+
+    def parts(self) -> Iterator[Votes]:
+        """Yield the votes."""
+        return self.file.read_rows(self.rows)
 
 
 class VoteFile:
@@ -81,123 +115,254 @@ class VoteFile:
         check_choice("duplicates", duplicates, ("error", "first", "last"))
         self.panel = panel
         self.source = Source(path)
-        self.unknown = unknown
-        self.duplicates = duplicates
-        self.none = none
         self.item, self.expert, self.label = columns_of(self.source, item, expert, label)
-        self.in_order = True  # until a pass finds otherwise
-        self.integers = True  # until a text file has an item that is no integer
-        self.items_checked = False  # whether a wide file is known not to repeat an item
-        self.pack = False  # whether to give rows of answers as numbers, where they fit
-        self.keep = False  # whether to keep the votes for further passes, where they are small enough
-        self._kept: list[Piece] | None = None
+        self._reader = Reader(panel, unknown, duplicates, none, f"{self.source.path}, ")
 
     @property
     def shape(self) -> str:
         """Either "long" or "wide"."""
         return "wide" if self.expert is None else "long"
 
-    def over(self, task: Callable[[Iterator[Votes]], T], progress: Progress | None = None) -> T:
-        """Run a task over all parts, in order of the items.
-
-        The file is first read as it lies. Where it then turns out not to be ordered by item, or to have items
-        that are not integers after all, the task is run again from its beginning, the other way.
-        """
-        while True:
-            try:
-                # Closed at once, so that no sorting goes on and no temporary folder stays.
-                with closing(self._parts(progress)) as parts:
-                    return task(parts)
-            except Retry as found:
-                self.learn(found)
-
-    def learn(self, found: Retry) -> None:
-        """Remember how the file must be read."""
-        self.in_order = self.in_order and found.in_order
-        self.integers = self.integers and found.integers
-        self.pack = self.pack and found.pack
-
-    @property
-    def packs(self) -> bool:
-        """Whether rows of answers come as numbers: :class:`Packed` instead of :class:`covote.Votes`."""
-        soft = self.shape == "long" and {"probability", "probabilities"} & set(self.source.names)
-        return self.pack and fits(self.panel) and not soft
-
-    def within(self, groups: range) -> VoteFile:
-        """Return the items of a Parquet file that begin in some of its row groups."""
-        part = copy.copy(self)
-        part.source = self.source.within(groups)
-        return part
-
-    def batches(self, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the columns batch by batch, with the number of the first row; items come first."""
-        if self.source.partial and self.shape == "long":
-            yield from begun(self.source, columns)
-            return
-        first = self.source.first_row
-        for batch in self.source.batches(columns, plain=(self.item,)):
-            yield first, batch
-            first += batch.num_rows
-
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
-        return self.over(lambda parts: joined([votes_of(part) for part in parts], self.panel))
+        return joined(list(self.parts()))
 
-    def unchecked(self) -> Generator[Piece, None, None]:
-        """Read the votes once, as they come; they may not be as they seemed."""
-        if self.expert is None:
-            return wide.parts(self)
-        return runs.parts(self) if self.packs else long.parts(self)
+    def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
+        """Yield the votes; those of a long file in the order of the items."""
+        for part in self.read_rows(None):
+            if progress is not None:
+                progress(self.source.done, self.source.total, "")
+            yield part
 
-    def _parts(self, progress: Progress | None) -> Generator[Any, None, None]:
-        if self._kept is not None:
-            yield from self._kept
-            return
-        kept, room, empty = [], _ROOM if self.keep else 0, True
-        with closing(self.unchecked()) as small:
-            for part in gathered(small):
-                empty = False
-                if progress is not None:
-                    progress(self.source.done, self.source.total, "")
-                if room > 0:
-                    room -= size_of(part)
-                    kept.append(part)
-                yield part
-        if empty:
-            raise InputError(f"{self.source.path} has no votes: it has no rows")
-        if room > 0:
-            self._kept = kept
+    def slices(self) -> list[Slice]:
+        """Return slices that can be read anywhere; none where the file must be read from its start."""
+        if self.source.kind != "parquet" or not self.nature.ordered:
+            return []
+        width = len(self.source.names) - 1 if self.shape == "wide" else 1
+        found: list[Slice] = []
+        start = 0
+        for cut in (*self.nature.cuts, self.source.total):
+            if (cut - start) * width >= SLICE or cut == self.source.total:
+                found.append(Slice(self, range(start, cut), len(found)))
+                start = cut
+        return found
+
+    @cached_property
+    def nature(self) -> Nature:
+        """What the items of the file are like; a look at all of them."""
+        return _nature(self)
+
+    # How the file is read
+
+    def read_rows(self, rows: range | None) -> Iterator[Votes]:
+        """Yield the votes of some rows, or of all."""
+        nature, span = self.nature, self.nature.span  # which refuses a wide file that repeats an item
+        if self.shape == "wide":
+            return _gathered(self._wide(rows))
+        if nature.ordered:
+            return _gathered(self._whole_items(self._codes(rows)))
+        cell = smallest_int(len(self.panel.classes)).itemsize
+        if span and not self._chance and (len(self.panel) * cell + 1) * (span[1] - span[0] + 1) <= _ROOM:
+            return self._placed(span[0], span[1])
+        return _gathered(self._whole_items(self._sorted()))
+
+    def _batches(self, columns: list[str], rows: range | None) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the columns batch by batch, items first, with the number of the first row."""
+        first = 1 if rows is None else rows.start + 1
+        for batch in self.source.batches(columns, plain=(self.item,), rows=rows):
+            ids = item_ids(batch.column(0), self._reader.where, first)
+            if self.source.kind in ("csv", "tsv") and self.nature.integers:
+                ids = ids.cast(pa.int64())
+            yield first, [ids, *batch.columns[1:]]
+            first += batch.num_rows
+
+    def _wide(self, rows: range | None) -> Iterator[Votes]:
+        experts = self._experts
+        for first, (ids, *columns) in self._batches([self.item, *experts], rows):
+            yield self._reader.wide(list(zip(experts.values(), columns, strict=True)), ids, len(ids), first)
+
+    @cached_property
+    def _experts(self) -> dict[str, int]:
+        """Which column of a wide file is which expert's."""
+        try:
+            found = expert_columns(self.source.names, self.item, self.panel, self._reader.unknown == "drop")
+        except (InputError, UnknownNameError) as error:
+            raise type(error)(f"{self.source.path}: {error}") from error
+        self.source.refuse_nested(found)
+        return found
+
+    @property
+    def _chance(self) -> list[str]:
+        return [name for name in CHANCES if name in self.source.names][:1]
+
+    def _codes(self, rows: range | None = None) -> Iterator[Codes]:
+        columns = [self.item, str(self.expert), str(self.label), *self._chance]
+        for first, found in self._batches(columns, rows):
+            yield self._reader.codes(found, first)
+
+    def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
+        """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""
+        waiting: list[Codes] = []
+        for batch in batches:
+            begins = np.flatnonzero(changes(batch.item))
+            goes_on = not waiting or bool(waiting[-1].item[-1] == batch.item[0])
+            if goes_on and not len(begins):
+                waiting.append(batch)
+                continue
+            last = int(begins[-1]) + 1 if len(begins) else 0
+            yield self._votes(Codes.joined([*waiting, batch.cut(0, last)]))
+            waiting = [batch.cut(last, len(batch.who))]
+        if waiting:
+            yield self._votes(Codes.joined(waiting))
+
+    def _votes(self, codes: Codes) -> Votes:
+        begins = changes(codes.item)
+        at = np.zeros(len(codes.who), np.int64)
+        np.cumsum(begins, out=at[1:])
+        first = np.concatenate([[0], np.flatnonzero(begins) + 1])
+        return self._reader.votes(codes, at, codes.item.take(arrow(first)))
+
+    def _placed(self, least: int, greatest: int) -> Iterator[Votes]:
+        """Let every row of a file in any order find the place of its item."""
+        size = greatest - least + 1
+        columns = np.full((len(self.panel), size), NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
+        there = np.zeros(size, np.bool_)
+        kind = pa.int64()
+        for codes in self._codes():
+            kind = codes.item.type
+            at = np.from_dlpack(codes.item).astype(np.int64) - least
+            there[at] = True
+            again = fill(columns, codes, at, self._reader.duplicates)
+            if again >= 0:
+                raise self._twice(codes, again)
+        found = np.flatnonzero(there)
+        for start in range(0, len(found), PART_ITEMS):
+            some = found[start : start + PART_ITEMS]
+            part = np.ascontiguousarray(columns[:, some])
+            ids = arrow(some + least).cast(kind)
+            yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), _ids=ids)
+
+    def _twice(self, codes: Codes, again: int) -> InputError:
+        """Find the first answer of an expert who gives another one to the same item later."""
+        for before in self._codes():
+            same = np.flatnonzero(before.who == codes.who[again])
+            for p in same[np.from_dlpack(before.item)[same] == codes.item[again].as_py()][:1]:
+                return self._reader.twice(Codes.joined([before.cut(p, p + 1), codes]), 0, again + 1)
+        raise AssertionError("a row that was there is gone")
+
+    def _sorted(self) -> Iterator[Codes]:
+        """Let DuckDB bring the rows in the order of their items."""
+        kind = pa.null()
+
+        def records() -> Iterator[pa.RecordBatch]:
+            nonlocal kind
+            for codes in self._codes():
+                item, kind = codes.item, codes.item.type
+                if pa.types.is_temporal(kind):
+                    # DuckDB would give them back in its own time zone, or as another type.
+                    item = item.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+                columns = {"item": item, "who": codes.who, "what": codes.what, "row": codes.row}
+                if codes.chance is not None:
+                    columns["chance"] = codes.chance
+                yield pa.RecordBatch.from_pydict(columns)
+
+        with closing(sorting.by_item(records(), ROWS)) as batches:
+            for batch in batches:
+                item, *numbers = batch.columns[:4]
+                item = item.view(kind) if pa.types.is_temporal(kind) else item.cast(kind)
+                who, what, row = (np.asarray(np.from_dlpack(column)) for column in numbers)
+                yield Codes(item, who, what, row, batch.column(4) if batch.num_columns > 4 else None)
 
 
-def gathered(parts: Iterator[Piece], items: int = 1 << 19, room: int = 1 << 25) -> Iterator[Piece]:
-    """Join small parts: decoders find equal rows of answers within a part, so large parts are less work."""
-    waiting: list[Any] = []
-    count = size = 0
+class _Seen:
+    """Ids that go by: whether they are in order, and the least and the greatest if they are integers."""
 
-    def whole() -> Piece:
-        return together(waiting) if isinstance(waiting[0], Packed) else joined(waiting, waiting[0].panel)
+    def __init__(self, *, strictly: bool) -> None:
+        self.ordered = True
+        self.span: tuple[int, int] | None = None
+        self._strictly = strictly
+        self._last: pa.Array | None = None
 
+    def see(self, ids: pa.Array) -> None:
+        """Look at the next ids."""
+        if pa.types.is_integer(ids.type):
+            values = np.from_dlpack(ids)
+            limits = [int(values.min()), int(values.max()), *(self.span or ())]
+            self.span = min(limits), max(limits)
+        with_last = ids if self._last is None else pa.concat_arrays([self._last, ids])
+        self.ordered = self.ordered and in_order(with_last, strictly=self._strictly)
+        self._last = ids[-1:]
+
+
+def _nature(file: VoteFile) -> Nature:
+    source, wide = file.source, file.shape == "wide"
+    # The items of a file without types are text, and integers as long as all are written as such.
+    seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
+    integers = source.kind in ("csv", "tsv")
+    starts = source.group_starts()[1:-1] if source.kind == "parquet" else []
+    cuts: list[int] = []
+    first = 0
+    last: Any = None
+    for batch in source.batches([file.item], plain=(file.item,)):
+        ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
+        try:
+            seen.see(ids)
+        except pa.ArrowNotImplementedError as error:
+            raise InputError(
+                f"{source.path}: items of type {ids.type} have no order; name them by whole numbers or text"
+            ) from error
+        if integers:
+            numbers = whole_ids(ids)
+            integers = numbers is not None
+            if numbers is not None:
+                whole.see(numbers)
+        if starts and starts[0] < first + len(ids) and not wide:
+            # The rows of an item that began before stay with it.
+            begins = first + np.flatnonzero(
+                changes(pa.concat_arrays([ids[:1] if last is None else last, ids]))
+            )
+            while starts and len(begins) and starts[0] <= begins[-1]:
+                cuts.append(int(begins[np.searchsorted(begins, starts.pop(0))]))
+        first, last = first + len(ids), ids[-1:]
+    if first == 0:
+        raise InputError(f"{source.path} has no votes: it has no rows")
+    found = whole if integers else seen
+    if wide and not found.ordered:
+        _refuse_repeated(file, integers)  # ascending items cannot repeat; of others we must ask
+    span = found.span if found.span is not None and found.span[1] < 2**63 else None
+    return Nature(integers, wide or found.ordered, span, tuple(starts if wide else cuts))
+
+
+def _refuse_repeated(file: VoteFile, integers: bool) -> None:
+    """Refuse a wide file in which an item has two rows."""
+    where = f"{file.source.path}, "
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 1
+        for batch in file.source.batches([file.item], plain=(file.item,)):
+            ids = item_ids(batch.column(0), where, first)
+            ids = ids.cast(pa.int64()) if integers else ids
+            rows = arrow(np.arange(first, first + len(ids)))
+            yield pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
+            first += len(ids)
+
+    found = sorting.first_repeated(batches())
+    if found is not None:
+        raise repeated_item(*found, where)
+
+
+def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
+    """Join small parts."""
+    waiting: list[Votes] = []
+    items = room = 0
     for part in parts:
         waiting.append(part)
-        count, size = count + len(part), size + size_of(part)
-        if count >= items or size >= room:
-            yield whole()
-            waiting, count, size = [], 0, 0
+        items, room = items + len(part), room + part.nbytes
+        if items >= PART_ITEMS or room >= PART_BYTES:
+            yield joined(waiting)
+            waiting, items, room = [], 0, 0
     if waiting:
-        yield whole()
-
-
-def votes_of(piece: Piece) -> Votes:
-    """Return a piece as votes."""
-    return piece.votes() if isinstance(piece, Packed) else piece
-
-
-def size_of(part: Piece) -> int:
-    """Return how many bytes a part of the votes takes."""
-    if isinstance(part, Packed):
-        return part.nbytes
-    arrays = [part.columns, *(part.runs or ()), part.vote_probability, part.class_probability]
-    return int(sum(array.nbytes for array in arrays if array is not None) + part._ids.nbytes)
+        yield joined(waiting)
 
 
 def columns_of(

@@ -12,7 +12,6 @@ from covote.labelling.kept import Kept
 from covote.labelling.votes import KeptVotes
 from covote.labels import SURE
 from covote.panel import Panel
-from covote.votes import Votes
 
 
 def by_cost(panel: Panel) -> list[list[int]]:
@@ -28,11 +27,7 @@ def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
     """Return which items are not sure: another class is possible even if nobody erred, or somebody did."""
     decoder = Authority(ties="report")
     weights = decoder.start(votes.panel)
-
-    def look(parts: Iterator[Votes]) -> NDArray[np.bool_]:
-        return np.concatenate([decoder.score(part, weights).evidence.status != SURE for part in parts])
-
-    return votes.over(look)
+    return np.concatenate([decoder.score(part, weights).evidence.status != SURE for part in votes.parts()])
 
 
 def missing(

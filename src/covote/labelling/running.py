@@ -261,7 +261,8 @@ class _Run:
     def check_heard(self, votes: KeptVotes) -> None:
         """Refuse to label without a single answer; if strict, with an answer that could not be used."""
         if self._strict:
-            votes.over(lambda parts: sum(len(part) for part in parts))
+            for _ in votes.parts():
+                pass
             for i, note in votes.notes.items():
                 raise self._stopped(f"expert {self._panel.names[i]!r} {note}")
         failures = [run.reason for run in self.experts if run.reason]

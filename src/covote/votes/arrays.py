@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
+from covote.votes.item_ids import id_array
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -36,14 +38,12 @@ def part(votes: Votes, start: int, stop: int) -> Votes:
 
 def densified(votes: Votes) -> Votes:
     """Return ragged votes as dense ones."""
-    from covote.votes import votes_kernels
-
     runs, panel, size = votes.ragged, votes.panel, len(votes)
     columns = np.full((len(panel), size), NOT_ASKED, dtype=runs.label.dtype)
-    votes_kernels.to_columns(runs.indptr, runs.expert, runs.label, columns)
+    item = np.repeat(np.arange(size), np.diff(runs.indptr))
+    columns.reshape(-1)[runs.expert * np.int64(size) + item] = runs.label
     vote = per_class = None
     if votes.soft:
-        item = np.repeat(np.arange(size), np.diff(runs.indptr))
         first = int(votes.runs.indptr[0]) if votes.runs is not None else 0
         last = first + len(runs.expert)
         if votes.vote_probability is not None:
@@ -53,7 +53,8 @@ def densified(votes: Votes) -> Votes:
             vote, per_class = None, _dense_class_probability(votes, runs, item, first, last)
     return replace(
         votes, columns=frozen(columns), runs=None, start=0, stop=size, _ids=_own_ids(votes), class_start=None,
-        vote_probability=None if vote is None else frozen(vote), class_probability=per_class,
+        times=_own_times(votes), class_probability=per_class,
+        vote_probability=None if vote is None else frozen(vote),
     )  # fmt: skip
 
 
@@ -75,20 +76,18 @@ def _dense_class_probability(
 
 def raggedised(votes: Votes) -> Votes:
     """Return dense votes as ragged ones."""
-    from covote.votes import votes_kernels
-
     assert votes.columns is not None
     start, stop = votes.start, votes.stop
-    indptr = votes_kernels.count_answers(votes.columns, start, stop)
-    expert = np.empty(indptr[-1], dtype=smallest_int(len(votes.panel)))
-    label = np.empty(indptr[-1], dtype=votes.columns.dtype)
-    votes_kernels.to_ragged(votes.columns, start, stop, indptr, expert, label)
+    dense = np.ascontiguousarray(votes.columns[:, start:stop].T)
+    asked = dense != NOT_ASKED
+    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(asked, axis=1))]).astype(np.int64)
+    item, who = np.nonzero(asked)
+    expert, label = who.astype(smallest_int(len(votes.panel))), dense[asked]
+    item += start
     vote = per_class = starts = None
-    item = start + np.repeat(np.arange(stop - start), np.diff(indptr)) if votes.soft else None
     if votes.vote_probability is not None:
         vote = frozen(votes.vote_probability[expert, item])
     if votes.class_probability is not None:
-        assert item is not None
         sizes = votes.panel.sizes
         lengths = sizes[expert]
         starts = frozen(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
@@ -100,8 +99,12 @@ def raggedised(votes: Votes) -> Votes:
     runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
     return replace(
         votes, columns=None, runs=runs, start=0, stop=stop - start, _ids=_own_ids(votes),
-        vote_probability=vote, class_probability=per_class, class_start=starts,
+        times=_own_times(votes), vote_probability=vote, class_probability=per_class, class_start=starts,
     )  # fmt: skip
+
+
+def _own_times(votes: Votes) -> Any:
+    return None if votes.times is None else votes.times[votes.start : votes.stop]
 
 
 def _own_ids(votes: Votes) -> Any:
@@ -130,6 +133,7 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
     columns = frozen(np.ascontiguousarray(votes.columns[:, at]))
     return replace(
         votes, columns=columns, start=0, stop=len(rows), _ids=_taken_ids(votes, rows),
+        times=None if votes.times is None else votes.times[at],
         complete=votes.complete or is_complete(columns),
         vote_probability=None if vote is None else frozen(np.ascontiguousarray(vote[:, at])),
         class_probability=None if per_class is None else frozen(np.ascontiguousarray(per_class[:, at])),
@@ -148,6 +152,7 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
         per_class, starts = frozen(per_class[inner]), frozen(starts)
     return replace(
         votes, runs=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
+        times=None if votes.times is None else votes.times[votes.start + rows],
         _ids=_taken_ids(votes, rows), vote_probability=vote, class_probability=per_class, class_start=starts,
     )  # fmt: skip
 
@@ -211,3 +216,35 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
 
 def _same_knowledge(old: Panel, new: Panel, experts: NDArray[np.int64]) -> bool:
     return all(i < 0 or np.array_equal(old.knows[j], new.knows[i]) for j, i in enumerate(experts))
+
+
+def joined(parts: Sequence[Votes]) -> Votes:
+    """Return consecutive parts of votes as one, dense if all of them are."""
+    import pyarrow as pa
+
+    if len(parts) == 1:
+        return parts[0]
+    votes, panel = type(parts[0]), parts[0].panel
+    ids = pa.concat_arrays([id_array(part._ids, part.start, part.stop) for part in parts])
+    size, complete = sum(len(part) for part in parts), all(part.complete for part in parts)
+    if all(part.columns is not None for part in parts):
+        columns = np.concatenate(
+            [part.columns[:, part.start : part.stop] for part in parts if part.columns is not None], axis=1
+        )
+        return votes(panel, frozen(columns), None, 0, size, complete, _ids=ids)
+    all_runs = [part.ragged for part in parts]
+    ends = np.cumsum([0] + [run.indptr[-1] for run in all_runs])
+    bounds = np.concatenate([run.indptr[1:] + end for run, end in zip(all_runs, ends, strict=False)])
+    indptr = np.concatenate([np.zeros(1, np.int64), bounds])
+    expert = np.concatenate([run.expert for run in all_runs])
+    label = np.concatenate([run.label for run in all_runs])
+    if not any(part.soft for part in parts):
+        runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
+        return votes(panel, None, runs, 0, size, complete, _ids=ids)
+    chances = np.concatenate(
+        [
+            part.class_probability if part.class_probability is not None else part.vote_probability
+            for part in parts
+        ]
+    )
+    return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=chances)

@@ -13,61 +13,97 @@ from covote.votes.names import flat
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
-def comparable(ids: pa.Array) -> pa.Array:
-    """Return ids that are equal where they look equal: no dictionary, no -0.0, NaN as missing.
+
+def item_ids(column: pa.ChunkedArray | pa.Array, where: str, first_row: int) -> pa.Array:
+    """Return the ids in a column, equal where they look equal: no dictionary, no -0.0.
+
+    `where` and `first_row` name the table and its first row in messages.
 
     >>> import pyarrow as pa
-    >>> comparable(pa.array([-0.0, float("nan")])).to_pylist()
-    [0.0, None]
+    >>> item_ids(pa.array([-0.0, 2.5]), "", 1).to_pylist()
+    [0.0, 2.5]
     """
     import pyarrow as pa
 
-    kind = ids.type
-    if pa.types.is_dictionary(kind):
-        ids = ids.cast(kind.value_type)
-    elif pa.types.is_nested(kind):
-        raise InputError(f"items of type {kind} cannot be compared; name them by numbers, text or dates")
+    ids = flat(column)
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.cast(ids.type.value_type)
+    elif pa.types.is_nested(ids.type):
+        raise InputError(
+            f"{where}items of type {ids.type} cannot be compared; name them by numbers, text or dates"
+        )
     if pa.types.is_float32(ids.type) or pa.types.is_float64(ids.type):
         import pyarrow.compute as pc
 
         ids = pc.add(pc.if_else(pc.is_nan(ids), pa.scalar(None, ids.type), ids), pa.scalar(0.0, ids.type))
+    if ids.null_count:
+        row = first_row + ids.is_null().index(True).as_py()
+        raise InputError(f"{where}row {row}: no item; give every row an item")
     return ids
 
 
-def first_missing(ids: pa.Array) -> int:
-    """Return the first position without an id, -1 if there is none."""
-    return int(ids.is_null().index(True).as_py()) if ids.null_count else -1
+def whole_ids(ids: pa.Array) -> pa.Array | None:
+    """Return ids that are text as integers; None if some are not written as such.
 
-
-def _checked(column: pa.ChunkedArray, first_row: int) -> pa.Array:
-    ids = comparable(flat(column))
-    missing = first_missing(ids)
-    if missing >= 0:
-        raise InputError(f"row {first_row + missing} has no item; give every row an item")
-    return ids
-
-
-def item_codes(column: pa.ChunkedArray, first_row: int) -> tuple[pa.Array, NDArray[Any]]:
-    """Return (distinct ids in order of appearance, the position of each row's id among them)."""
-    encoded = _checked(column, first_row).dictionary_encode()
-    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def unique_ids(column: pa.ChunkedArray, first_row: int) -> pa.Array:
-    """Return the ids of a wide table; every id may appear once."""
+    "007" and "+7" are no integers here: as such they would not come back as they were.
+    """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    ids = _checked(column, first_row)
-    if len(ids) and pc.count_distinct(ids).as_py() != len(ids):
-        seen: set[Any] = set()
-        for row, value in enumerate(ids.to_pylist()):
-            if value in seen:
-                raise InputError(
-                    f"row {first_row + row}: item {value!r} appears again; a wide table has one row per item"
-                )
-            seen.add(value)
-    return ids
+    if not pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
+        return None
+    return ids.cast(pa.int64())
+
+
+def changes(ids: pa.Array) -> NDArray[np.bool_]:
+    """Return, for every id but the first, whether it differs from the one before."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(ids.type):
+        values = np.from_dlpack(ids)
+        differ: NDArray[np.bool_] = values[1:] != values[:-1]
+        return differ
+    import pyarrow.compute as pc
+
+    different = np.zeros(max(0, len(ids) - 1), dtype=np.bool_)
+    different[np.from_dlpack(pc.indices_nonzero(pc.not_equal(ids[1:], ids[:-1])))] = True
+    return different
+
+
+def in_order(ids: pa.Array, *, strictly: bool) -> bool:
+    """Whether no id is less than the one before, or whether all are greater."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(ids.type):
+        values = np.from_dlpack(ids)
+        return bool((values[1:] > values[:-1] if strictly else values[1:] >= values[:-1]).all())
+    import pyarrow.compute as pc
+
+    compare = pc.greater if strictly else pc.greater_equal
+    return len(ids) < 2 or bool(pc.all(compare(ids[1:], ids[:-1])).as_py())
+
+
+def refuse_repeated(ids: pa.Array, where: str, first_row: int) -> None:
+    """Refuse ids of a wide table of which one appears again."""
+    import pyarrow.compute as pc
+
+    if not len(ids) or pc.count_distinct(ids).as_py() == len(ids):
+        return
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(ids.to_pylist(), start=first_row):
+        before = seen.setdefault(value, row)
+        if before != row:
+            raise repeated_item(value, before, row, where)
+
+
+def repeated_item(item: Any, before: int, row: int, where: str) -> InputError:
+    """Say that an item of a wide table has two rows."""
+    return InputError(
+        f"{where}row {row}: item {item!r} is in row {before} already; a wide table has one row per item: "
+        "keep one of them"
+    )
 
 
 def id_array(ids: Any, start: int, stop: int) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ STRANGE = -3
 """The code of a name that the panel does not have."""
 NULL = -4
 """The code of a missing name."""
-_SPAN = 1 << 12  # integers that lie so near to each other stand for themselves
 
 
 def arrow_table(table: Any) -> pa.Table:
@@ -38,6 +38,10 @@ def arrow_table(table: Any) -> pa.Table:
             f"cannot read votes from a {type(table).__name__}; give a table: pandas, polars, pyarrow, duckdb "
             f"or a dict of columns ({error})"
         ) from error
+    try:
+        found.validate(full=True)  # indices into dictionaries are followed without a look
+    except pa.ArrowInvalid as error:
+        raise InputError(f"the votes are a damaged table: {error}") from error
     index = [name for name in found.column_names if name.startswith("__index_level_")]
     return found.drop_columns(index) if index else found
 
@@ -52,12 +56,16 @@ def name_codes(
     """
     found = encoded(values)
     entries = found.dictionary.to_pylist()
-    exact: dict[Any, int] = {name: k for k, name in enumerate(names)}
-    texts = by_text(names)
+    exact, texts = _places(names)
     codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
     for e, entry in enumerate(entries):
         codes[e] = _code(entry, exact, texts)
     return codes, entries, entry_rows(found)
+
+
+@lru_cache(maxsize=8)
+def _places(names: tuple[Name, ...]) -> tuple[dict[Any, int], dict[str, int]]:
+    return {name: k for k, name in enumerate(names)}, by_text(names)
 
 
 def by_text(names: tuple[Name, ...]) -> dict[str, int]:
@@ -81,13 +89,6 @@ def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
         raise InputError(f"names are text or integers, not of type {found.type}")
     if pa.types.is_dictionary(found.type):
         return found
-    if pa.types.is_integer(found.type) and len(found) and not found.null_count:
-        values = np.from_dlpack(found)
-        least, greatest = int(values.min()), int(values.max())
-        if greatest - least < _SPAN and least >= -(2**31) and greatest < 2**31:
-            # Their own values are codes: nothing to look up, and no library of functions to load for it.
-            codes = values.astype(np.int32) - np.int32(least)
-            return pa.DictionaryArray.from_arrays(arrow(codes), arrow(np.arange(least, greatest + 1)))
     return found.dictionary_encode()
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
+from covote.votes import votes_kernels
 
 NOT_ASKED = -1
 NONE_OF_MINE = -2
@@ -57,16 +58,19 @@ def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray
     columns = np.array(votes.T, dtype=kind, order="C") if owned else votes.T
     if columns.size == 0:
         return frozen(columns), True
-    from covote.votes import votes_kernels
-
-    item, expert = votes_kernels.first_unknown(frozen(columns), panel.knows)
-    if expert >= 0:
+    known = np.pad(panel.knows, ((0, 0), (0, 2)), constant_values=True)  # the codes -1 and -2 come last
+    wrong = [
+        np.flatnonzero(~row.take(column, mode="wrap")) for row, column in zip(known, columns, strict=True)
+    ]
+    if any(map(len, wrong)):
         if not drop:
+            item, expert = min((int(rows[0]), i) for i, rows in enumerate(wrong) if len(rows))
             raise InputError(
                 f"item {item}: {unknown_class(panel, expert, panel.classes[columns[expert, item]])}"
             )
         columns = columns if owned else columns.copy()
-        votes_kernels.drop_unknown(columns, panel.knows)
+        for column, rows in zip(columns, wrong, strict=True):
+            column[rows] = NOT_ASKED
     return frozen(columns), is_complete(columns)
 
 
@@ -154,8 +158,6 @@ def checked_runs(
 
 
 def _check_once(indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], panel: Panel) -> None:
-    from covote.votes import votes_kernels
-
     keep, _, _ = votes_kernels.repeated(indptr, expert, label, len(panel), False)
     if not keep.all():
         p = int(np.argmin(keep))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.votes import arrays, tables, vote_checks
+from covote.votes.rows import Rows, answer_rows
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class Votes:
         The probabilities that the expert gave to the classes it knows; None if unknown. Dense: one row for
         each expert and each class it knows, in this order, (sum of sizes x items). Ragged: flat, those of
         vote p at ``class_start[p]:class_start[p + 1]``.
+    times
+        How many items each entry stands for, where the votes are different answer rows (see :attr:`rows`);
+        None where each is an item.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> votes = Votes.from_dense([[0, 1, 0], [1, 1, -1]], panel)
@@ -67,6 +71,7 @@ class Votes:
     class_probability: NDArray[np.float32] | None = None
     class_start: NDArray[np.int64] | None = None
     _ids: Any = field(default=None)
+    times: NDArray[np.int64] | None = None
 
     # Making votes
 
@@ -192,18 +197,11 @@ class Votes:
         vote_checks.check_choice("layout", layout, ("auto", "dense", "ragged"))
         vote_checks.check_choice("unknown", unknown, ("error", "drop"))
         vote_checks.check_choice("duplicates", duplicates, ("error", "first", "last"))
-        reader = tables.Reader(panel, unknown == "drop", duplicates, none, item, expert, label, first_row)
-        read = reader.read(table, shape)
-        if read.columns is not None:
-            complete = vote_checks.is_complete(read.columns)
-            votes = cls(panel, read.columns, None, 0, read.columns.shape[1], complete, _ids=read.ids)
-            return votes.to_ragged() if layout == "ragged" else votes
-        assert read.runs is not None  # the reader gives one or the other
-        votes = cls.from_ragged(*read.runs, panel, probabilities=read.probabilities)
-        object.__setattr__(votes, "_ids", read.ids)
-        if layout == "dense" or (layout == "auto" and votes._dense_is_smaller()):
-            return votes.to_dense()
-        return votes
+        reader = tables.Reader(panel, unknown, duplicates, none)
+        votes = reader.read(table, shape, (item, expert, label), first_row)
+        if layout == "auto":
+            return votes
+        return votes.to_dense() if layout == "dense" else votes.to_ragged()
 
     # What there is
 
@@ -228,6 +226,17 @@ class Votes:
         if self.complete:
             return len(self) * len(self.panel)
         return int(np.count_nonzero(self.dense != NOT_ASKED))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the votes and the ids take."""
+        arrays = (self.columns, *(self.runs or ()), self.vote_probability, self.class_probability, self._ids)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The different answer rows, and which one each item has."""
+        return answer_rows(self)
 
     @property
     def dense(self) -> NDArray[Any]:

@@ -5,8 +5,8 @@ from covote import Panel, Votes, decode
 from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
 from covote.decoding.gold import gold_rows
 from covote.decoding.methods.authority import Authority, TieWeights
-from covote.decoding.rows import pattern_parts
 from covote.errors import FileError, InputError, TooLargeError
+from covote.votes.rows import row_parts
 
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
 LEARNING = ["authority", "anchored", "em", "dawid-skene"]
@@ -262,12 +262,12 @@ def test_ten_thousand_classes():
 
 def test_equal_rows_are_found_once():
     votes, _ = crowd(500, experts=3, classes=2, accuracy=(0.9, 0.8, 0.7))
-    ((patterns, _),) = list(pattern_parts(votes))
+    ((patterns, _),) = list(row_parts(votes))
     assert len(patterns) == len(np.unique(votes.dense, axis=0))
     assert patterns.count.sum() == 500
     rows = np.empty((len(patterns), 3), dtype=int)
     for p in range(len(patterns)):
         rows[p] = patterns.runs.label[patterns.runs.indptr[p] : patterns.runs.indptr[p + 1]]
     assert (patterns.spread_values(rows) == votes.dense).all()
-    ((again, _),) = list(pattern_parts(votes))
+    ((again, _),) = list(row_parts(votes))
     assert again is patterns

@@ -14,7 +14,6 @@ from covote.errors import EngineError, InputError
 KINDS = {
     "local": {"name": "local"},
     "dask": {"name": "dask", "workers": 2},
-    "rehearsed": {"name": "dask", "workers": 2, "rehearsal": list},
 }
 
 
@@ -77,7 +76,7 @@ def _sizes(table, part):
     return len(table), part * 2
 
 
-@pytest.mark.parametrize("engine", ["dask", "rehearsed"], indirect=True)
+@pytest.mark.parametrize("engine", ["dask"], indirect=True)
 def test_a_part_is_run_again_when_its_worker_is_killed(engine: Engine, tmp_path):
     results = list(engine.map(partial(killed_once, tmp_path), range(20)))
     assert [number for number, _ in results] == list(range(20))

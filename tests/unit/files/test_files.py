@@ -38,18 +38,10 @@ def same(one, two):
 def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, method, shape, monkeypatch):
     whole = votes()
     pq.write_table(whole.to_arrow(shape), tmp_path / "votes.parquet", row_group_size=500)
-    monkeypatch.setattr("covote.files.vote_files._ROOM", 0)  # every pass reads the file
+    monkeypatch.setattr("covote.files.decoding_files._ROOM", 0)  # every pass reads the file
     outcome = decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", PANEL, method=method)
     assert same(pq.read_table(tmp_path / "labels.parquet"), decode(whole, method=method).to_arrow())
     assert (outcome.statistics is None) == (method in ("likelihood", "pairwise"))
-
-
-def test_votes_kept_between_passes_are_the_same_votes(tmp_path):
-    pq.write_table(votes().to_arrow("long"), tmp_path / "votes.parquet")
-    file = VoteFile(tmp_path / "votes.parquet", PANEL)
-    file.keep = True
-    first, second = (file.over(lambda parts: [part.dense for part in parts]) for _ in range(2))
-    assert all((a == b).all() for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("column", ["probability", "probabilities"])

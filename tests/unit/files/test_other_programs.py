@@ -63,7 +63,7 @@ def test_columns_before_the_items_do_not_matter(tmp_path):
         "label": ["eye"] * 3,
     }
     path = write(tmp_path / "votes.parquet", table)
-    assert VoteFile(path, PANEL).source.span("item") == (3, 100)
+    assert VoteFile(path, PANEL).read().items.tolist() == [3, 100]
     decode_file(path, tmp_path / "labels.parquet", PANEL)
     assert pq.read_table(tmp_path / "labels.parquet")["item"].to_pylist() == [3, 100]
 

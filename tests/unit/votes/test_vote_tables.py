@@ -152,7 +152,7 @@ class TestMistakes:
 
     def test_two_answers(self):
         message = mistake(changed(3, expert="ann", label="dog"))
-        assert "row 4: expert 'ann' answered 'dog', but the same item 'cat' in row 1" in message
+        assert "row 4: expert 'ann' answered 'dog' to item 'x', but 'cat' in row 1" in message
         twice = changed(3, expert="ann", label="dog")
         assert Votes.from_table(twice, PANEL, duplicates="first").dense[0].tolist() == [0, 1, -1]
         assert Votes.from_table(twice, PANEL, duplicates="last").dense[0].tolist() == [1, 1, -1]
@@ -165,10 +165,10 @@ class TestMistakes:
         assert "no column 'label'" in mistake({"item": [1], "expert": ["ann"]}, shape="long")
 
     def test_a_row_without_an_item(self):
-        assert "row 2 has no item" in mistake(changed(1, item=None))
+        assert "row 2: no item" in mistake(changed(1, item=None))
 
     def test_a_wide_table_with_an_item_twice(self):
-        assert "row 2: item 'x' appears again" in mistake({**WIDE, "item": ["x", "x"]})
+        assert "row 2: item 'x' is in row 1 already" in mistake({**WIDE, "item": ["x", "x"]})
 
     def test_what_is_no_table(self):
         assert "cannot read votes from a int" in mistake(3)
@@ -199,7 +199,7 @@ class TestProbabilities:
         assert "row 3: 1 probabilities of expert 'bob'" in mistake({**LONG, "probabilities": lists})
         lists = [[0.9, 0.1], [0.2, 0.8], [0.7, -0.3], [0.6, 0.4], None]
         assert "row 3: -0.3" in mistake({**LONG, "probabilities": lists})
-        assert "must hold numbers" in mistake({**LONG, "probability": ["a"] * 5})
+        assert "must be numbers" in mistake({**LONG, "probability": ["a"] * 5})
 
 
 def test_an_empty_table():
@@ -231,13 +231,13 @@ def test_integers_beyond_64_bits_are_text_in_a_table():
 def test_an_item_that_is_no_number_is_missing_and_minus_zero_is_zero(shape):
     panel = Panel(["x", "y"], [[1, 1], [1, 1]], ["ann", "bob"])
     columns = {"expert": ["ann", "bob"], "label": ["x", "y"]} if shape == "long" else {"ann": ["x", "y"]}
-    with pytest.raises(InputError, match="row 2 has no item"):
+    with pytest.raises(InputError, match="row 2: no item"):
         Votes.from_table(pa.table({"item": [1.0, float("nan")], **columns}), panel)
     zeros = pa.table({"item": [0.0, -0.0], **columns})
     if shape == "long":
         assert Votes.from_table(zeros, panel).dense.tolist() == [[0, 1]]
     else:
-        with pytest.raises(InputError, match=r"row 2: item 0.0 appears again"):
+        with pytest.raises(InputError, match=r"row 2: item 0.0 is in row 1 already"):
             Votes.from_table(zeros, panel)
 
 
@@ -247,3 +247,12 @@ def test_lists_are_no_names(column):
     table = {"item": [1], "ann": ["x"], column: [["x"]]}
     with pytest.raises(InputError, match="list"):
         Votes.from_table(table, panel)
+
+
+@pytest.mark.parametrize("column", ["item", "expert", "label"])
+def test_indices_beyond_a_dictionary_are_refused(column):
+    panel = Panel(["x", "y"], [[1, 1], [1, 1]], ["ann", "bob"])
+    columns = {"item": ["1", "2"], "expert": ["ann", "bob"], "label": ["x", "y"]}
+    broken = pa.DictionaryArray.from_arrays(pa.array([0, 1 << 20]), pa.array(columns[column]), safe=False)
+    with pytest.raises(InputError, match="damaged table"):
+        Votes.from_table(pa.table({**columns, column: broken}), panel)

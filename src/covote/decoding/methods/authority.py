@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from covote.decoding import shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
-from covote.decoding.rows import pattern_parts
 from covote.decoding.statistics import Statistics
 from covote.labels import NO_TIES, Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import row_parts
 from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
@@ -97,7 +97,7 @@ class Authority:
     def _decided(self, votes: Votes, weights: TieWeights) -> tuple[Array, Ties]:
         """Return the choice (or -1) and the classes with the best score of items that are all tied."""
         chosen, start, index = [], [np.zeros(1, np.int64)], []
-        for patterns, _ in pattern_parts(votes):
+        for patterns, _ in row_parts(votes):
             ties = shares.best_classes(patterns.runs, votes.panel)
             choice = np.full(len(patterns), -1)
             if self.ties == "default":

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from covote.decoding import halves, scoring, tie_score
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.methods import dawid_skene_kernels as kernels
-from covote.decoding.rows import Patterns, pattern_parts
 from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE, Statistics, fits
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import Rows, row_parts
 
 Array = NDArray[Any]
 
@@ -93,7 +93,7 @@ class DawidSkene:
         rows, truth = gold_rows(self.gold, votes)
         all_heard = votes.complete and len(panel.layout.heard) == len(panel.classes)
         items = 0
-        for patterns, span in pattern_parts(votes):
+        for patterns, span in row_parts(votes):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
             items += int(count.sum())
@@ -139,7 +139,7 @@ class DawidSkene:
         """Return the labels; the confidence is the probability of the class under the model."""
         if votes.complete and halves.pays(votes.panel):
 
-            def find(patterns: Patterns) -> tuple[Best, Ties]:
+            def find(patterns: Rows) -> tuple[Best, Ties]:
                 return halves.best(patterns, votes.panel, weights.table, weights.base)
 
             return scoring.label_rows(votes, find, evidence)

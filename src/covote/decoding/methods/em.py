@@ -17,13 +17,13 @@ from covote.decoding import halves
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.methods import em_kernels
 from covote.decoding.methods.em_kernels import AUTHORITY, MODEL, SHARES, Coins
-from covote.decoding.rows import Patterns, pattern_parts
 from covote.decoding.scoring import UNIT, Best, label_rows
 from covote.decoding.statistics import ONE, Statistics
 from covote.errors import InputError
 from covote.labels import Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import Rows, row_parts
 from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
@@ -112,7 +112,7 @@ class Em:
             weight = weights.coins
         ratio = (weight.right - weight.wrong) / UNIT
         products = how == MODEL and votes.complete and np.abs(ratio).sum() < SAFE
-        for patterns, span in pattern_parts(votes):
+        for patterns, span in row_parts(votes):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
             items += int(count.sum())
@@ -151,7 +151,7 @@ class Em:
         panel = votes.panel
         in_halves = votes.complete and halves.pays(panel)
 
-        def find(patterns: Patterns) -> tuple[Best, Ties]:
+        def find(patterns: Rows) -> tuple[Best, Ties]:
             if in_halves:
                 return halves.best(patterns, panel, *weights.per_answer())
             best = Best.empty(len(patterns))
@@ -163,9 +163,7 @@ class Em:
         return label_rows(votes, find, evidence)
 
 
-def _count_in_halves(
-    patterns: Patterns, count: Array, weights: Accuracies, share: Array, coins: Array
-) -> None:
+def _count_in_halves(patterns: Rows, count: Array, weights: Accuracies, share: Array, coins: Array) -> None:
     """Do as `em_kernels.complete_counts`: a vote multiplies the chance of its class by a ratio."""
     panel = weights.statistics.panel
     cells = panel.layout.cells

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_accuracy, per_name
 from covote.decoding.methods import likelihood_kernels
 from covote.decoding.methods.likelihood_kernels import LogWeights
-from covote.decoding.rows import Patterns
 from covote.decoding.scoring import Best, label_rows
 from covote.errors import InputError
 from covote.labels import Labels, Ties
 from covote.panel import Name, Panel
 from covote.votes import Votes
+from covote.votes.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Likelihood:
         """Return the labels."""
         known = votes.panel.layout.known
 
-        def find(patterns: Patterns) -> tuple[Best, Ties]:
+        def find(patterns: Rows) -> tuple[Best, Ties]:
             best = Best.empty(len(patterns))
             classes = likelihood_kernels.most_likely(patterns.runs, known, weights, best)
             return best, best.ties(classes)

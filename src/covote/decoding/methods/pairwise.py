@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from covote.decoding.methods import pairwise_kernels
-from covote.decoding.rows import Patterns
 from covote.decoding.scoring import Best, label_rows
 from covote.labels import Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Pairwise:
         """Return the labels."""
         panel = votes.panel
 
-        def find(patterns: Patterns) -> tuple[Best, Ties]:
+        def find(patterns: Rows) -> tuple[Best, Ties]:
             best = Best.empty(len(patterns))
             best.confidence[:] = np.nan
             classes = pairwise_kernels.tournament(patterns.runs, panel.layout.known, len(panel.classes), best)

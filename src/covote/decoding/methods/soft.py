@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import fusion, shares, tie_score
-from covote.decoding.rows import each_item
 from covote.decoding.scoring import UNIT, gathered, labels_of_rows
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import Rows, item_counts
 
 Array = NDArray[Any]
 
@@ -65,7 +65,7 @@ def _rivals(piece: Votes, weights: tie_score.Weights | None) -> fusion.Rivals:
     """Return the classes with the best N_k / d_k, and how far the tie score of each is behind."""
     if weights is None:
         return fusion.NO_RIVALS
-    patterns = each_item(piece.ragged, piece.panel)
+    patterns = Rows(piece, item_counts(piece), None)
     ties = shares.best_classes(patterns.runs, piece.panel)
     ahead, _, large = tie_score.compared(patterns, ties, weights)
     return fusion.Rivals(ties, np.where(large, 0.0, ahead / UNIT))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from covote.decoding import scoring
 from covote.decoding.calibration import softmax
 from covote.decoding.methods.anchored import remembered
-from covote.decoding.rows import pattern_parts
 from covote.decoding.tie_score import Weights
 from covote.votes import Votes
+from covote.votes.rows import row_parts
 
 Array = NDArray[Any]
 
@@ -54,7 +54,7 @@ def features(part: Votes, weights: Weights) -> Array:
 def answers(part: Votes) -> NDArray[np.float32]:
     """Return which answers every item got (items x possible answers), 1 or 0."""
     found = np.zeros((len(part), len(part.panel.layout.cells.label)), dtype=np.float32)
-    for patterns, span in pattern_parts(part):
+    for patterns, span in row_parts(part):
         table = np.zeros((len(patterns), found.shape[1]), dtype=np.float32)
         table[np.repeat(np.arange(len(patterns)), np.diff(patterns.runs.indptr)), patterns.cell] = 1
         found[span] = patterns.spread_values(table)

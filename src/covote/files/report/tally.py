@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.intervals import Z99, wilson
-from covote.files.packed import Packed
+from covote.files.report import tally_kernels
 from covote.labels import STATUSES, SURE, Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
@@ -97,16 +97,14 @@ class Tally:
 
     def add(self, votes: Votes, labels: Labels, count: NDArray[np.int64] | None = None) -> None:
         """Count a part, each item `count` times."""
-        from covote.files import long_kernels
-
         times = np.ones(len(labels), np.int64) if count is None else count
         tables = (self.right, self.asked, self.outside, self.nones, self.wrong)
         if votes.columns is not None:
-            self.votes += long_kernels.tally_columns(
+            self.votes += tally_kernels.tally_columns(
                 votes.columns, votes.start, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
             )
         elif votes.runs is not None:
-            self.votes += long_kernels.tally_runs(
+            self.votes += tally_kernels.tally_runs(
                 *votes.runs, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
             )
         evidence = labels.evidence
@@ -134,7 +132,7 @@ class Tally:
         whole._seen = self._seen + later._seen
         return whole
 
-    def remember(self, part: Votes | Packed, labels: Labels) -> None:
+    def remember(self, part: Votes, labels: Labels) -> None:
         """Keep items that are not sure: first those without a label, then those with the least confidence.
 
         Of equal confidence, those with the smallest margin, then with the most violations.
@@ -211,9 +209,9 @@ def _counted(values: NDArray[Any], times: NDArray[np.int64], size: int) -> NDArr
     return np.bincount(values, weights=times, minlength=size).astype(np.int64)
 
 
-def _look(votes: Votes | Packed, labels: Labels, n: int) -> Look:
+def _look(votes: Votes, labels: Labels, n: int) -> Look:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
-    one = votes.votes(slice(n, n + 1)) if isinstance(votes, Packed) else votes.part(n, n + 1)
+    one = votes.part(n, n + 1)
     runs = one.ragged
     return Look(
         item=_plain(labels.items[n]),

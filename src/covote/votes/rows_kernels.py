@@ -1,4 +1,4 @@
-"""Compiled loops that find equal answer rows."""
+"""Compiled loops over answer rows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 
 Array = NDArray[Any]
-
-
-@kernel
-def packed(columns: Array, start: int, stop: int, base: int) -> Array:
-    """Write every answer row as one number in the given base; the codes -1 and -2 become 1 and 0."""
-    keys = np.zeros(stop - start, np.int64)
-    for i in range(columns.shape[0]):
-        row = columns[i, start:stop]
-        for n in range(stop - start):
-            keys[n] = keys[n] * base + np.int64(row[n]) + 2
-    return keys
 
 
 @helper(inline="always")

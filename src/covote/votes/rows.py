@@ -1,0 +1,190 @@
+"""Answer rows: each different one once, and how often it occurs.
+
+With few experts many items get the same answers, and items with the same answers are the same to every
+decoder. Decoders therefore learn from the different rows and label each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.panel import Panel
+from covote.votes import rows_kernels
+from covote.votes.vote_checks import Ragged, frozen, is_complete, smallest_int
+
+if TYPE_CHECKING:
+    from covote.votes.votes import Votes
+
+Array = NDArray[Any]
+
+
+class Taken(Protocol):
+    """Something with an entry per item."""
+
+    def take(self: T, rows: Array) -> T:
+        """Return the entries at some positions."""
+
+
+T = TypeVar("T", bound=Taken)
+
+MOST = 1 << 20
+"""Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The answer rows of some items.
+
+    Attributes
+    ----------
+    votes
+        The rows, one item for each.
+    count
+        How many items have each row.
+    inverse
+        The row of every item; None if every item is its own row.
+    """
+
+    votes: Votes
+    count: NDArray[np.int64]
+    inverse: NDArray[np.int32] | None
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @cached_property
+    def runs(self) -> Ragged:
+        """The answers."""
+        return self.votes.ragged
+
+    @cached_property
+    def cell(self) -> NDArray[np.int64]:
+        """Each answer as one number: which expert gave which answer (see `Layout.cells`)."""
+        panel, (_, expert, label) = self.votes.panel, self.runs
+        cell = np.empty(len(expert), dtype=np.int64)
+        rows_kernels.find_cells(expert, label, *panel.layout.known, len(panel.classes), cell)
+        return cell
+
+    def spread(self, labels: T) -> T:
+        """Return the labels of the items from those of the rows."""
+        return labels if self.inverse is None else labels.take(self.inverse)
+
+    def spread_values(self, values: Array) -> Array:
+        """Return one value per item from one value per row."""
+        return values if self.inverse is None else values[self.inverse]
+
+    def count_without(self, items: Array) -> NDArray[np.int64]:
+        """Return the counts when some items are left out."""
+        which = items if self.inverse is None else self.inverse[items]
+        return self.count - np.bincount(which, minlength=len(self.count))
+
+
+def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
+    """Yield (answer rows, which items they are of).
+
+    Where equal rows cannot be found, the votes come in slices, so that little memory is needed.
+    """
+    if votes.times is not None or fits(votes.panel) or not votes.is_dense:
+        yield votes.rows, slice(0, len(votes))
+        return
+    at = 0
+    for part in votes.parts(1 << 16):
+        yield part.rows, slice(at, at + len(part))
+        at += len(part)
+
+
+def answer_rows(votes: Votes) -> Rows:
+    """Find the different answer rows, where a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
+    if votes.times is not None or not fits(votes.panel):
+        # A copy, so that votes which remember their rows are not kept alive by them.
+        return Rows(replace(votes), item_counts(votes), None)
+    dense = votes.to_dense()
+    first, count, inverse = rows_kernels.distinct(_keys(dense))
+    assert dense.columns is not None
+    columns = frozen(np.ascontiguousarray(dense.columns[:, dense.start + first]))
+    return Rows(_bare(votes, columns, count), count, inverse)
+
+
+def item_counts(votes: Votes) -> NDArray[np.int64]:
+    """Return how many items each entry of the votes stands for."""
+    if votes.times is None:
+        return np.ones(len(votes), dtype=np.int64)
+    return votes.times[votes.start : votes.stop]
+
+
+def fits(panel: Panel) -> bool:
+    """Whether a row of answers fits into 64 bits.
+
+    >>> fits(Panel(10, [[True] * 10] * 9)), fits(Panel(10, [[True] * 10] * 90))
+    (True, False)
+    """
+    return bool(_base(panel) ** len(panel) < 2**63)
+
+
+def merged(parts: Iterable[Votes | None]) -> Votes | None:
+    """Return the different rows of several parts, each of which has its rows once.
+
+    None where a part is, or where there are more than `MOST` of them.
+    """
+    keys, count = np.empty(0, np.int64), np.empty(0, np.int64)
+    waiting: list[tuple[Array, Array]] = []
+    one: Votes | None = None
+
+    def together() -> tuple[Array, Array]:
+        found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
+        first, _, which = rows_kernels.distinct(found)
+        # Counts stay far below 2**53, where sums of floats are exact.
+        return found[first], np.bincount(which, weights=counts, minlength=len(first)).astype(np.int64)
+
+    for part in parts:
+        if part is None:
+            return None
+        one = part
+        waiting.append((_keys(part.to_dense()), part.rows.count))
+        if sum(len(more) for more, _ in waiting) > len(keys):
+            keys, count = together()
+            waiting.clear()
+        if len(keys) > MOST:
+            return None
+    if one is None:
+        return None
+    keys, count = together()
+    return _bare(one, _unpacked(one.panel, keys), count)
+
+
+def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
+    """Return rows of answers as votes of their own, without the items."""
+    return replace(
+        votes, columns=columns, runs=None, start=0, stop=columns.shape[1], times=frozen(count), _ids=None,
+        complete=is_complete(columns), vote_probability=None, class_probability=None, class_start=None,
+    )  # fmt: skip
+
+
+def _base(panel: Panel) -> int:
+    return len(panel.classes) + 2
+
+
+def _keys(dense: Votes) -> NDArray[np.int64]:
+    """Write every answer row as one number, a digit per expert; "none of mine" is 0, "not asked" 1."""
+    assert dense.columns is not None
+    base, keys = _base(dense.panel), np.zeros(len(dense), dtype=np.int64)
+    for column in dense.columns[:, dense.start : dense.stop]:
+        keys *= base
+        keys += column
+        keys += 2
+    return keys
+
+
+def _unpacked(panel: Panel, keys: NDArray[np.int64]) -> Array:
+    """Undo :func:`_keys`."""
+    columns = np.empty((len(panel), len(keys)), dtype=smallest_int(len(panel.classes)))
+    for i in range(len(panel) - 1, -1, -1):
+        keys, digit = np.divmod(keys, _base(panel))
+        columns[i] = digit - 2
+    return frozen(columns)
