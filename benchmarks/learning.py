@@ -43,6 +43,7 @@ from sklearn.multiclass import OneVsOneClassifier, OutputCodeClassifier
 from sklearn.svm import LinearSVC
 
 from covote.learn import PanelClassifier
+from covote.models.scikit import Scikit
 
 Data = tuple[Any, Any, Any, Any]
 
@@ -138,12 +139,11 @@ def overhead(model: PanelClassifier, X: Any, repeats: int) -> float:
     for _ in range(repeats):
         watched = copy.copy(model)
         voices = [
-            replace(voice, model=Replay(voice.model), twin=voice.twin and Replay(voice.twin))
-            for voice in model._hearing.voices
+            replace(voice, model=Scikit(Replay(voice.model.estimator))) for voice in model._hearing.voices
         ]
         watched._hearing = replace(model._hearing, voices=tuple(voices))
         watched.predict(X)
-        own.append(sum(one.seconds for voice in voices for one in (voice.model, voice.twin) if one))
+        own.append(sum(voice.model.estimator.seconds for voice in voices))
         for _ in range(5):
             start = time.process_time()
             watched.predict(X)

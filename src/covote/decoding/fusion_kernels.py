@@ -136,7 +136,13 @@ def _couple(bounds: Array, member: Array, given: Array, rounds: int, q: Array, r
             return
 
 
-@kernel
+def _steps(runs: Ragged, given: Given, known: Lists, rule: Rule, *_: Any) -> int:
+    """Estimate the steps of `fuse`: the mean needs one pass over the probabilities, coupling many."""
+    passes = 1 if rule.by == MEAN else rule.rounds
+    return int(passes * (len(given.per_class) + 2 * len(given.per_vote)))
+
+
+@kernel(steps=_steps)
 def fuse(
     runs: Ragged, given: Given, known: Lists, rule: Rule, rivals: Rivals, table: Array, found: Best,
     tie_sizes: Array,

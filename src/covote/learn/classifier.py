@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
-from covote.learn import decoding, inputs, panels, routing, training
-from covote.learn.hearing import Hearing
-from covote.learn.one_class import OneClass
+from covote.learn import inputs, training
+from covote.learn.deciding import Hearing, decoder_of
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
@@ -28,8 +26,10 @@ Array = NDArray[Any]
 
 def _gives_probabilities(classifier: PanelClassifier) -> bool:
     """Whether some expert gives probabilities."""
-    trained = [model for model in getattr(classifier, "experts_", ()) if not isinstance(model, OneClass)]
-    models = trained or routing.listed(classifier.estimator)
+    trained = [
+        model for model in getattr(classifier, "experts_", ()) if not isinstance(model, training.OneClass)
+    ]
+    models = trained or inputs.listed(classifier.estimator)
     if any(hasattr(model, "predict_proba") for model in models):
         return True
     raise AttributeError(f"no expert of this {type(classifier).__name__} has predict_proba")
@@ -53,8 +53,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     method, times
         How to design the panel, as in :func:`covote.design`.
     decoder
-        ``"authority"`` is the paper's vote, with ties decided by the experts' confidence. Others are
-        the methods of :func:`covote.decode`, and ``"soft"``, which adds votes and probabilities.
+        A method of :func:`covote.decode`. Of classes that it leaves tied, as ``"authority"`` does, the one is
+        taken that its authorities are surest of.
     n_jobs
         How many experts to train at once, with joblib: in processes, or on the Dask cluster to which this
         process has a client.
@@ -128,7 +128,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         _raise_for_params(params, self, "fit")
         self._check_parameters()
         X, y = inputs.training_data(self, X, y)
-        for_fit = routing.fit_params(self, X, sample_weight, params)
+        for_fit = inputs.fit_params(self, X, sample_weight, params)
         self.classes_, index = np.unique(y, return_inverse=True)
         random = None if self.random_state is None else check_random_state(self.random_state)
         seed = 0 if random is None else int(random.randint(2**31 - 1))
@@ -137,17 +137,16 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         by_class = training.Rows.of(index, len(self.classes_))
         rows = [by_class.known(known) for known in self.panel_.knows]
         square = get_tags(self).input_tags.pairwise
-        estimators = routing.listed(self.estimator)
+        estimators = inputs.listed(self.estimator)
         tasks = training.tasks_for(self.panel_, estimators, for_fit, seeds, square, inputs.is_finite(X))
         trained = training.fit_all(tasks, X, y, rows, self.n_jobs)
         self.experts_ = list(training.watched(trained, len(rows), self.verbose))
-        hearing = Hearing.of(self.panel_, self.experts_, self.classes_, True, rows if square else None)
-        votes = hearing.votes(X) if decoding.learns(self.decoder) else None
-        self._hearing = replace(hearing, decoding=decoding.prepare(self.decoder, votes, index, hearing.panel))
+        hearing = Hearing.of(self.panel_, self.experts_, self.classes_, rows if square else None)
+        self._hearing = hearing.with_decoder(decoder_of(self.decoder, index), X)
         return self
 
     def _check_parameters(self) -> None:
-        models = routing.listed(self.estimator)
+        models = inputs.listed(self.estimator)
         for model in models:
             if not hasattr(model, "fit") or not hasattr(model, "predict"):
                 raise InputError(
@@ -159,13 +158,13 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError(f"panel must be a covote.Panel, not {self.panel!r}; Panel.load(path) reads one")
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
-        decoding.check_decoder(self.decoder)
+        decoder_of(self.decoder)
 
     def _panel(self, seed: int) -> Panel:
         if self.panel is None:
-            return panels.designed(self.classes_, self.size, self.times, self.method, seed)
-        panel = panels.matched(self.panel, self.classes_)
-        warning = panels.uncovered_warning(panel)
+            return training.designed(self.classes_, self.size, self.times, self.method, seed)
+        panel = training.matched(self.panel, self.classes_)
+        warning = training.uncovered_warning(panel)
         if warning:
             warnings.warn(warning, stacklevel=3)
         return panel
@@ -186,18 +185,17 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         decoder
             As for the class; decoders that learn from training data cannot be used.
         """
-        models = routing.by_expert(panel, fitted)
-        decoding.check_decoder(decoder)
-        if decoding.learns(decoder):
+        models = inputs.by_expert(panel, fitted)
+        chosen = decoder_of(decoder)
+        if chosen.rounds:
             raise InputError(
                 f"decoder {decoder!r} learns from training data, which there is none; use 'authority'"
             )
         self = cls(models, panel=panel, decoder=decoder)
-        self.classes_ = routing.class_array(panel.classes)
-        self.panel_ = panels.matched(panel, self.classes_)
+        self.classes_ = inputs.class_array(panel.classes)
+        self.panel_ = training.matched(panel, self.classes_)
         self.experts_ = models
-        hearing = Hearing.of(self.panel_, models, self.classes_, False, None)
-        self._hearing = replace(hearing, decoding=decoding.prepare(decoder, None, np.empty(0), hearing.panel))
+        self._hearing = Hearing.of(self.panel_, models, self.classes_).with_decoder(chosen)
         return self
 
     def without_expert(self, *names: Name) -> PanelClassifier:
@@ -225,7 +223,12 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             return self._hearing.votes(X, probabilities)
 
     def predict(self, X: Any) -> Array:
-        """Return the class of every item."""
+        """Return the class of every item.
+
+        This is ``decode(model.votes(X), ties="report")`` for the default decoder. Of the classes that it
+        leaves tied, the one is taken with the highest mean confidence of its authorities; if that is equal,
+        with most authorities; then the one whose name has the larger checksum (CRC-32).
+        """
         X = self._new(X)
         with training.quick(inputs.is_finite(X)):
             alone = self._hearing.alone
@@ -236,13 +239,14 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of every class (items x classes); the predicted class has the highest.
 
-        The experts' probabilities are fused as :func:`covote.learn.probability.fused_probabilities` says.
+        The experts' probabilities are fused as ``decode(..., method="coupling")`` does. Where that prefers
+        another class than the vote, the two exchange their probabilities.
         """
         X = self._new(X)
         with training.quick(inputs.is_finite(X)):
             alone = self._hearing.alone
             if alone is not None and alone.has("predict_proba"):
-                return alone.probabilities(X)
+                return alone.scores(X, "predict_proba")
             return self._hearing.probabilities(X)
 
     @available_if(_gives_probabilities)
@@ -251,7 +255,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         X = self._new(X)
         alone = self._hearing.alone
         if alone is not None and alone.has("predict_log_proba"):
-            return np.asarray(alone.model.predict_log_proba(X))
+            return np.asarray(alone.model.estimator.predict_log_proba(X))
         with np.errstate(divide="ignore"):
             logarithm: NDArray[np.float64] = np.log(self.predict_proba(X))
             return logarithm
@@ -265,7 +269,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         with training.quick(inputs.is_finite(X)):
             alone = self._hearing.alone
             if alone is not None and alone.has("decision_function"):
-                return np.asarray(alone.model.decision_function(X))
+                return np.asarray(alone.model.estimator.decision_function(X))
             score = self._hearing.decision(X)
         return score[:, -1] - score[:, 0] if len(self.classes_) <= 2 else score
 
@@ -277,8 +281,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata the estimators ask for in training."""
-        return routing.router(self)
+        return inputs.router(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        return routing.tags(tags, routing.listed(self.estimator))
+        return inputs.tags(tags, inputs.listed(self.estimator))

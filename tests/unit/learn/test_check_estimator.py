@@ -15,7 +15,7 @@ CLASSIFIERS = [
     PanelClassifier(LogisticRegression(), size=2),
     PanelClassifier(DecisionTreeClassifier(), size=2, times=2, random_state=0),
     PanelClassifier(GaussianNB(), size=2, decoder="coupling"),
-    PanelClassifier([LogisticRegression(), GaussianNB()], size=2, decoder="soft"),
+    PanelClassifier([LogisticRegression(), GaussianNB()], size=2, decoder="mean"),
     PanelClassifier(HistGradientBoostingClassifier(max_iter=3), size=2),
     PanelClassifier(LinearSVC(), size=2, decoder="pairwise"),
 ]

@@ -102,12 +102,11 @@ def test_every_expert_sees_only_the_classes_it_knows(named):
      DecisionTreeClassifier(random_state=0), HistGradientBoostingClassifier(max_iter=2)],
     ids=lambda estimator: type(estimator).__name__,
 )  # fmt: skip
-def test_experts_asked_for_indices_answer_what_they_say_by_name(estimator, named):
+def test_votes_are_what_the_experts_say_by_name(estimator, named):
     X, y, X_new, _ = named
     model = PanelClassifier(estimator, size=7).fit(X, y)
-    for voice, expert in zip(model._hearing.voices, model.experts_, strict=True):
-        assert voice.twin is not None
-        assert np.array_equal(model.classes_[voice.votes(X_new)], expert.predict(X_new))
+    for column, expert in zip(model.votes(X_new).columns, model.experts_, strict=True):
+        assert np.array_equal(model.classes_[column], expert.predict(X_new))
         assert expert.classes_.dtype == y.dtype  # the expert itself keeps its names
 
 

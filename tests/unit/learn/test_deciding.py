@@ -1,6 +1,8 @@
 """PanelClassifier: how the experts decide together, and life among scikit-learn's other things."""
 
+import itertools
 import pickle
+import zlib
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from covote import Panel, decode
 from covote.errors import InputError
-from covote.learn import PanelClassifier, asking, fusing, hearing
+from covote.learn import PanelClassifier, deciding
 from tests.unit.learn.experts import LOGISTIC, Remembers
 
 # Decoders and probabilities
@@ -28,7 +30,6 @@ from tests.unit.learn.experts import LOGISTIC, Remembers
     "decoder",
     [
         "authority",
-        "soft",
         "coupling",
         "mean",
         "pairwise",
@@ -59,70 +60,90 @@ def test_probabilities_are_not_far_behind_those_of_the_estimator(size, digits):
     assert loss(PanelClassifier(LOGISTIC, size=size)) < 2 * loss(LOGISTIC)
 
 
-def test_votes_can_be_decoded_with_their_evidence(named):
+@pytest.mark.parametrize("size", [2, 4, 5])
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_predictions_are_the_decoded_votes(size, probabilities, named):
     X, y, X_new, _ = named
-    model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
-    labels = decode(model.votes(X_new), ties="report")
+    model = PanelClassifier(LOGISTIC, size=size).fit(X, y)
+    votes = model.votes(X_new, probabilities=probabilities)
+    assert votes.soft == probabilities
+    labels, predicted = decode(votes, ties="report"), model.predict(X_new)
+    decided = labels.index >= 0
+    assert 0 < (~decided).sum() < len(decided)
+    assert np.array_equal(labels.value[decided], predicted[decided])
+    for item in np.flatnonzero(~decided):
+        assert predicted[item] in labels.tied_classes(item)
+    default = decode(model.votes(X_new))
+    assert np.array_equal(default.value[~default.tied], predicted[~default.tied])
+
+
+@pytest.mark.parametrize("decoder", ["coupling", "mean", "pairwise", "likelihood", "lookup"])
+def test_other_decoders_are_those_of_decode(decoder, named):
+    X, y, X_new, _ = named
+    model = PanelClassifier(LOGISTIC, size=4, decoder=decoder).fit(X, y)
+    labels = decode(model.votes(X_new, probabilities=decoder in ("coupling", "mean")), method=decoder)
     decided = labels.index >= 0
     assert np.array_equal(labels.value[decided], model.predict(X_new)[decided])
-    assert 0 < decided.sum() < len(decided)
-    assert model.votes(X_new, probabilities=True).soft
 
 
-def test_many_votes_are_counted_by_the_decoder_and_in_parts(monkeypatch, named):
+class Says:
+    """A model that gives every item the same answer."""
+
+    def __init__(self, classes, answer):
+        self.classes_, self.answer = np.array(classes), answer
+
+    def predict(self, X):
+        return np.full(len(X), self.answer)
+
+
+def test_ties_do_not_depend_on_the_order_of_the_classes():
+    names, found = ["ant", "bee", "cat"], set()
+    for order in itertools.permutations(names):
+        panel = Panel.from_blocks(order, [["ant", "bee"], ["bee", "cat"], ["ant", "cat"]])
+        circle = [Says(["ant", "bee"], "ant"), Says(["bee", "cat"], "bee"), Says(["ant", "cat"], "cat")]
+        model = PanelClassifier.from_experts(panel, circle)
+        assert decode(model.votes(np.zeros((1, 1))), ties="report").tied_classes(0) == tuple(sorted(order))
+        found.add(model.predict(np.zeros((1, 1)))[0])
+    assert found == {max(names, key=lambda name: zlib.crc32(name.encode()))}
+
+
+def test_items_are_labelled_in_parts(monkeypatch, named):
     X, y, X_new, _ = named
     model = PanelClassifier(LOGISTIC, size=4).fit(X, y)
     expected = model.predict(X_new), model.predict_proba(X_new), model.decision_function(X_new)
-    monkeypatch.setattr(fusing, "FEW_VOTES", 0)
-    assert np.array_equal(model.predict(X_new), expected[0])
-    monkeypatch.setattr(hearing, "MOST_VOTES", 700)
+    monkeypatch.setattr(deciding, "MOST_VOTES", 700)
     assert np.array_equal(model.predict(X_new), expected[0])
     assert np.allclose(model.predict_proba(X_new), expected[1])
     assert np.allclose(model.decision_function(X_new), expected[2])
 
 
-def test_classes_with_very_different_numbers_of_authorities(monkeypatch):
-    """60 classes known by 1 to 60 experts: the least common multiple is larger than 64 bits hold."""
-    panel = Panel(60, np.tri(60, dtype=bool).T)
-    rng = np.random.default_rng(0)
-    columns = np.stack([rng.integers(i, 60, 2000) for i in range(60)]).astype(np.uint8)
-    compiled = fusing.leading(columns, panel)
-    monkeypatch.setattr(fusing, "FEW_VOTES", 0)
-    assert np.array_equal(fusing.leading(columns, panel), compiled)
-    assert len(set(compiled.tolist())) > 10
-
-
 def test_scores_of_many_authorities_do_not_overflow():
     panel = Panel(2, np.ones((200, 2), dtype=bool))
-    columns = np.zeros((200, 3), dtype=np.uint8)
-    columns[:150, 1] = 1
-    score = fusing.decision(columns, np.zeros((3, 2)), panel)
-    assert np.array_equal(score, [[200, 0], [50, 150], [200, 0]])
+    models = [Says([0, 1], int(i < 150)) for i in range(200)]
+    score = PanelClassifier.from_experts(panel, models).decision_function(np.zeros((3, 1)))
+    assert np.allclose(score, 100, atol=0.5)  # 150 votes against 50
 
 
 # Among other scikit-learn things
 
 
-def test_confidence_is_what_each_expert_gives_to_each_class(named):
+def test_probabilities_of_an_expert_are_its_own_or_the_softmax_of_its_decision_function(named):
     X, y, new, _ = named
     known = [range(4), range(3, 7), range(5, 10), range(2, 9)]
     names = np.unique(y).tolist()
     panel = Panel.from_blocks(names, [[names[k] for k in mine] for mine in known])
     mixed = [LinearSVC(random_state=0), GaussianNB(), LinearSVC(C=0.1, random_state=0), Perceptron()]
     with pytest.warns(UserWarning, match="no common expert"):
-        heard = PanelClassifier(mixed, panel=panel).fit(X, y)._hearing
-    votes = heard.votes(new).columns
-    expected = np.zeros((len(new), 10))
-    for voice in heard.voices:
-        if hasattr(voice.model, "predict_proba"):
-            expected[:, voice.members] += voice.model.predict_proba(new)
-        else:
-            expected[:, voice.members] += softmax(voice.model.decision_function(new), axis=1)
-    given = asking.ask_probabilities(heard.voices, new, votes)
-    np.testing.assert_allclose(given.sum(axis=0), 4, rtol=1e-6)
-    np.testing.assert_allclose(
-        asking.ask_confidence(heard.voices, new, votes, 10), expected, rtol=1e-5, atol=1e-7
-    )
+        model = PanelClassifier(mixed, panel=panel).fit(X, y)
+    expected = [
+        expert.predict_proba(new)
+        if hasattr(expert, "predict_proba")
+        else softmax(expert.decision_function(new), axis=1)
+        for expert in model.experts_
+    ]
+    votes = model.votes(new, probabilities=True).to_ragged()
+    given = np.asarray(votes.class_probability).reshape(len(new), -1)
+    np.testing.assert_allclose(given, np.concatenate(expected, axis=1), rtol=1e-4, atol=1e-6)
 
 
 def test_a_weight_of_zero_is_a_missing_row(named):

@@ -1,0 +1,238 @@
+"""A trained panel at work: ask everybody, then say what they mean together."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import DECODERS, Decoder, InMemory, fusion, learned, make
+from covote.errors import InputError
+from covote.learn import asking, inputs
+from covote.panel import Name, Panel
+from covote.votes import NOT_ASKED, Votes
+from covote.votes.vote_checks import smallest_int
+
+Array = NDArray[Any]
+
+MOST_VOTES = 1 << 24
+"""Votes held at once; more items are labelled in parts."""
+
+
+def decoder_of(name: str, truth: Array | None = None) -> Decoder:
+    """Return the decoder of that name; `truth` has the classes of the training data.
+
+    Every item is labelled by its own votes alone, so the authority vote leaves ties: what decides them in
+    :func:`covote.decode` is learned from all items that it is given.
+    """
+    if name not in DECODERS:
+        raise InputError(f"no decoder {name!r}; choose one of {', '.join(DECODERS)}")
+    gold = np.zeros(1, dtype=np.intp) if truth is None else truth  # it cannot be made without any
+    options: dict[str, dict[str, Any]] = {"authority": {"ties": "report"}, "supervised": {"gold": gold}}
+    return make(name, options.get(name, {}))
+
+
+class Trained(NamedTuple):
+    """A decoder with its weights, and the panel that they are for."""
+
+    decoder: Decoder
+    weights: Any
+    panel: Panel
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """The experts that are asked, the panel they are, and how their votes are decoded.
+
+    X is taken as it is: it was checked before.
+    """
+
+    panel: Panel
+    voices: tuple[asking.Voice, ...]
+    trained: Trained | None = None
+
+    @classmethod
+    def of(
+        cls, panel: Panel, models: Sequence[Any], classes: Array, rows: Sequence[Array] | None = None
+    ) -> Hearing:
+        """Choose whom to hear: who knows a single class says nothing by answering it."""
+        heard = np.flatnonzero((panel.sizes > 1) | (len(classes) == 1)).tolist()
+        if len(heard) == 0:
+            raise InputError(
+                "every expert knows a single class, so nobody can tell two classes apart; add other experts"
+            )
+        voices = tuple(
+            asking.voice(
+                panel.names[i],
+                models[i],
+                np.flatnonzero(panel.knows[i]),
+                classes,
+                None if rows is None else rows[i],
+            )
+            for i in heard
+        )
+        return cls(panel.only(*(panel.names[i] for i in heard)), voices)
+
+    def only(self, names: Collection[Name]) -> Hearing:
+        """Return the hearing of some of these experts."""
+        left = tuple(voice for voice in self.voices if voice.name in names)
+        if not left:
+            raise InputError("no expert is left that could tell two classes apart; keep at least one")
+        fewer = replace(self, panel=self.panel.only(*(voice.name for voice in left)), voices=left)
+        if self.trained is None or self.trained.decoder.rounds:
+            return fewer
+        return fewer.with_decoder(self.trained.decoder)
+
+    def with_decoder(self, decoder: Decoder, X: Any = None) -> Hearing:
+        """Return the hearing with a decoder that has learned from the votes on X, if it learns."""
+        weights = decoder.start(self.panel)
+        if decoder.rounds:
+            weights = learned(InMemory(self.votes(X)), decoder)
+        return replace(self, trained=Trained(decoder, weights, self.panel))
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.panel.classes)
+
+    @property
+    def alone(self) -> asking.Voice | None:
+        """The expert whose word is final: the only one, if it knows everything."""
+        one = self.voices[0]
+        return one if len(self.voices) == 1 and len(one.members) == self.classes else None
+
+    def votes(self, X: Any, probabilities: bool = False) -> Votes:
+        """Return what the experts answer to all items."""
+        columns = asking.ask_votes(self.voices, X, inputs.count(X), self.classes)
+        votes = Votes.trusted(self.panel, columns=columns, complete=True)
+        return self._with_probabilities(X, votes) if probabilities else votes
+
+    def _with_probabilities(self, X: Any, votes: Votes) -> Votes:
+        """Return the votes with what each expert gives to the classes it knows."""
+        if votes.soft:
+            return votes
+        columns = _columns(votes)
+        given = asking.ask_probabilities(self.voices, X, columns)
+        return Votes.from_dense(columns.T, self.panel, probabilities=given)
+
+    def labels(self, X: Any) -> Array:
+        """Return the class index of every item."""
+        return np.concatenate([self._labelled(part)[0] for part in self._parts(X)])
+
+    def decision(self, X: Any) -> NDArray[np.float64]:
+        """Return (items x classes) scores; the label has the highest."""
+        return np.concatenate([self._decided(part) for part in self._parts(X)])
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return (items x classes) probabilities; the label has the highest."""
+        return np.concatenate([self._fused(part) for part in self._parts(X)])
+
+    def _parts(self, X: Any) -> Iterator[Any]:
+        """Yield the items in parts whose votes fit into memory."""
+        items, size = inputs.count(X), max(1, MOST_VOTES // len(self.voices))
+        for start in range(0, max(items, 1), size):
+            yield X if items <= size else inputs.take(X, np.arange(start, min(start + size, items)))
+
+    def _labelled(self, X: Any) -> tuple[Array, Votes]:
+        """Return the class index of every item, and the votes behind it.
+
+        Of the classes that the decoder leaves tied, the one that its authorities are surest of is taken.
+        """
+        assert self.trained is not None
+        decoder, weights, panel = self.trained
+        votes = self.votes(X, decoder.needs_probabilities)
+        seen = _as_trained(votes, panel) if decoder.rounds else votes
+        labels = decoder.score(seen, weights, evidence=False)
+        index = labels.index.astype(np.intp)
+        rows = np.flatnonzero(index < 0)
+        if len(rows):
+            sure = self._confidence(inputs.take(X, rows), votes, rows)
+            index[rows] = _surest(labels.tied_indices(rows), sure, self.panel)
+        return index, votes
+
+    def _confidence(self, X: Any, votes: Votes, rows: Any = slice(None)) -> NDArray[np.float64]:
+        """Return (items x classes) the mean confidence of the authorities of each class."""
+        columns = _columns(votes)[:, rows]
+        total = asking.ask_confidence(self.voices, X, columns, self.classes)
+        return np.asarray(total / _authorities(self.panel))
+
+    def _decided(self, X: Any) -> NDArray[np.float64]:
+        index, votes = self._labelled(X)
+        return _on_top(_scores(_columns(votes), self._confidence(X, votes), self.panel), index)
+
+    def _fused(self, X: Any) -> NDArray[np.float64]:
+        index, votes = self._labelled(X)
+        return _on_top(fusion.coupled(self._with_probabilities(X, votes), power=1), index)
+
+
+def _columns(votes: Votes) -> Array:
+    """Return (experts x items) votes."""
+    columns = votes.to_dense().columns
+    assert columns is not None
+    return columns
+
+
+def _as_trained(votes: Votes, panel: Panel) -> Votes:
+    """Return the votes as the panel in training would give them, with those of lost experts missing."""
+    if votes.panel is panel:
+        return votes
+    columns = np.full((len(panel), len(votes)), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
+    columns[[panel.expert_index(name) for name in votes.panel.names]] = _columns(votes)
+    return Votes.trusted(panel, columns=columns)
+
+
+def _authorities(panel: Panel) -> Array:
+    """Return how many experts know each class, at least 1: nobody votes for a class that no expert knows."""
+    return np.asarray(np.maximum(panel.knows.sum(axis=0), 1))
+
+
+def _surest(tied: Sequence[Array], sure: Array, panel: Panel) -> Array:
+    """Return one of the tied classes of every item.
+
+    It is the class with the highest mean confidence of its authorities, then with most authorities, then
+    whose name has the larger checksum (CRC-32): the order of the classes never matters.
+    """
+    checksum = np.array([zlib.crc32(str(name).encode()) for name in panel.classes])
+    rank = np.argsort(np.lexsort((checksum, _authorities(panel))))
+    allowed = np.zeros(sure.shape, dtype=bool)
+    for row, classes in zip(allowed, tied, strict=True):
+        row[classes if len(classes) else panel.knows.any(axis=0)] = True
+    # Sums of the same numbers in another order differ in their last digits.
+    value = np.where(allowed, np.round(sure, 9), -np.inf)
+    best = value == value.max(axis=1, keepdims=True)
+    return np.asarray(np.where(best, rank, -1).argmax(axis=1))
+
+
+def _scores(columns: Array, sure: Array, panel: Panel) -> NDArray[np.float64]:
+    """Return (items x classes) the authority score in votes, and confidence where that ties.
+
+    The score of a class is N_k / d_k, times the most authorities that a class has: with equally many for all
+    it is the number of votes. The mean confidence of its authorities adds less than half of the least
+    difference between two scores, so it decides ties and nothing else. With one expert for every pair of
+    classes, this is the decision function of scikit-learn's OneVsOneClassifier.
+    """
+    items, classes = sure.shape
+    known = _authorities(panel)
+    most = int(known.max())
+    cells = columns.astype(np.intp) + np.arange(items) * classes
+    counts = np.bincount(cells.ravel(), minlength=items * classes).reshape(items, classes)
+    shares = np.unique(np.concatenate([np.arange(d + 1) / d for d in set(known.tolist())]))
+    step = float(np.diff(shares).min() * most)
+    score = counts * most / known + step * most * sure / (3 * (np.abs(most * sure) + 1))
+    score[:, ~panel.knows.any(axis=0)] = -1
+    return np.asarray(score)
+
+
+def _on_top(table: Array, index: Array) -> Array:
+    """Return the table with the labels' entries the largest of their rows, exchanged with those that were."""
+    table = table.copy()
+    rows = np.arange(len(table))
+    best = table.argmax(axis=1)
+    table[rows, index], table[rows, best] = table[rows, best], table[rows, index]
+    equal = np.flatnonzero(table.argmax(axis=1) != index)  # another class, earlier in order, is as good
+    table[equal, index[equal]] = np.nextafter(table[equal, index[equal]], np.inf)
+    return table
