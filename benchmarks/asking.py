@@ -1,0 +1,265 @@
+"""Asking one expert at a time: answers per item beside asking everybody, speed, and memory.
+
+python benchmarks/asking.py --data ../shared/data [-o benchmarks/results/asking.md] [--cache FOLDER] [PART ...]
+
+Parts: simulated, similar, chooser, real, speed, exact. The real votes are made as for accuracy.py and kept in
+--cache; the first time takes about four CPU minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from real_votes import cases
+
+from covote import Panel, Votes, decode, design, simulate
+from covote.asking import Asker, Chooser, Posterior
+from covote.bounds import minimax_answers
+
+REAL = ("mnist", "banking77", "clinc150", "letter", "soybean")
+
+
+def replay(asker: Asker, votes: Votes) -> np.ndarray:
+    """Answer every question from the votes; return labels, tied ones by the default decoder."""
+    dense = votes.dense
+    while len(asked := asker.next()):
+        asker.tell_all(asked, dense[asked.item, asked.expert].astype(np.int64))
+    labels = asker.labels().index
+    left = labels < 0
+    if left.any():
+        labels = np.where(left, decode(asker.votes()).index, labels)
+    return labels
+
+
+def row(name: str, asked: str, asker: Asker, labels: np.ndarray, truth: np.ndarray, full: np.ndarray) -> str:
+    per_item = asker.answers / len(asker)
+    right, everybody = 100 * (labels == truth).mean(), 100 * (full == truth).mean()
+    return f"| {name} | {asked} | {per_item:.2f} of {len(asker.panel)} | {right:.2f} | {everybody:.2f} |"
+
+
+def simulated(given: argparse.Namespace) -> list[str]:
+    """Perfect experts and experts that are 95% right, with uniform noise."""
+    lines = [
+        "| panel, rule | asked for | answers per item | accuracy % | asking all % |",
+        "|---|---|---|---|---|",
+    ]
+    for classes, size, items, asked, error in (
+        (10, 4, 20_000, ("4.0", "5.2"), 0.02),
+        (10, 2, 20_000, ("9", "19"), 0.01),
+        (100, 12, 5000, ("14.4", "9.9"), 0.01),
+        (1000, 40, 500, ("26", "24"), 0.01),
+    ):
+        panel = design(classes, size, effort="fast")
+        truth = np.random.default_rng(0).integers(0, classes, items)
+        for accuracy, rules in (
+            (1.0, {"elimination": asked[0]}),
+            (0.95, {"vote": asked[1] if classes == 10 else "", "posterior": asked[1]}),
+        ):
+            votes = simulate(panel, truth, accuracy=accuracy, seed=1)
+            full = decode(votes, evidence=False).index
+            for name, wanted in rules.items():
+                rule = Posterior(error=error, accuracy=accuracy) if name == "posterior" else name
+                asker = Asker(panel, items, rule)
+                labels = replay(asker, votes)
+                text = f"K={classes}, R={size}, {accuracy:.0%} right: {name}"
+                text += f" at {error:.0%}" if name == "posterior" else ""
+                lines.append(row(text, wanted, asker, labels, truth, full))
+    return lines
+
+
+def similar(given: argparse.Namespace) -> list[str]:
+    """Experts that answer by similarity about what they do not know; an error of 1% is promised."""
+    panel = design(100, 12, effort="fast")
+    rng = np.random.default_rng(0)
+    truth, gold = rng.integers(0, 100, 5000), np.repeat(np.arange(100), 20)
+    near = rng.random((100, 2))
+    alike = -np.linalg.norm(near[:, None] - near[None], axis=2)
+    lines = ["| rule | asked for | answers per item | accuracy % | asking all % |", "|---|---|---|---|---|"]
+    for accuracy, temperature in ((1.0, 0.0), (1.0, 0.05), (0.95, 0.0)):
+        how = {"noise": "similar", "similarity": alike, "temperature": temperature, "accuracy": accuracy}
+        votes = simulate(panel, truth, seed=1, **how)
+        full = decode(votes, evidence=False).index
+        shown = simulate(panel, gold, seed=2, **how)
+        for name, rule, wanted in (
+            ("elimination", "elimination", ">= 99%"),
+            (
+                "posterior, learned from 20 gold items a class",
+                Posterior.learned(shown, gold, error=0.01),
+                "<= 6",
+            ),
+            ("posterior, uniform model (the trap)", Posterior(error=0.01, accuracy=0.99), ""),
+        ):
+            asker = Asker(panel, len(truth), rule)
+            labels = replay(asker, votes)
+            text = f"{accuracy:.0%} right, temperature {temperature:g}: {name}"
+            lines.append(row(text, wanted, asker, labels, truth, full))
+    return lines
+
+
+def chooser(given: argparse.Namespace) -> list[str]:
+    """Somebody who chooses among 10 of 1,000 classes, and a cheap model's probabilities as prior.
+
+    The cheap model sees a score for each class, normal with deviation 1, and `shift` more for the true one;
+    its probabilities are the posterior, so they are calibrated.
+    """
+    rng = np.random.default_rng(0)
+    items, classes, shift = 4000, 1000, 3.95
+    truth = rng.integers(0, classes, items)
+    score = rng.normal(size=(items, classes))
+    score[np.arange(items), truth] += shift
+    prior = np.exp(shift * (score - score.max(axis=1, keepdims=True)))
+    prior /= prior.sum(axis=1, keepdims=True)
+    rank = (prior > prior[np.arange(items), truth][:, None]).sum(axis=1)
+    lines = [
+        f"The prior has the true class first in {(rank == 0).mean():.1%}, among the first ten in "
+        f"{(rank < 10).mean():.1%} of the items.",
+        "",
+        "| terms | asked for | answers per item | accuracy % | rounds |",
+        "|---|---|---|---|---|",
+    ]
+    for name, wanted, options in (
+        ("no prior", "111", {}),
+        ("no prior, all groups at once", "", {"batch": 100}),
+        ("prior, error 1%", "", {"prior": prior, "error": 0.01}),
+        ("prior, error 2%", "4 at 1 point lost", {"prior": prior, "error": 0.02}),
+    ):
+        count = 500 if "prior" not in options else items
+        made = Chooser(classes, 10, count, **options)
+        rounds = 0
+        while len(asked := made.next()):
+            right = (asked.classes == truth[asked.item][:, None]).any(axis=1)
+            anything = asked.classes[np.arange(len(asked)), rng.integers(0, (asked.classes >= 0).sum(axis=1))]
+            made.tell(asked, np.where(right, truth[asked.item], anything))
+            rounds += 1
+        right = 100 * (made.labels() == truth[:count]).mean()
+        lines.append(f"| {name} | {wanted} | {made.answers / count:.2f} | {right:.2f} | {rounds} |")
+    return lines
+
+
+def real(given: argparse.Namespace) -> list[str]:
+    """Replay the votes of trained models: the covers of all data sets, families and sizes."""
+    lines = ["| data/family/size | experts | asking all % | " + " | ".join(("elimination", "vote")) + " |"]
+    lines += ["|---|---|---|---|---|"]
+    found: dict[str, list[tuple[float, float]]] = {"elimination": [], "vote": []}
+    for case in cases(given.data, given.cache, REAL):
+        panel = Panel(case.knows.shape[1], case.knows[: case.cover])
+        votes = Votes.from_dense(case.votes[:, : case.cover], panel)
+        everybody = 100 * (decode(votes, evidence=False).index == case.truth).mean()
+        cells = []
+        for rule, so_far in found.items():
+            asker = Asker(panel, len(votes), rule)
+            labels = replay(asker, votes)
+            share = 100 * asker.answers / len(votes) / case.cover
+            lost = everybody - 100 * (labels == case.truth).mean()
+            so_far.append((share, lost))
+            cells.append(f"{share:.1f}% of the answers, {-lost:+.2f}")
+        lines.append(f"| {case.name} | {case.cover} | {everybody:.2f} | {' | '.join(cells)} |")
+    means = {rule: np.mean(so_far, axis=0) for rule, so_far in found.items()}
+    cells = [f"{share:.1f}% of the answers, {-lost:+.2f}" for share, lost in means.values()]
+    lines.append(f"| **mean of {len(found['vote'])}** | | | {' | '.join(cells)} |")
+    lines += [
+        "",
+        f"Asked for: at most 38% at 0.4 points lost (elimination: {means['elimination'][0]:.1f}% at "
+        f"{means['elimination'][1]:.2f}), at most 60% at 0.15 (vote: {means['vote'][0]:.1f}% at "
+        f"{means['vote'][1]:.2f}).",
+    ]
+    return lines
+
+
+def speed(given: argparse.Namespace) -> list[str]:
+    """Decisions (a question chosen, its answer taken) a CPU second, and a million items in flight."""
+    lines = [
+        "| panel, items in flight, rule | asked for | decisions a CPU second | memory |",
+        "|---|---|---|---|",
+    ]
+    for classes, size, items, rule, wanted in (
+        (10, 4, 1_000_000, "elimination", "1e6, 2 GB"),
+        (10, 4, 1_000_000, "vote", ""),
+        (1000, 40, 1000, "elimination", "1e4"),
+        (1000, 40, 300, Posterior(error=0.01), ""),
+    ):
+        panel = design(classes, size, effort="fast")
+        truth = np.random.default_rng(0).integers(0, classes, items)
+        dense = simulate(panel, truth, seed=1).dense
+        warm = Asker(panel, 200, rule)
+        while len(asked := warm.next()):
+            warm.tell_all(asked, dense[asked.item, asked.expert].astype(np.int64))
+        asker, spent = Asker(panel, items, rule), 0.0
+        begin = time.process_time()
+        while len(asked := asker.next()):
+            spent += time.process_time() - begin
+            answers = dense[asked.item, asked.expert].astype(np.int64)
+            begin = time.process_time()
+            asker.tell_all(asked, answers)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        name = rule if isinstance(rule, str) else rule.name
+        lines.append(
+            f"| K={classes}, R={size}, {items:,} items: {name} | {wanted} | {asker.answers / spent:,.0f} | "
+            f"{peak:.2f} GB (whole process) |"
+        )
+    return lines
+
+
+def exact(given: argparse.Namespace) -> list[str]:
+    """Worst cases over all that experts can answer, beside the best strategy."""
+    lines = ["| panel | experts | best strategy | elimination |", "|---|---|---|---|"]
+    for classes, size in ((4, 2), (5, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 3)):
+        panel = design(classes, size, effort="fast")
+        truth, rows = [], []
+        for k in range(classes):
+            said = [[k] if known[k] else np.flatnonzero(known).tolist() for known in panel.knows]
+            for answers in itertools.product(*said):
+                truth.append(k)
+                rows.append(answers)
+        table, asker = np.array(rows), Asker(panel, len(rows))
+        while len(asked := asker.next()):
+            asker.tell_all(asked, table[asked.item, asked.expert])
+        assert (asker.labels().index == np.array(truth)).all()
+        worst = int(np.diff(asker.votes().ragged.indptr).max())
+        lines.append(f"| K={classes}, R={size} | {len(panel)} | {minimax_answers(panel)} | {worst} |")
+    return lines
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
+    "simulated": simulated,
+    "similar": similar,
+    "chooser": chooser,
+    "real": real,
+    "speed": speed,
+    "exact": exact,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", help="which parts to measure; all unless given")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/covote/votes")
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args()
+    lines = ["# Asking fewer experts", "", f"`python benchmarks/asking.py`, {datetime.date.today()}."]
+    for name in given.parts or PARTS:
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            (PARTS[name].__doc__ or "").split("\n\n")[0].replace("\n    ", " "),
+            "",
+        ]
+        lines += PARTS[name](given)
+        print("\n".join(lines[-30:]), flush=True)
+    if given.output:
+        given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
