@@ -1,9 +1,9 @@
 """Asking one expert at a time: answers per item beside asking everybody, speed, and memory.
 
-python benchmarks/asking.py --data ../shared/data [-o benchmarks/results/asking.md] [--cache FOLDER] [PART ...]
+python benchmarks/asking.py --data ../shared/data [-o benchmarks/results/asking.md] [PART ...]
 
-Parts: simulated, similar, chooser, real, speed, exact. The real votes are made as for accuracy.py and kept in
---cache; the first time takes about four CPU minutes.
+Parts: simulated, similar, chooser, real, speed, exact. The real votes are made as for accuracy.py and
+kept in the folder of --cache; the first time takes about four CPU minutes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def chooser(given: argparse.Namespace) -> list[str]:
         ("no prior", "111", {}),
         ("no prior, all groups at once", "", {"batch": 100}),
         ("prior, error 1%", "", {"prior": prior, "error": 0.01}),
-        ("prior, error 2%", "4 at 1 point lost", {"prior": prior, "error": 0.02}),
+        ("prior, error 1.5%", "4 at 1 point lost", {"prior": prior, "error": 0.015}),
     ):
         count = 500 if "prior" not in options else items
         made = Chooser(classes, 10, count, **options)

@@ -264,12 +264,15 @@ class Asker:
         counting_kernels.find(kept.log, rows, experts, where)
         self._check_answers(rows, experts, codes, where)
         kept.log.answer[where] = codes
-        np.subtract.at(kept.waiting, rows, 1)
+        touched = rows if _rising(rows) else np.unique(rows)
+        if touched is rows:
+            kept.waiting[rows] -= 1
+        else:
+            np.subtract.at(kept.waiting, rows, 1)
         silent = codes == NO_ANSWER
         if silent.any():
             np.subtract.at(kept.spent, rows[silent], self._cost[experts[silent]])
             np.subtract.at(kept.questions, experts[silent], 1)
-        touched = np.unique(rows) if len(rows) > 1 else rows
         self._settle(touched)
 
     def _check_answers(self, rows: Array, experts: Array, codes: Array, where: Array) -> None:
@@ -285,7 +288,7 @@ class Asker:
         if refused.any():
             n, i = self._first(refused, rows, experts)
             raise InputError(f"expert {i!r} has answered about item {n!r} already; undo() takes answers back")
-        if len(where) > 1 and len(np.unique(where)) < len(where):
+        if not _rising(rows) and len(np.unique(where)) < len(where):
             order = np.sort(where)
             twice = where == order[:-1][order[1:] == order[:-1]][0]
             n, i = self._first(twice, rows, experts)
@@ -574,6 +577,11 @@ def _check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
         f"pair{'s' * (len(pairs) > 1)} {'have' if len(pairs) > 1 else 'has'} fewer: {shown}; add experts "
         "(complete() says which), or pass partial=True to settle what can be"
     )
+
+
+def _rising(rows: Array) -> bool:
+    """Whether no item occurs twice, as seen at a glance."""
+    return bool((rows[1:] > rows[:-1]).all())
 
 
 def _names(away: Name | Iterable[Name]) -> list[Name]:

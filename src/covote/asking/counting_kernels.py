@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 _ELIMINATION, _REPAIR, _VOTE = range(3)
 MODES = {"elimination": _ELIMINATION, "repair": _REPAIR, "vote": _VOTE}
-_NO_ANSWER, _WAITING = -1, -3
+_NO_ANSWER, _NONE, _WAITING = -1, -2, -3
 _PRIME = 2147483647
 
 
@@ -83,27 +83,29 @@ def mixed(seed: Any, item: Any, expert: Any) -> Any:
 
 
 @helper
-def count(log: Any, lists: Any, terms: Any, n: Any, tally: Any) -> None:
+def count(log: Any, lists: Any, terms: Any, mode: Any, n: Any, tally: Any) -> None:
     """Count the answers about item n."""
     tally.against[:] = 0
     tally.votes[:] = 0
-    tally.unheard[:] = terms.reachable
+    full = mode == _VOTE  # only the full vote looks at those who were not heard
+    if full:
+        tally.unheard[:] = terms.reachable
     entry = log.last[n]
     while entry >= 0:
         expert, answer = log.expert[entry], log.answer[entry]
-        if answer == _WAITING:
-            if not terms.available[expert]:  # nobody can ask it any more, but its answer may come
-                for place in range(lists.start[expert], lists.start[expert + 1]):
-                    tally.unheard[lists.known[place]] += 1
-        else:
-            back = 1 if terms.available[expert] else 0
-            for place in range(lists.start[expert], lists.start[expert + 1]):
+        begin, end = lists.start[expert], lists.start[expert + 1]
+        if answer >= _NONE and answer != _NO_ANSWER:
+            for place in range(begin, end):
                 k = lists.known[place]
-                tally.unheard[k] -= back
                 if answer == k:
                     tally.votes[k] += 1
-                elif answer != _NO_ANSWER:
+                else:
                     tally.against[k] += 1
+        if full and terms.available[expert] == (answer != _WAITING):
+            # Heard, and no longer among those who can be asked; or awaited from somebody who is not either.
+            change = 1 if answer == _WAITING else -1
+            for place in range(begin, end):
+                tally.unheard[lists.known[place]] += change
         entry = log.previous[entry]
 
 
@@ -210,7 +212,7 @@ def settle(
 ) -> None:
     """Mark the items whose class is settled; the others are open."""
     for n in rows:
-        count(log, lists, terms, n, tally)
+        count(log, lists, terms, mode, n, tally)
         best, _ = best_class(tally, mode)
         status[n] = 0 if rivals(tally, mode, wrong, best) > 0 else 1
 
@@ -230,7 +232,7 @@ def choose(
     """Choose the next questions about each item, one per column of `chosen`; -1 where there are no more."""
     for row in range(len(rows)):
         n = rows[row]
-        count(log, lists, terms, n, tally)
+        count(log, lists, terms, mode, n, tally)
         best, _ = best_class(tally, mode)
         if rivals(tally, mode, wrong, best) == 0:
             continue
@@ -268,7 +270,7 @@ def judge(
 ) -> None:
     """Give the leading class of each item (-1 if several lead), and the answers that contradict it."""
     for row in range(len(rows)):
-        count(log, lists, terms, rows[row], tally)
+        count(log, lists, terms, mode, rows[row], tally)
         best, even = best_class(tally, mode)
         index[row] = -1 if even else best
         shared[row] = rivals(tally, mode, wrong, best) > 0
@@ -281,7 +283,7 @@ def alive(
 ) -> None:
     """Mark the classes of each item that are not ruled out."""
     for row in range(len(rows)):
-        count(log, lists, terms, rows[row], tally)
+        count(log, lists, terms, mode, rows[row], tally)
         best, _ = best_class(tally, mode)
         rivals(tally, mode, wrong, best)
         possible[row] = tally.alive

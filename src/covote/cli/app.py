@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from covote.cli.ask import ask
 from covote.cli.bounds import bounds_command
 from covote.cli.check import check
 from covote.cli.complete import complete
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bounds": bounds_command,
     "decode": decode,
     "label": label,
+    "ask": ask,
     "simulate": simulate,
     "studio": studio,
     "demo": demo,

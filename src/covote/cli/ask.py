@@ -1,0 +1,132 @@
+"""`covote ask`: how many answers would have been enough; or whom to ask, one question after another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote import atomic
+from covote.asking import Asker, Question
+from covote.cli import output
+from covote.cli.arguments import Gold, Json, Report
+from covote.errors import CovoteError, InputError
+from covote.panel import Panel
+
+_HELP = "a class, 'none' (none of mine), 'skip' (no answer), 'undo' or 'quit'"
+_ITEMS = 10_000  # items that one saved state can hold
+
+
+def ask(
+    votes: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Votes to replay: .parquet, .csv or .jsonl. Without it, you are asked in the terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    panel_file: Annotated[
+        Path | None,
+        typer.Option("--panel", help="Who knows what: a .toml, .json or .csv file.", show_default=False),
+    ] = None,
+    gold: Gold = None,
+    report: Report = None,
+    rule: Annotated[
+        str, typer.Option(help="In the terminal, when to stop: elimination or vote.")
+    ] = "elimination",
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="In the terminal, keep all answers in this .npz file, and go on from it.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask no more experts than needed: replay a table of votes, or ask one question after another."""
+    if panel_file is None:
+        raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
+    panel = Panel.load(panel_file)
+    if votes is None:
+        if gold is not None or report is not None or as_json:
+            raise InputError("--gold, --report and --json are about votes to replay; name the file of votes")
+        _converse(panel, rule, state)
+        return
+    if report is not None:
+        atomic.check_apart([report], [votes, panel_file, gold])
+        atomic.check_place(report)
+    _replay(votes, panel, gold, report, as_json)
+
+
+def _replay(votes: Path, panel: Panel, gold: Path | None, report: Path | None, as_json: bool) -> None:
+    from covote.files.gold_files import read_gold
+    from covote.files.replay import replay
+    from covote.files.vote_files import VoteFile
+
+    found = replay(VoteFile(votes, panel).read(), None if gold is None else read_gold(gold, panel))
+    if report is not None:
+        found.write(report, votes.name)
+    if as_json:
+        output.say_json(found.to_dict())
+        return
+    output.say(f"{found.items:,} items, {found.everybody:.1f} answers each. Enough would have been:")
+    for name, one in found.rules.items():
+        right = "" if one.accuracy is None else f", {one.accuracy:.2%} right (all: {one.accuracy_all:.2%})"
+        output.say(
+            f"  {name:<12} {one.answers_per_item:.2f} answers, cost {one.cost_per_item:.2f}, "
+            f"{one.agreement:.2%} the same label as all{right}"
+        )
+    output.say_written(report)
+
+
+def _converse(panel: Panel, rule: str, state: Path | None) -> None:
+    if rule not in ("elimination", "vote"):
+        raise InputError(f"--rule {rule!r} cannot be used in the terminal; use elimination or vote")
+    if state is not None and state.exists():
+        asker = Asker.load(state)
+        if asker.panel != panel:
+            raise InputError(f"{state} belongs to another panel; give its own with --panel")
+    else:
+        asker = Asker(panel, _ITEMS, rule)
+    output.say(f"Answer with {_HELP}.")
+    waiting = list(asker.waiting())
+    while waiting or (waiting := list(asker.next(1))):
+        said = _prompt(asker, waiting[0])
+        if said == "quit":
+            break
+        waiting = _taken(asker, waiting[0], said)
+        if state is not None:
+            asker.save(state)
+
+
+def _prompt(asker: Asker, question: Question) -> str:
+    possible = asker.possible(question.item)
+    shown = ", ".join(map(str, possible[:12])) + (" ..." if len(possible) > 12 else "")
+    output.say(f"item {question.item + 1}: {len(possible)} classes are possible: {shown}")
+    known = ", ".join(map(str, question.classes))
+    try:
+        return str(typer.prompt(f"ask {question.expert}: which of {known}?", prompt_suffix=" ")).strip()
+    except typer.Abort:
+        return "quit"
+
+
+def _taken(asker: Asker, question: Question, said: str) -> list[Question]:
+    """Take one answer, and return the question that is to be asked next if it is known already."""
+    names = {str(name): name for name in asker.panel.classes}
+    try:
+        if said == "undo" and said not in names:
+            asker.undo()  # the question on the screen
+            if asker.answers:
+                asker.undo()
+            return []
+        answer = None if said == "skip" else "none of mine" if said == "none" else names.get(said, said)
+        asker.tell(question.item, question.expert, answer)
+    except CovoteError as error:
+        output.say(str(error))
+        return [question]
+    if asker.done[question.item]:
+        output.say(f"item {question.item + 1} is {asker.possible(question.item)[0]}.")
+    elif asker.stuck[question.item]:
+        left = ", ".join(map(str, asker.possible(question.item)))
+        output.say(f"item {question.item + 1} stays open between {left}.")
+    return []

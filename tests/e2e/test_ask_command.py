@@ -1,0 +1,93 @@
+"""`covote ask` as a person types it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from covote import design, simulate
+
+TRUTH = np.arange(200) % 10
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panel = design(10, 4, effort="fast")
+    panel.save("panel.toml")
+    pq.write_table(simulate(panel, TRUTH, accuracy=0.95, seed=1).to_arrow(), "votes.parquet")
+    gold = "".join(f"{n},{k}\n" for n, k in enumerate(TRUTH))
+    Path("gold.csv").write_text("item,label\n" + gold)
+    return panel
+
+
+def test_a_replay_says_what_would_have_been_enough(covote, files):
+    ran = covote(
+        "ask",
+        "votes.parquet",
+        "--panel",
+        "panel.toml",
+        "--gold",
+        "gold.csv",
+        "--report",
+        "ask.html",
+        "--json",
+    )
+    assert ran.status == 0, ran.err
+    rules = json.loads(ran.out)["rules"]
+    assert set(rules) == {"elimination", "vote", "posterior"}
+    for found in rules.values():
+        assert set(found) == {"answers_per_item", "cost_per_item", "agreement", "accuracy", "accuracy_all"}
+        assert 1 < found["answers_per_item"] < len(files)
+    assert rules["elimination"]["answers_per_item"] < rules["vote"]["answers_per_item"] < 6
+    assert rules["vote"]["agreement"] > 0.97
+    page = Path("ask.html").read_text()
+    assert "<svg" in page
+    assert "elimination" in page
+
+
+def test_without_gold_only_agreement_is_told(covote, files):
+    found = json.loads(covote("ask", "votes.parquet", "--panel", "panel.toml", "--json").out)["rules"]
+    assert set(found["vote"]) == {"answers_per_item", "cost_per_item", "agreement"}
+    assert "Enough would have been" in covote("ask", "votes.parquet", "--panel", "panel.toml").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("votes.parquet",), "--panel"),
+        (("--panel", "panel.toml", "--json"), "name the file of votes"),
+        (("--panel", "panel.toml", "--rule", "guess"), "'guess'"),
+        (("nothing.parquet", "--panel", "panel.toml"), "nothing.parquet"),
+    ],
+)
+def test_mistakes_end_in_one_line(covote, files, arguments, words):
+    ran = covote("ask", *arguments)
+    assert ran.status == 2
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_conversation_is_undone_and_goes_on_from_its_state(files):
+    from typer.testing import CliRunner
+
+    from covote.asking import Asker
+    from covote.cli.app import app
+
+    def talk(*lines):
+        arguments = ["ask", "--panel", "panel.toml", "--state", "state.npz"]
+        return CliRunner().invoke(app, arguments, input="\n".join(lines) + "\n")
+
+    def first_choice():
+        (question,) = Asker.load("state.npz").waiting() or Asker.load("state.npz").next(1)
+        return str(question.classes[0])
+
+    begun = talk("99", "skip", "quit")
+    assert "99" in begun.output
+    assert "which of" in begun.output
+    talk(first_choice(), "quit")
+    assert Asker.load("state.npz").answers == 1
+    talk("undo", "quit")
+    assert Asker.load("state.npz").answers == 0
