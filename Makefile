@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow format clean
+.PHONY: demo test slow fuzz format clean
 
 # A stamp per set of dependencies: a second run installs nothing.
 .venv/installed: pyproject.toml
@@ -30,8 +30,8 @@ demo: .venv/installed
 	$(BIN)/covote demo
 
 # Two workers: one thread of linear algebra and of scikit-learn's loops for each.
-test slow: export OMP_NUM_THREADS = 1
-test slow: export OPENBLAS_NUM_THREADS = 1
+test slow fuzz: export OMP_NUM_THREADS = 1
+test slow fuzz: export OPENBLAS_NUM_THREADS = 1
 
 test: .venv/installed-test .venv/peers/installed
 	$(BIN)/ruff format --check
@@ -43,6 +43,11 @@ test: .venv/installed-test .venv/peers/installed
 # The statistical and exhaustive checks that take minutes.
 slow: .venv/installed-test .venv/peers/installed
 	$(BIN)/pytest -n 2 -m slow
+
+# 20,000 damaged files of all kinds, each in a process where a crash counts; a case is found again by its number:
+# python -m tests.fuzz.driver 1 --first NUMBER
+fuzz: .venv/installed-test
+	$(BIN)/python -m tests.fuzz.driver 20000
 
 format: .venv/installed-test
 	$(BIN)/ruff format

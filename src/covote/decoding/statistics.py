@@ -172,7 +172,8 @@ class Statistics:
                 head = json.loads(Path(path).read_text(encoding="utf-8"))
                 keys, values = head["keys"], head["values"]
             else:
-                with np.load(path, allow_pickle=False) as stored:
+                # Opened here, since numpy leaves a file open that is no archive.
+                with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                     head = json.loads(stored["head"].tobytes())
                     keys, values = stored["keys"], stored["values"]
             if head["format"] != FORMAT:
@@ -186,16 +187,29 @@ class Statistics:
             if ((keys < 0) | (keys >= limit)).any():
                 raise ValueError("counts outside the panel")
             method, items = str(head["method"]), int(head["items"])
+            if not 0 <= items < 1 << 32:
+                raise ValueError(f"{items} items")
+            _check_counts(values, items)
+            _check_counts(share, items)
             if head["coins"] is not None:
                 coins = np.asarray(head["coins"], dtype=np.int64).reshape(2, len(panel))
+                _check_counts(coins, items)
+                if (coins[0] > coins[1]).any():
+                    raise ValueError("more right answers than answers")
                 return cls.of_coins(panel, method, items, share, coins)
             return cls.of(panel, method, items, share, keys, values)
         except FileNotFoundError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
-        except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
+        except Exception as error:  # zip, zlib, numpy and json each have errors of their own for damage
             raise FileError(
                 f"{path} holds no statistics of covote; write them with Statistics.save"
             ) from error
+
+
+def _check_counts(counts: Array, items: int) -> None:
+    """Refuse counts below 0, or of more than all items."""
+    if counts.min(initial=0) < 0 or int(counts.max(initial=0)) > items * ONE:
+        raise ValueError("counts below 0, or of more items than there are")
 
 
 def fits(panel: Panel) -> bool:

@@ -67,7 +67,7 @@ class Array:
             self._array = np.load(place.path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
             raise FileError(f"no file {place.path}") from error
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # numpy parses the head of the file as Python, which fails in many ways
             # Numpy's own words advise to load what may run code.
             reason = "it holds Python objects, or is no .npy file" if "ickle" in str(error) else str(error)
             raise FileError(

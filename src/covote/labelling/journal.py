@@ -26,7 +26,8 @@ from covote.votes import NOT_ASKED
 
 ENDING = ".answers"
 _HEAD = struct.Struct("<4sqqqIII")  # mark, start, stop, items asked, columns, bytes of the note, checksum
-_MARK = b"CVA1"
+_SEAL = struct.Struct("<I")  # the checksum of the head, behind it: sizes are believed only if it is right
+_MARK = b"CVA2"
 _OPEN = 8  # files that a process keeps open
 
 
@@ -88,7 +89,7 @@ def encoded(start: int, stop: int, rows: NDArray[np.bool_] | None, answers: Answ
     body = label.tobytes() + (b"" if soft is None else soft.tobytes()) + note
     columns = 0 if soft is None else soft.shape[1]
     head = _HEAD.pack(_MARK, start, stop, len(answers), columns, len(note), zlib.crc32(body))
-    return head + body
+    return head + _SEAL.pack(zlib.crc32(head)) + body
 
 
 class Writers:
@@ -123,17 +124,25 @@ class Writers:
 
 
 def records(folder: Path) -> Iterator[Record]:
-    """Yield the complete records of a folder; what was cut off at the end of a file is left out."""
+    """Yield the complete records of a folder.
+
+    What was cut off at the end of a file is left out, and so is what stands behind a damaged head: nobody
+    knows where the next record begins, so those batches are asked again.
+    """
     for path in sorted(folder.glob(f"*{ENDING}")):
         size = path.stat().st_size
         with path.open("rb") as file:
             place = 0
-            while place + _HEAD.size <= size:
+            while place + _HEAD.size + _SEAL.size <= size:
                 file.seek(place)
-                mark, start, stop, asked, columns, note, checksum = _HEAD.unpack(file.read(_HEAD.size))
-                record = Record(path, place + _HEAD.size, start, stop, asked, columns, note, checksum)
+                head, seal = file.read(_HEAD.size), file.read(_SEAL.size)
+                mark, start, stop, asked, columns, note, checksum = _HEAD.unpack(head)
+                if mark != _MARK or _SEAL.pack(zlib.crc32(head)) != seal:
+                    break
+                body = place + _HEAD.size + _SEAL.size
+                record = Record(path, body, start, stop, asked, columns, note, checksum)
                 place = record.offset + record.size
-                if mark != _MARK or place > size:
+                if place > size:
                     break
                 yield record
 

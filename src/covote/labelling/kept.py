@@ -33,7 +33,9 @@ class Kept:
         """Return the folder of one expert; its name is for people, its end makes it unique."""
         written = json.dumps(name, ensure_ascii=False)
         short = re.sub(r"[^\w.-]+", "_", str(name))[:40].strip("._") or "expert"
-        return self.folder / f"{short}-{hashlib.sha256(written.encode()).hexdigest()[:8]}"
+        # Long enough that nobody finds two names with the same end.
+        end = hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self.folder / f"{short}-{end}"
 
     # What the answers belong to
 
@@ -44,7 +46,7 @@ class Kept:
             return None
         try:
             return dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise FileError(f"{path} cannot be read ({error}); remove the folder {self.folder}") from error
 
     def write_facts(self, name: str, facts: Mapping[str, Any]) -> None:

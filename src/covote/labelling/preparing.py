@@ -90,7 +90,9 @@ def _content(kept: Kept, files: list[Path]) -> str:
     """Return a fingerprint of the data; they are read only if they do not look as they did."""
     before = kept.read_facts(_DATA)
     seen = glance(files)
-    return str(before["data"]) if before is not None and before.get("seen") == seen else digest(files)
+    if before is not None and before.get("seen") == seen and isinstance(before.get("data"), str):
+        return str(before["data"])
+    return digest(files)
 
 
 def _staged(kept: Kept, data: DataPlace, content: str) -> Path:
@@ -113,7 +115,7 @@ def _settle(
         if not len(kept.parts(candidate.name)):
             kept.forget(candidate.name)  # it was never heard, so nothing is lost
         else:
-            changed = next(key for key in now if before.get(key) != now[key])
+            changed = next((key for key in now if before.get(key) != now[key]), "expert")
             stale.append((candidate, _words(changed, candidate, before, now, data)))
     if stale and not refresh:
         more = f" (and {len(stale) - 1} more experts)" if len(stale) > 1 else ""
