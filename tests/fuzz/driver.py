@@ -46,7 +46,7 @@ def verdict(number: int, folder: Path) -> tuple[str, str | None]:
     if status == 2:
         if not untouched:
             return case.kind, "refused, but the output was touched"
-        lines = said.strip().splitlines()
+        lines = [line for line in said.strip().splitlines() if not line.startswith("Trusted to run code")]
         if len(lines) != 1 or not lines[0].startswith("covote: "):
             return case.kind, f"not one line: {said!r}"
         return f"{case.kind}, refused", None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import FileError, InputError
 from covote.files.data import DataPlace, Rows
-from covote.files.vote_batches import Source, format_of
+from covote.files.vote_batches import Shallow, Source, format_of
 from covote.panel.checks import did_you_mean, some_of
 from covote.votes.item_ids import item_ids, whole_ids
 
@@ -61,7 +61,8 @@ class Table:
         self._path = place.path
         if place.size:
             raise InputError(f"{place.path} is a table; --size is for folders of images")
-        names = Source(place.path).names  # explains what cannot be read
+        self._source = Source(place.path)
+        names = self._source.names
         refuse_missing(names, place)
         self._id = place.id
         self._columns = list(place.columns or [name for name in names if name != place.id])
@@ -81,7 +82,9 @@ class Table:
         """Return the names of the items, or their positions."""
         if self._id is None:
             return np.arange(self.items)
-        column = self._file.read([self._id]).column(0).combine_chunks()
+        with self._source.explained():
+            column = self._file.read([self._id]).column(0).combine_chunks()
+            column.validate(full=True)
         return item_ids(column, f"{self._path}, ", 1)
 
     def read(self, start: int, stop: int) -> Rows:
@@ -101,7 +104,9 @@ class Table:
         last = self._group  # another thread may replace it
         if last is not None and last.number == group:
             return last
-        table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
+        with self._source.explained():
+            table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
+            table.validate(full=True)
         columns = {name: _values(table.column(name), name, self._path) for name in self._columns}
         self._group = found = _Group(group, columns)
         return found
@@ -151,7 +156,7 @@ def staged(path: Path, target: Path, id: str | None) -> Path:
     if format_of(path) == "parquet":
         return path
     source = Source(path)
-    with source._explained():
+    with source.explained():
         table = _text_table(source, id)
     import pyarrow.parquet as pq
 
@@ -167,7 +172,11 @@ def _text_table(source: Source, id: str | None) -> pa.Table:
     if source.kind == "json":
         import pyarrow.json as pj
 
-        return pj.read_json(str(source.path))
+        with pa.input_stream(str(source.path)) as file:
+            table = pj.read_json(pa.PythonFile(Shallow(file, source.path), "r"), None, source.json_types())
+        if id is not None and id in table.column_names:
+            source.refuse_rounded(table.select([id]))
+        return table
     from pyarrow import csv
 
     # Names of items stay as they are written: 007 is not 7.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
 
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
 _BLOCK = 1 << 23  # bytes of text per batch
+DEEPEST = 100
+"""Levels of values in a line of JSON; votes have two."""
 _ENDINGS = {
     "parquet": "parquet",
     "pq": "parquet",
@@ -61,7 +66,7 @@ class Source:
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self.done = 0
-        with self._explained():
+        with self.explained():
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
 
@@ -79,11 +84,12 @@ class Source:
                     raise InputError(f"{self.path} is empty: it has no rows")
                 self._refuse_other_encodings()
                 with self._text_reader(None) as reader:
-                    self.schema = reader.schema
+                    self.schema = _with_text(reader.schema) if self.kind == "json" else reader.schema
                 self._refuse_other_separators()
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
-        if twice:
-            raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
+            names = self.names  # read from the file only now, and maybe no text
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
 
     @property
     def names(self) -> list[str]:
@@ -114,7 +120,7 @@ class Source:
         """Return the position of the first row of every row group of a Parquet file, and of the end."""
         import pyarrow.parquet as pq
 
-        with self._explained():
+        with self.explained():
             data = pq.read_metadata(self._place)
         return [0, *accumulate(data.row_group(g).num_rows for g in range(data.num_row_groups))]
 
@@ -126,13 +132,15 @@ class Source:
         Of a Parquet file, only some `rows` may be wanted.
         """
         self.done = 0
-        with self._explained():
+        with self.explained():
             parquet = self.kind == "parquet"
             for batch in self._parquet(columns, plain, rows) if parquet else self._text(columns):
                 if batch.num_rows:
                     batch = batch.select(columns)
                     # Readers pass damage on: indices beyond a dictionary, text that is none.
                     batch.validate(full=True)
+                    if self.kind == "json":
+                        self.refuse_rounded(batch)
                     yield batch
         self.done = self.total
 
@@ -172,9 +180,9 @@ class Source:
             if self.kind == "json":
                 import pyarrow.json as pj
 
-                with pj.open_json(
-                    stream, read_options=pj.ReadOptions(block_size=_BLOCK, use_threads=False)
-                ) as reader:
+                options = pj.ReadOptions(block_size=_BLOCK, use_threads=False)
+                types = None if columns is None else self.json_types()
+                with pj.open_json(pa.PythonFile(Shallow(stream, self.path), "r"), options, types) as reader:
                     yield self._counted(reader, file)
                 return
             from pyarrow import csv
@@ -193,6 +201,24 @@ class Source:
             with csv.open_csv(stream, options, parse, convert) as reader:
                 yield self._counted(reader, file)
 
+    def json_types(self) -> Any:
+        """Return options by which text that looks like a time stays text: it is a name, as it was written."""
+        import pyarrow.json as pj
+
+        texts = [field for field in self.schema if pa.types.is_string(field.type)]
+        return pj.ParseOptions(explicit_schema=pa.schema(texts) if texts else None)
+
+    def refuse_rounded(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Refuse numbers that were integers beyond 64 bits: as floats, two of them may be the same."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_float64(column.type) and len(column) > column.null_count:
+                limits = pc.min_max(column).as_py()
+                if max(abs(limits["min"]), abs(limits["max"])) >= 2**53:
+                    raise InputError(
+                        f"{self.path}: column {name!r} has numbers of more digits than can be kept apart; "
+                        "write them as text, in quotes"
+                    )
+
     def _counted(self, reader: Any, file: Any) -> Any:
         source = self
 
@@ -207,19 +233,19 @@ class Source:
         return Counted()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Turn the errors of readers into one clear line."""
         try:
             yield
         except FileNotFoundError as error:
             raise FileError(f"no file {self.path}") from error
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, FileError):
                 raise
             what = {"parquet": "a complete Parquet", "csv": "a proper CSV", "tsv": "a proper TSV"}
             reason = " ".join(str(error).split()).rstrip(".")
             remedy = "check that it was written and copied to the end"
-            if "UTF8" in reason:
+            if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
                 remedy = "save it as UTF-8"
             elif self.kind == "json" and "changed from" in reason:
                 remedy = "every line is one object, and what it says of a name has the same type in all lines"
@@ -227,3 +253,48 @@ class Source:
                 f"{self.path} cannot be read as {what.get(self.kind, 'a proper JSON-lines')} file: {reason}; "
                 f"{remedy}"
             ) from error
+
+
+class Shallow:
+    """A stream of JSON-lines, refused where values lie too deep in each other: the parser would overflow."""
+
+    closed = False
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream = stream
+        self._path = path
+        self._line = b""  # the beginning of a line whose end was not read yet
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        data = bytes(self._stream.read(size))
+        lines = self._line + data
+        code = np.frombuffer(lines, dtype=np.uint8)
+        opened = np.flatnonzero((code | 0x20) == ord("{"))  # "[" differs from "{" in this bit
+        ends = np.flatnonzero(code == ord("\n"))
+        bounds = np.concatenate([[0], np.searchsorted(opened, ends), [len(opened)]])
+        if np.diff(bounds).max() > DEEPEST and _depth(lines) > DEEPEST:
+            raise FileError(
+                f"{self._path} has values more than {DEEPEST} levels deep; a line of votes is one flat object"
+            )
+        self._line = lines[int(ends[-1]) + 1 :] if len(ends) else lines
+        return data
+
+    def close(self) -> None:
+        """Leave the stream to its owner."""
+
+
+def _depth(text: bytes) -> int:
+    """Return how deep brackets lie in each other, on any line, outside of strings."""
+    deepest = 0
+    for line in text.split(b"\n"):
+        depth = 0
+        for mark in re.findall(rb"[\[\]{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line)):
+            depth += 1 if mark in b"[{" else -1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _with_text(schema: pa.Schema) -> pa.Schema:
+    """Return a schema of JSON-lines in which what was taken for a time is text, as it was written."""
+    return pa.schema([pa.field(f.name, pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
