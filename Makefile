@@ -29,11 +29,28 @@ peers: .venv/peers/installed
 demo: .venv/installed
 	$(BIN)/covote demo
 
+# A web application in which people label together, with an example in it.
+.venv/installed-studio: pyproject.toml .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[studio]'
+	touch $@
+
+.PHONY: studio
+studio: .venv/installed-studio
+	$(BIN)/covote studio demo/studio --demo --open --port 0
+
+# The browser of the tests: installed where this may be done (root with apt-get); elsewhere the tests that need
+# it are skipped and say so.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
+	  >/dev/null 2>&1 || echo "no chromium, and it cannot be installed here: browser tests are skipped"
+
 # Two workers: one thread of linear algebra and of scikit-learn's loops for each.
 test slow fuzz: export OMP_NUM_THREADS = 1
 test slow fuzz: export OPENBLAS_NUM_THREADS = 1
 
-test: .venv/installed-test .venv/peers/installed
+test: .venv/installed-test .venv/peers/installed chromium
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

@@ -63,6 +63,8 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
         raise Refused("You have been taken off this project; your earlier answers are kept.")
     named = roster.class_by_id.get(said.choice)
     check_choice(member, said.choice, named.name if named else None)
+    if setup.ask == "adaptive":
+        connection.execute(select(item.c.id).where(item.c.id == said.item_id).with_for_update())
     row = connection.execute(
         select(assignment.c.item_id, assignment.c.person_id, assignment.c.state, assignment.c.token)
         .where(assignment.c.item_id == said.item_id, assignment.c.person_id == member.id)
@@ -101,7 +103,6 @@ def finish(connection: Connection, member: Member, item_id: int) -> None:
 
 def advance(connection: Connection, roster: Roster, item_id: int) -> None:
     """Decide, where items are asked adaptively, who comes next about an item, or that it is done."""
-    connection.execute(select(item.c.id).where(item.c.id == item_id).with_for_update())
     asked = connection.execute(
         select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == item_id)
     ).all()

@@ -12,7 +12,6 @@ from sqlalchemy import select
 from covote.studio import importing, managing
 from covote.studio.answers import Said
 from covote.studio.leasing import Lease
-from covote.studio.pages.board import coverage
 from covote.studio.pages.rendering import Owner, Project, Who
 from covote.studio.roster import Roster, set_known
 from covote.studio.rules import Refused
@@ -267,7 +266,7 @@ def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
         _, roster = studio.now(connection)
     if not roster.classes:
         raise Refused("There are no classes yet.", 409)
-    return coverage(roster)
+    return roster.coverage
 
 
 @router.get("/progress")

@@ -56,6 +56,7 @@ def lease(connection: Connection, setup: Row[Any], roster: Roster, member: Membe
     until = time.time() + setup.lease_seconds
     held = _mine(connection, member, LEASED, count)
     _renew(connection, held, until)
+    held = _mine(connection, member, LEASED, count)
     if len(held) < count and may_be_asked(member, setup.ask):
         _take(connection, _mine(connection, member, WAITING, count - len(held)), until)
         missing = count - len(_mine(connection, member, LEASED, count))
@@ -84,26 +85,40 @@ def _mine(connection: Connection, member: Member, state: int, count: int) -> lis
 
 
 def _renew(connection: Connection, held: list[Any], until: float) -> None:
-    """Prolong leases that are half over; a fresh one is left alone to spare a write."""
+    """Prolong leases; a fresh one is left alone to spare a write.
+
+    Here and below the item is locked before its assignments, by everybody, so that nobody waits in a circle.
+    """
     old = [row for row in held if row.expires < until - 60]
     if old:
         connection.execute(
-            update(assignment).where(assignment.c.id.in_([row.id for row in old])).values(expires=until)
+            update(item).where(item.c.id.in_([row.item_id for row in old])).values(held_until=until)
         )
         connection.execute(
-            update(item).where(item.c.id.in_([row.item_id for row in old])).values(held_until=until)
+            update(assignment)
+            .where(assignment.c.id.in_([row.id for row in old]), assignment.c.state == LEASED)
+            .values(expires=until)
         )
 
 
 def _take(connection: Connection, waiting: list[Any], until: float) -> None:
-    """Put waiting items into the person's hands."""
-    for row in waiting:
+    """Put waiting items into the person's hands, unless somebody else is just taking them."""
+    mine = [row.item_id for row in waiting]
+    free = set(
         connection.execute(
+            select(item.c.id).where(item.c.id.in_(mine)).with_for_update(skip_locked=True)
+        ).scalars()
+    )
+    for row in waiting:
+        if row.item_id not in free:
+            continue
+        taken = connection.execute(
             update(assignment)
-            .where(assignment.c.id == row.id)
+            .where(assignment.c.id == row.id, assignment.c.state == WAITING)
             .values(state=LEASED, token=secrets.token_urlsafe(16), expires=until)
         )
-        connection.execute(update(item).where(item.c.id == row.item_id).values(held_until=until))
+        if taken.rowcount:
+            connection.execute(update(item).where(item.c.id == row.item_id).values(held_until=until))
 
 
 def _give(connection: Connection, member: Member, item_ids: list[int], until: float) -> None:

@@ -29,6 +29,11 @@ from covote.studio.schema import (
     project,
 )
 
+LARGEST_TABLE = 40
+"""Most classes whose pairs are shown as a table; more are drawn as a picture."""
+LISTED = 60
+"""Uncovered pairs that are listed."""
+
 
 @dataclass(frozen=True)
 class Class:
@@ -117,6 +122,35 @@ class Roster:
         """How many of those who can be asked know both classes of each pair."""
         active = self._matrix(tuple(one for one in self.voters if one.active)).astype(np.float32)
         return (active.T @ active).astype(np.int32)
+
+    @cached_property
+    def coverage(self) -> dict[str, Any]:
+        """What the coverage board shows: pairs, those that nobody knows, those that hang on one person."""
+        counts, names = self.pair_counts, [one.name for one in self.classes]
+        upper = np.triu(np.ones_like(counts, dtype=bool), 1)
+        missing = np.argwhere((counts == 0) & upper)
+        return {
+            "names": names,
+            "table": counts.tolist() if len(names) <= LARGEST_TABLE else None,
+            "pairs": int(upper.sum()),
+            "uncovered": [(names[a], names[b]) for a, b in missing[:LISTED]],
+            "missing": len(missing),
+            "single": int(((counts == 1) & upper).sum()),
+            "fewest": int(counts[upper].min()) if upper.any() else 0,
+            "people": sum(one.active for one in self.voters),
+            "critical": self._critical() if not len(missing) else [],
+            "version": self.version,
+        }
+
+    def _critical(self) -> list[str]:
+        """Return the people without whom some pair would be uncovered."""
+        lonely = np.triu(self.pair_counts == 1, 1)
+        found = []
+        for one in self.voters:
+            mine = self.matrix[self.row[one.id]]
+            if one.active and lonely[np.ix_(mine, mine)].any():
+                found.append(one.name)
+        return found
 
 
 def project_row(connection: Connection) -> Row[Any] | None:

@@ -78,5 +78,6 @@ def serve(studio: Studio, host: str, port: int) -> None:
 
     uvicorn.run(
         create_app(studio), host=host, port=port, log_level="warning", access_log=False,
-        timeout_graceful_shutdown=3, server_header=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=75, server_header=False,
     )  # fmt: skip

@@ -28,40 +28,7 @@ from covote.studio.roster import Roster
 from covote.studio.rules import Refused
 
 router = APIRouter()
-_TABLE = 40
-"""Most classes that are shown as a table; more are drawn as a picture."""
 _LISTED = 60
-
-
-def coverage(roster: Roster) -> dict[str, Any]:
-    """Return what the board shows."""
-    counts, names = roster.pair_counts, [one.name for one in roster.classes]
-    upper = np.triu(np.ones_like(counts, dtype=bool), 1)
-    missing = np.argwhere((counts == 0) & upper)
-    active = [one for one in roster.voters if one.active]
-    return {
-        "names": names,
-        "table": counts.tolist() if len(names) <= _TABLE else None,
-        "pairs": int(upper.sum()),
-        "uncovered": [(names[a], names[b]) for a, b in missing[:_LISTED]],
-        "missing": len(missing),
-        "single": int(((counts == 1) & upper).sum()),
-        "fewest": int(counts[upper].min()) if upper.any() else len(active),
-        "people": len(active),
-        "critical": critical(roster) if not len(missing) else [],
-        "version": roster.version,
-    }
-
-
-def critical(roster: Roster) -> list[str]:
-    """Return the people without whom some pair would be uncovered."""
-    lonely = np.triu(roster.pair_counts == 1, 1)
-    rows = roster.matrix
-    return [
-        one.name
-        for one in roster.voters
-        if one.active and lonely[np.ix_(rows[roster.row[one.id]], rows[roster.row[one.id]])].any()
-    ]
 
 
 @router.get("/board")
@@ -71,7 +38,7 @@ def board(request: Request, studio: Project, who: Owner) -> Response:
         setup, roster = studio.now(connection)
     if not roster.classes:
         return page(request, "board.html", who, board=None, setup=setup, roster=roster)
-    return page(request, "board.html", who, board=coverage(roster), setup=setup, roster=roster)
+    return page(request, "board.html", who, board=roster.coverage, setup=setup, roster=roster)
 
 
 @router.get("/board/live")
@@ -81,7 +48,7 @@ def live(studio: Project, who: Owner, version: int = 0) -> Response:
         _, roster = studio.now(connection)
     if roster.version == version or not roster.classes:
         return Response(status_code=204)
-    return fragment("_board.html", board=coverage(roster))
+    return fragment("_board.html", board=roster.coverage)
 
 
 @router.get("/board/class")

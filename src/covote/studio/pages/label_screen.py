@@ -68,7 +68,7 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
     return page(
         request, "label.html", who, project_name=setup.name, instructions=setup.instructions, reason=reason,
         choices=list(zip(known, keys, strict=True)), lease=data["leases"][0] if leases else None, data=data,
-        none=NONE, unsure=UNSURE,
+        none_of_mine=NONE, not_sure=UNSURE,
     )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from fastapi.responses import Response
 
 from covote.studio import doors
 from covote.studio.context import Studio
-from covote.studio.pages.board import coverage
 from covote.studio.pages.rendering import Owner, Project, back_to, base_address, page
 from covote.studio.rules import Refused
 from covote.studio.standing import path_of, span_of, standing
@@ -25,7 +24,7 @@ def _values(studio: Studio) -> dict[str, Any]:
     return {
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
         "curve": path_of(now.curve, 600, 140), "span": span_of(now.curve),
-        "board": coverage(roster) if roster.classes else None,
+        "board": roster.coverage if roster.classes else None,
         "steps": not setup.size or not roster.classes or not any(one.known for one in roster.members),
     }  # fmt: skip
 

@@ -1,0 +1,460 @@
+# ruff: noqa: E501
+"""The studio under load: answers per second, kills, a million items, the weight of a page.
+
+    python benchmarks/studio.py answers --people 50 --every 2 --seconds 600
+    python benchmarks/studio.py answers --people 500 --every 5 --seconds 120 --postgres
+    python benchmarks/studio.py kills --kills 1000
+    python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
+    python benchmarks/studio.py paint
+
+Server, database and the people who answer share one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import func, insert, select, text
+
+from covote.studio import doors, importing, managing
+from covote.studio.pages.rendering import cookie_name
+from covote.studio.roster import options_of
+from covote.studio.schema import LEASED, answer, assignment, class_, knows, person, project
+from covote.studio.serving import open_studio
+
+
+class Postgres:
+    """A PostgreSQL server of our own, in a temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+        if not found:
+            raise SystemExit("no PostgreSQL here: apt-get install postgresql")
+        self.bin, self.data = found[-1].parent, folder / "pg"
+        self.as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        self.data.mkdir()
+        if self.as_user:
+            shutil.chown(self.data, "postgres", "postgres")
+            for parent in [folder, *folder.parents][:3]:
+                with contextlib.suppress(PermissionError):
+                    parent.chmod(parent.stat().st_mode | 0o011)
+        self.port = free_port()
+        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "postgres")
+        self._run("pg_ctl", "-D", self.data, "-w", "-l", self.data / "log", "-o",
+                  f"-p {self.port} -k {self.data} -c listen_addresses=127.0.0.1 -c max_connections=200", "start")  # fmt: skip
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def _run(self, program: str, *arguments: object) -> None:
+        command = [*self.as_user, str(self.bin / program), *map(str, arguments)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", self.data, "-m", "immediate", "stop")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def fill(studio, people: int, classes: int, items: int, ask: str, size: int) -> dict[int, str]:
+    """Fill a project, and return a session cookie per person."""
+    rng, cookies = np.random.default_rng(0), {}
+    with studio.database.write() as connection:
+        managing.add_classes(connection, [managing.NewClass(f"class {k}") for k in range(classes)])
+        managing.change_project(connection, "load", "", ask)
+        ids = list(connection.execute(select(class_.c.id).order_by(class_.c.position)).scalars())
+        name = cookie_name(connection.execute(select(project.c.uid)).scalar_one())
+        for n in range(people):
+            person_id = managing.add_person(connection, f"person {n}", "expert")
+            known = [ids[k] for k in rng.choice(classes, size, replace=False)]
+            connection.execute(insert(knows), [{"person_id": person_id, "class_id": one} for one in known])
+            options = options_of(connection, known)
+            connection.execute(person.update().where(person.c.id == person_id).values(options_id=options))
+            cookies[person_id] = f"{name}={doors.new_secret(connection, 'session', person_id)}"
+    importing.add_items(
+        studio.database, [(f"item {n}", "text", f"text of item {n}", None) for n in range(items)]
+    )
+    return cookies
+
+
+class Server:
+    """`covote studio` in a process of its own."""
+
+    def __init__(self, folder: Path, database: str | None, port: int | None = None) -> None:
+        self.port = port or free_port()
+        command = [sys.executable, "-m", "covote", "studio", str(folder), "--port", str(self.port)]
+        if database:
+            command += ["--database", database]
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+
+    def wait(self) -> float:
+        """Return the seconds until a page is served."""
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as line:
+                    line.sendall(b"GET /login HTTP/1.0\r\nHost: x\r\n\r\n")
+                    if b" 200 " in line.recv(100):
+                        return time.perf_counter() - self.started
+            except OSError:
+                pass
+            if self.process.poll() is not None:
+                raise SystemExit("the server ended")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+class Browser:
+    """One person's connection: HTTP/1.1 by hand, so that the measurer costs little."""
+
+    def __init__(self, port: int, cookie: str) -> None:
+        self.port, self.cookie, self.line = port, cookie, None
+
+    async def post(self, path: str, body: dict) -> tuple[int, dict]:
+        data = json.dumps(body).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nCookie: {self.cookie}\r\n"
+            f"Sec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        )
+        if self.line is None:
+            self.line = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self.line
+        try:
+            writer.write(head.encode() + data)
+            first = await reader.readline()
+            if not first:
+                raise ConnectionError
+            length = 0
+            while (header := await reader.readline()) not in (b"\r\n", b""):
+                if header.lower().startswith(b"content-length:"):
+                    length = int(header.split(b":")[1])
+            return int(first.split()[1]), json.loads(await reader.readexactly(length))
+        except (OSError, asyncio.IncompleteReadError) as error:
+            self.close()
+            raise ConnectionError from error
+
+    def close(self) -> None:
+        if self.line is not None:
+            self.line[1].close()
+        self.line = None
+
+
+class Person:
+    """Somebody who answers again and again, and sends again what was not confirmed."""
+
+    def __init__(self, port: int, person_id: int, cookie: str, known: list[int]) -> None:
+        self.browser, self.id, self.known = Browser(port, cookie), person_id, known
+        self.accepted: list[str] = []
+        self.times: list[float] = []
+        self.refused = 0
+
+    async def _send(self, path: str, body: dict) -> tuple[int, dict]:
+        while True:
+            try:
+                return await self.browser.post(path, body)
+            except ConnectionError:
+                await asyncio.sleep(0.05 + random.random() * 0.2)
+
+    async def work(self, every: float, until: float) -> None:
+        await asyncio.sleep(random.random() * every)
+        _, told = await self._send("/label/next", {})
+        leases = told["leases"]
+        while time.monotonic() < until:
+            due = time.monotonic() + every * random.uniform(0.5, 1.5)
+            if leases:
+                lease = leases[0]
+                body = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"],
+                        "choice": random.choice([*self.known, -2])}  # fmt: skip
+                began = time.perf_counter()
+                status, told = await self._send("/label/answer", body)
+                self.times.append(time.perf_counter() - began)
+                if status == 200:
+                    self.accepted.append(body["key"])
+                else:
+                    self.refused += 1
+                    _, told = await self._send("/label/next", {})
+            else:
+                _, told = await self._send("/label/next", {})
+            leases = told["leases"]
+            await asyncio.sleep(max(0, due - time.monotonic()))
+        self.browser.close()
+
+
+def known_of(studio) -> dict[int, list[int]]:
+    with studio.database.read() as connection:
+        found: dict[int, list[int]] = {}
+        for row in connection.execute(select(knows)):
+            found.setdefault(row.person_id, []).append(row.class_id)
+    return found
+
+
+def check(studio, people: list[Person]) -> dict[str, int]:
+    """Compare what people were told was kept with what is there."""
+    with studio.database.read() as connection:
+        keys = set(connection.execute(select(answer.c.key)).scalars())
+        rows = connection.execute(select(func.count()).select_from(answer)).scalar_one()
+        pairs = connection.execute(
+            select(func.count()).select_from(
+                select(answer.c.item_id, answer.c.person_id).distinct().subquery()
+            )
+        ).scalar_one()
+        held = connection.execute(
+            select(func.count())
+            .select_from(assignment)
+            .where(assignment.c.state == LEASED)
+            .group_by(assignment.c.item_id)
+            .order_by(func.count().desc())
+            .limit(1)
+        ).scalar_one_or_none()
+        adaptive = connection.execute(select(project.c.ask)).scalar_one() == "adaptive"
+    accepted = [key for one in people for key in one.accepted]
+    return {
+        "accepted": len(accepted),
+        "lost": len(set(accepted) - keys),
+        "duplicate": rows - pairs,
+        "over-assigned": max(0, (held or 0) - 1) if adaptive else 0,
+        "refused": sum(one.refused for one in people),
+    }
+
+
+def told(people: list[Person], checked: dict[str, int]) -> str:
+    times = np.array([value for one in people for value in one.times]) * 1000
+    p50, p95, p99 = np.percentile(times, [50, 95, 99])
+    return f"{len(times):,} answers; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, max {times.max():.0f} ms; {checked}"
+
+
+def answers(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        folder = Path(place)
+        postgres = Postgres(folder) if options.postgres else None
+        url = postgres.url if postgres else None
+        studio = open_studio(folder / "project", url)
+        items = int(options.people * options.seconds / options.every) + 1000
+        cookies = fill(studio, options.people, 20, min(items, 200_000), options.ask, 8)
+        server = Server(folder / "project", url)
+        server.wait()
+        known = known_of(studio)
+        people = [Person(server.port, one, cookie, known[one]) for one, cookie in cookies.items()]
+
+        async def run() -> None:
+            until = time.monotonic() + options.seconds
+            await asyncio.gather(*(one.work(options.every, until) for one in people))
+
+        asyncio.run(run())
+        print(
+            f"{options.people} people every {options.every:g} s for {options.seconds:g} s, "
+            f"{'PostgreSQL' if postgres else 'SQLite'}, asked {options.ask}: {told(people, check(studio, people))}"
+        )
+        server.process.terminate()
+        server.process.wait()
+        studio.stop()
+        if postgres:
+            postgres.stop()
+
+
+def kills(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        folder = Path(place)
+        studio = open_studio(folder / "project")
+        cookies = fill(studio, options.people, 20, 200_000, options.ask, 8)
+        port, starts = free_port(), []
+        known = known_of(studio)
+        people = [Person(port, one, cookie, known[one]) for one, cookie in cookies.items()]
+
+        async def storm() -> None:
+            done = [False]
+
+            async def run(one: Person) -> None:
+                while not done[0]:
+                    await one.work(options.every, time.monotonic() + 5)
+
+            tasks = [asyncio.create_task(run(one)) for one in people]
+            for _ in range(options.kills):
+                server = Server(folder / "project", None, port)
+                starts.append(await asyncio.to_thread(server.wait))
+                await asyncio.sleep(random.uniform(0.02, options.alive))
+                server.kill()
+            server = Server(folder / "project", None, port)
+            starts.append(await asyncio.to_thread(server.wait))
+            done[0] = True
+            await asyncio.gather(*tasks)
+            server.process.terminate()
+            server.process.wait()
+
+        asyncio.run(storm())
+        with studio.database.read() as connection:
+            sound = connection.execute(text("PRAGMA integrity_check")).scalar_one()
+        print(
+            f"{options.kills} kills under load of {options.people} people: {check(studio, people)}; database {sound}; "
+            f"restart median {np.median(starts):.2f} s, longest {max(starts):.2f} s"
+        )
+        studio.stop()
+
+
+def large(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        folder = Path(place)
+        table = folder / "items.csv"
+        with table.open("w", encoding="utf-8") as lines:
+            lines.write("id,text\n")
+            lines.writelines(f"item-{n},This is the text of item number {n}\n" for n in range(options.items))
+        studio = open_studio(folder / "project")
+        fill(studio, options.people, options.classes, 0, "everybody", min(60, options.classes))
+        with studio.database.read() as connection:
+            _, roster = studio.now(connection)
+        began = time.perf_counter()
+        importing.import_path(studio.database, studio.folder, roster, table)
+        print(f"import of {options.items:,} items: {time.perf_counter() - began:.1f} s")
+        pretend(studio, options)
+        with studio.database.write() as connection:
+            uid = connection.execute(select(project.c.uid)).scalar_one()
+            owner = doors.new_secret(connection, "session", 1)
+            expert = doors.new_secret(connection, "session", 5)
+        server = Server(folder / "project", None)
+        print(f"start: {server.wait():.2f} s")
+        visit(server.port, cookie_name(uid), owner, expert)
+        server.process.terminate()
+        server.process.wait()
+        studio.stop()
+
+
+def pretend(studio, options: argparse.Namespace) -> None:
+    """Add answers, about a tenth of the items, three each."""
+    known, now = known_of(studio), time.time()
+    rng = np.random.default_rng(1)
+    ids = list(known)
+    with studio.database.read() as connection:
+        listed = {
+            row.id: row.options_id for row in connection.execute(select(person.c.id, person.c.options_id))
+        }
+    rows, given, n = [], [], 0
+    for item_id in range(1, options.items + 1, 10):
+        for who in rng.choice(len(ids), 3, replace=False):
+            n += 1
+            who = ids[who]
+            chosen = known[who][int(rng.integers(len(known[who])))]
+            rows.append((item_id, who, chosen, listed[who], f"pretended-{n}", "import", now - n / 100))
+            given.append((item_id, who, 2, 0.0))
+    with studio.database.write() as connection:
+        raw = connection.connection.cursor()
+        raw.executemany(
+            "INSERT INTO answer (item_id, person_id, class_id, options_id, key, via, at) VALUES (?,?,?,?,?,?,?)",
+            rows,
+        )
+        raw.executemany("INSERT INTO assignment (item_id, person_id, state, expires) VALUES (?,?,?,?)", given)
+        connection.execute(
+            text("UPDATE person SET answers = (SELECT count(*) FROM answer WHERE person_id = person.id)")
+        )
+
+
+def visit(port: int, cookie: str, owner: str, expert: str) -> None:
+    """Time every page: the first visit, which may have to wait for results, and the median of the next five."""
+    import http.client
+
+    pages = {
+        owner: ["/progress", "/review", "/review?status=tied", "/review/1", "/experts", "/board", "/board/class?name=class%201",
+                "/board/picture.png", "/people", "/people/7", "/items", "/items?after=500000", "/items?key=item-77777",
+                "/export", "/settings", "/me", "/api/project", "/api/progress", "/api/coverage", "/api/labels"],
+        expert: ["/label", "/me"],
+    }  # fmt: skip
+    line = http.client.HTTPConnection("127.0.0.1", port)
+    for secret, paths in pages.items():
+        for path in paths:
+            times = []
+            for _ in range(6):
+                began = time.perf_counter()
+                line.request(
+                    "GET",
+                    path,
+                    headers={
+                        "Cookie": f"{cookie}={secret}",
+                        "Accept": "text/html",
+                        "Accept-Encoding": "gzip",
+                    },
+                )
+                got = line.getresponse()
+                body = got.read()
+                times.append((time.perf_counter() - began) * 1000)
+                if path == "/review" and len(times) == 1:
+                    time.sleep(20)  # the results are made in the background
+            print(
+                f"{path:28} {got.status} first {times[0]:6.0f} ms, then {np.median(times[1:]):5.0f} ms, {len(body) / 1000:6.1f} kB"
+            )
+
+
+def paint(options: argparse.Namespace) -> None:
+    """Weigh pages and time their first paint in chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place, sync_playwright() as driver:
+        from covote.studio.demo import fill as fill_demo
+
+        studio = open_studio(Path(place) / "project")
+        fill_demo(studio)
+        with studio.database.write() as connection:
+            uid, owner = (
+                connection.execute(select(project.c.uid)).scalar_one(),
+                doors.new_secret(connection, "session", 1),
+            )
+        server = Server(Path(place) / "project", None)
+        server.wait()
+        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        context = chromium.new_context(viewport={"width": 390, "height": 844})
+        context.add_cookies([{"name": cookie_name(uid), "value": owner, "domain": "127.0.0.1", "path": "/"}])
+        for path in ("/label", "/progress", "/review", "/board", "/people", "/items", "/settings"):
+            page = context.new_page()
+            page.goto(f"http://127.0.0.1:{server.port}{path}", wait_until="load")
+            page.wait_for_timeout(300)
+            weight = page.evaluate(
+                "performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))"
+                ".reduce((s, e) => s + e.transferSize, 0)"
+            )
+            first = page.evaluate(
+                "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
+            )
+            print(f"{path:12} {weight / 1000:6.1f} kB, first paint {first:5.0f} ms")
+        chromium.close()
+        server.process.terminate()
+        server.process.wait()
+        studio.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["answers", "kills", "large", "paint"])
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--every", type=float, default=2.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--ask", default="everybody")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--alive", type=float, default=0.6)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--classes", type=int, default=1000)
+    options = parser.parse_args()
+    {"answers": answers, "kills": kills, "large": large, "paint": paint}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Every screen in a real browser, on a phone and on a desk, by mouse, keyboard and reader."""
+
+import re
+import time
+
+import pytest
+
+from tests.browser.conftest import SCREENS
+
+pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
+
+
+UNSENT = "Object.keys(localStorage).filter(k => /:\\d+:/.test(k)).length"
+
+
+def until(page, expression, seconds=20):
+    """Wait until an expression is true; the page's policy allows no other way."""
+    deadline = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)
+
+
+def sent(page):
+    until(page, f"{UNSENT} === 0")
+
+
+def test_an_expert_labels_with_the_keyboard_and_undoes(desk, rig):
+    page = desk("Ada")
+    first = page.locator("#where").inner_text()
+    page.keyboard.press("1")
+    until(page, f"document.getElementById('where').innerText !== {first!r}")
+    sent(page)
+    assert rig.count_answers("Ada") == 1
+    page.keyboard.press("u")
+    until(page, "document.getElementById('where').textContent.startsWith('Change')")
+    assert page.locator(".choice[aria-pressed=true]").inner_text().startswith("circle")
+    page.keyboard.press("n")
+    sent(page)
+    assert rig.last_answers("Ada") == ["circle", "none of mine"]
+
+
+def test_an_answer_given_without_a_connection_is_kept_and_sent_later(desk, rig):
+    page = desk("Ben")
+    page.context.set_offline(True)
+    page.locator("#choices .choice").first.click()
+    page.locator("#choices .choice").nth(1).click()
+    page.wait_for_selector("#offline:not([hidden])")
+    assert "kept on this device" in page.locator("#offline").inner_text()
+    assert rig.count_answers("Ben") == 0
+    page.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    sent(page)
+    assert rig.count_answers("Ben") == 2
+
+
+def test_an_answer_survives_closing_the_page_while_offline(desk, rig):
+    page = desk("Chandra")
+    page.context.set_offline(True)
+    page.locator("#choices .choice").first.click()
+    page.wait_for_selector("#offline:not([hidden])")
+    page.context.set_offline(False)
+    page.goto(f"{rig.address}/label")
+    sent(page)
+    assert rig.count_answers("Chandra") == 1
+
+
+def test_a_double_click_is_one_answer_about_each_item(desk, rig):
+    page = desk("Dora")
+    page.locator("#choices .choice").first.dblclick()
+    sent(page)
+    items = rig.answered_items("Dora")
+    assert len(items) == len(set(items))
+
+
+def test_reload_back_and_a_second_tab_keep_the_place(desk, rig):
+    page = desk("Emil")
+    where = page.locator("#where").inner_text()
+    page.reload()
+    assert page.locator("#where").inner_text() == where
+    other = page.context.new_page()
+    other.goto(f"{rig.address}/label")
+    assert other.locator("#where").inner_text() == where
+    page.goto(f"{rig.address}/me")
+    page.go_back()
+    assert page.locator("#where").inner_text() == where
+
+
+def test_it_works_without_javascript(browser, rig):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    before = rig.count_answers("Ada")
+    rig.enter(page, "Ada")
+    page.locator("#choices .choice").first.click()
+    page.wait_for_url(re.compile("/label"))
+    assert rig.count_answers("Ada") == before + 1
+    context.close()
+
+
+def test_an_owner_adds_a_class_and_the_board_updates_while_it_is_open(desk, rig):
+    board = desk("owner", "/board")
+    assert board.locator("table.pairs thead th").count() == 9
+    settings = board.context.new_page()
+    settings.goto(f"{rig.address}/settings")
+    settings.fill("#classes", "hexagon: six corners")
+    settings.get_by_role("button", name="Add classes").click()
+    assert "1 class added" in settings.locator("#said").inner_text()
+    until(board, "document.querySelectorAll('table.pairs thead th').length === 10")
+    board.get_by_role("button", name="Whom to hire").click()
+    board.wait_for_selector("#outcome h2")
+    assert "hexagon" in board.locator("#outcome").inner_text()
+    settings.get_by_role("button", name="Remove hexagon").click()
+    assert "removed" in settings.locator("#said").inner_text()
+
+
+def test_an_owner_invites_somebody_who_then_sees_only_what_they_know(browser, desk, rig):
+    page = desk("owner", "/people")
+    page.fill("#name", f"Fay {page.context.pages.index(page)}-{rig.next_number()}")
+    page.get_by_label("star").check()
+    page.get_by_label("ring").check()
+    page.get_by_role("button", name="Make an invitation link").click()
+    link = page.locator("#address").input_value()
+    context = browser.new_context()
+    guest = context.new_page()
+    guest.goto(link)
+    guest.get_by_role("button", name="Continue").click()
+    assert [text.split("\n")[0] for text in guest.locator("#choices .choice").all_inner_texts()] == [
+        "star",
+        "ring",
+    ]
+    context.close()
+
+
+def test_a_refusal_is_a_sentence_on_the_page(desk):
+    page = desk("owner", "/items")
+    page.get_by_role("button", name="Add items").click()
+    assert "Choose a file" in page.locator("[role=alert]").inner_text()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_screen_has_a_serious_accessibility_problem(open_screen, axe, screen):
+    for size in ("phone", "desk"):
+        page = open_screen(size, screen)
+        page.evaluate(axe)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:200])
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], (size, screen)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1"), (size, screen)
+
+
+@pytest.mark.parametrize("screen", ["/label", "/progress", "/board", "/review"])
+def test_a_page_is_light_and_painted_soon(open_screen, screen):
+    page = open_screen("phone", screen)
+    page.wait_for_load_state("load")
+    weight = page.evaluate(
+        "performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))"
+        ".filter(e => !e.name.includes('/media/')).reduce((sum, e) => sum + e.transferSize, 0)"
+    )
+    assert weight < 150_000
+    assert not page.failures
+
+
+def test_every_screen_is_free_of_errors_in_the_console(open_screen):
+    for size in ("phone", "desk"):
+        for screen in SCREENS:
+            assert open_screen(size, screen).failures == []

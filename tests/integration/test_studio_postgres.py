@@ -1,0 +1,116 @@
+"""The studio on a real PostgreSQL server: many people at once, nothing doubled, nothing lost."""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from covote.studio import importing, managing
+from covote.studio.answers import Said
+from covote.studio.schema import LEASED, answer, assignment, class_
+from covote.studio.serving import open_studio
+
+pytest.importorskip("psycopg")
+sqlalchemy = pytest.importorskip("sqlalchemy")
+
+
+def programs():
+    """Return the folder of PostgreSQL's programs, or None."""
+    found = shutil.which("pg_ctl")
+    folders = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return next((one for one in reversed(folders) if (one / "initdb").exists()), None)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Give the address of a server; COVOTE_POSTGRES names one that runs already."""
+    if "COVOTE_POSTGRES" in os.environ:
+        yield os.environ["COVOTE_POSTGRES"]
+        return
+    folder = programs()
+    if folder is None:
+        pytest.skip("no PostgreSQL here: apt-get install postgresql, or set COVOTE_POSTGRES")
+    place = Path("/tmp") / f"covote-pg-{os.getpid()}"
+    place.mkdir()
+    as_user = []
+    if os.geteuid() == 0:
+        as_user = ["runuser", "-u", "postgres", "--"]
+        shutil.chown(place, "postgres", "postgres")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def run(program, *arguments):
+        command = [*as_user, folder / program, *arguments]
+        subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+    run("initdb", "-D", place / "data", "-A", "trust", "-U", "postgres", "--no-sync")
+    options = f"-p {port} -k {place} -c listen_addresses=127.0.0.1"
+    run("pg_ctl", "-D", place / "data", "-w", "-l", place / "log", "-o", options, "start")
+    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    run("pg_ctl", "-D", place / "data", "-m", "immediate", "stop")
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.mark.parametrize("ask", ["everybody", "adaptive"])
+def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
+    studio = open_studio(tmp_path / "project", server)
+    with studio.database.write() as connection:
+        for table in (
+            "answer",
+            "assignment",
+            "item",
+            "knows",
+            "link",
+            "person",
+            "class",
+            "options",
+            "project",
+        ):
+            connection.exec_driver_sql(f'DELETE FROM "{table}"')
+        managing.create_project(connection, "load")
+        managing.change_project(connection, "load", "", ask)
+        managing.add_classes(connection, [managing.NewClass(f"c{k}") for k in range(4)])
+        ids = list(connection.execute(sqlalchemy.select(class_.c.id).order_by(class_.c.id)).scalars())
+        people = [
+            managing.invite(connection, f"p{n}", [ids[n % 4], ids[(n + 1 + n // 4) % 4], ids[(n + 3) % 4]])[0]
+            for n in range(8)
+        ]
+    importing.add_items(studio.database, [(f"i{n}", "text", "x", None) for n in range(30)])
+    accepted, problems = [], []
+
+    def work(person_id):
+        try:
+            for turn in range(30):
+                for lease in studio.lease(person_id, 2)[:1]:
+                    with studio.database.read() as connection:
+                        held = connection.execute(
+                            sqlalchemy.select(assignment.c.item_id).where(assignment.c.state == LEASED)
+                        ).scalars().all()  # fmt: skip
+                    if ask == "adaptive" and len(held) != len(set(held)):
+                        problems.append("an item is in two hands")
+                    key = f"{person_id:04}-{turn:03}-{lease.item_id}"
+                    studio.record(person_id, Said(lease.item_id, lease.token, -2, key))
+                    accepted.append(key)
+        except Exception as error:
+            problems.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with studio.database.read() as connection:
+        rows = connection.execute(sqlalchemy.select(answer)).all()
+    assert sorted(row.key for row in rows) == sorted(accepted)
+    assert len({(row.item_id, row.person_id) for row in rows}) == len(rows)
+    if ask == "everybody":
+        assert len(rows) == 30 * 8
+    results, _ = studio.results.get()
+    assert results.votes.answers == len(rows)
+    studio.stop()
