@@ -5,12 +5,15 @@ from __future__ import annotations
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from covote.cli import output
 from covote.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from covote.studio.context import Studio
 
 _NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2", "python_multipart")
 
@@ -28,6 +31,9 @@ def studio(
         Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")
     ] = None,
     items: Annotated[Path | None, typer.Option(help="Table, or folder of pictures: add these items.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Let models of the panel run code of their authors.")
+    ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Fill an empty project with an example.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for all networks.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at; 0 for any that is free.")] = 8000,
@@ -50,7 +56,16 @@ def studio(
         return
     if backed_up is not None:
         raise InputError(f"{project} and {backed_up}: give one folder, or: covote studio backup PROJECT")
-    _serve(project, database, panel, items, demo, (host, port), browser)
+    from covote.studio import serving
+    from covote.studio.demo import fill
+
+    host_port = host, serving.free_port(host, port)
+    opened = serving.open_studio(project, database, trust=trust)
+    if demo:
+        fill(opened)
+    for line in serving.adopt(opened, panel, items):
+        output.say(line)
+    _serve(opened, project, host_port, browser)
 
 
 def _back_up(folder: Path, target: Path | None) -> None:
@@ -59,25 +74,10 @@ def _back_up(folder: Path, target: Path | None) -> None:
     output.say(f"Wrote {back_up(folder, target)}.")
 
 
-def _serve(
-    folder: Path,
-    database: str | None,
-    panel: Path | None,
-    items: Path | None,
-    demo: bool,
-    place: tuple[str, int],
-    browser: bool,
-) -> None:
+def _serve(opened: Studio, folder: Path, place: tuple[str, int], browser: bool) -> None:
     from covote.studio import serving
 
-    host, port = place[0], serving.free_port(*place)
-    opened = serving.open_studio(folder, database)
-    if demo:
-        from covote.studio.demo import fill
-
-        fill(opened)
-    for line in serving.adopt(opened, panel, items):
-        output.say(line)
+    host, port = place
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     link = serving.owner_link(opened, f"http://{shown}:{port}")
     output.say(f"The project in {folder} is served at http://{shown}:{port} until you press Ctrl-C.")

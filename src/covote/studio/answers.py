@@ -91,6 +91,24 @@ def insert_answer(connection: Connection, member: Member, said: Said) -> None:
     )  # fmt: skip
 
 
+def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
+    """Keep the answer of a model, which takes no lease; the same answer again changes nothing."""
+    named = roster.class_by_id.get(choice)
+    check_choice(member, choice, named.name if named else None)
+    key = f"model-{member.id}-{item_id}-{member.options_id}"
+    if connection.execute(select(answer.c.id).where(answer.c.key == key)).one_or_none() is not None:
+        return
+    there = connection.execute(
+        select(assignment.c.id).where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
+    ).one_or_none()
+    insert_answer(connection, member, Said(item_id, "", choice, key, "model"))
+    if there is None:
+        connection.execute(
+            insert(assignment).values(item_id=item_id, person_id=member.id, state=ANSWERED, expires=0.0)
+        )
+    finish(connection, member, item_id)
+
+
 def finish(connection: Connection, member: Member, item_id: int) -> None:
     """Note that a person has answered an item."""
     connection.execute(

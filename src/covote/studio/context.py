@@ -16,25 +16,29 @@ from covote.studio.leasing import Lease, lease, reopen
 from covote.studio.results import ResultsKeeper
 from covote.studio.roster import Roster, project_row, read_roster
 from covote.studio.rules import Member, Refused, require_asked
+from covote.studio.worker import Worker
 
 
 class Studio:
     """A project that is open: its database, its folder, and what is kept in memory of them."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: Database, folder: Path, trust: bool = False) -> None:
         self.database = database
         self.folder = folder
         self.results = ResultsKeeper(database)
         self.passwords = PasswordCheck()
         self.jobs = Jobs()
+        self.worker = Worker(database, folder, trust)
         self._roster: Roster | None = None
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Begin what goes on in the background."""
+        self.worker.start()
 
     def stop(self) -> None:
         """End what goes on in the background."""
+        self.worker.stop()
         self.jobs.stop()
         self.database.close()
 

@@ -189,8 +189,11 @@ def choose(connection: Connection, names: Iterable[str]) -> None:
     touch(connection)
 
 
-def adopt_panel(connection: Connection, panel: Panel) -> None:
-    """Take classes, experts, costs and models from a panel; who is here already knows what it says."""
+def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None:
+    """Take classes, experts, costs and models from a panel; who is here already knows what it says.
+
+    Relative paths of models start at `folder`.
+    """
     add_classes(connection, [NewClass(str(name)) for name in panel.classes])
     ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
     here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
@@ -198,7 +201,8 @@ def adopt_panel(connection: Connection, panel: Panel) -> None:
         person_id = here.get(str(name))
         if person_id is None:
             role = "expert" if model is None else "model"
-            person_id = add_person(connection, str(name), role, float(cost), model)
+            place = None if model is None else {"model": model, "folder": folder}
+            person_id = add_person(connection, str(name), role, float(cost), place)
         else:
             connection.execute(update(person).where(person.c.id == person_id).values(cost=float(cost)))
         set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block])

@@ -53,6 +53,7 @@ class Roster:
     classes: tuple[Class, ...]
     members: tuple[Member, ...]
     models: dict[int, Any]
+    model_folders: dict[int, str]
 
     @cached_property
     def class_by_id(self) -> dict[int, Class]:
@@ -175,7 +176,8 @@ def read_roster(connection: Connection, version: int) -> Roster:
             )
             for row in people
         ),
-        {row.id: json.loads(row.model) for row in people if row.model is not None},
+        {row.id: json.loads(row.model)["model"] for row in people if row.model is not None},
+        {row.id: json.loads(row.model)["folder"] for row in people if row.model is not None},
     )  # fmt: skip
 
 
@@ -218,5 +220,9 @@ def set_known(connection: Connection, person_id: int, classes: Iterable[int]) ->
         update(item)
         .where(item.c.id.in_(select(assignment.c.item_id).where(assignment.c.person_id == person_id)))
         .values(state=BEGUN)
+    )
+    # A model, which takes no leases, begins anew.
+    connection.execute(
+        update(person).where(person.c.id == person_id, person.c.role == "model").values(cursor=0)
     )
     return int(again.rowcount)

@@ -18,15 +18,17 @@ from covote.studio.schema import person, project
 DAY = 86_400.0
 
 
-def open_studio(folder: Path, database: str | None = None, name: str | None = None) -> Studio:
-    """Open a project, or make it where there is none."""
+def open_studio(
+    folder: Path, database: str | None = None, name: str | None = None, *, trust: bool = False
+) -> Studio:
+    """Open a project, or make it where there is none; `trust` lets models run code of their authors."""
     atomic.make_folder(folder, "the argument PROJECT")
     opened = Database(database or f"sqlite:///{folder.resolve() / 'studio.db'}")
     opened.migrate()
     with opened.write() as connection:
         if connection.execute(select(project.c.id)).one_or_none() is None:
             managing.create_project(connection, name or folder.resolve().name or "project")
-    return Studio(opened, folder.resolve())
+    return Studio(opened, folder.resolve(), trust)
 
 
 def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
@@ -34,7 +36,7 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
     done = []
     if panel is not None:
         with studio.database.write() as connection:
-            managing.adopt_panel(connection, Panel.load(panel))
+            managing.adopt_panel(connection, Panel.load(panel), str(panel.resolve().parent))
         done.append(f"Classes and experts are as in {panel}.")
     if items is not None:
         with studio.database.read() as connection:
