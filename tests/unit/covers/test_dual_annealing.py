@@ -27,9 +27,10 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
     masks[:, 0] = 0
     load = dual_annealing.has_expert(masks, experts).sum(axis=1)
     cost = np.array(plain_cost(masks, experts, size, times))
+    room = np.zeros(2, np.uint64)
     for _ in range(5):
         dual_annealing_kernels.walk(
-            masks, load, size, times, dual_annealing.PRICE, 0.3, 2000, 1.0, 0.5, cost, chance(1)
+            masks, load, size, times, dual_annealing.PRICE, 0.3, 2000, 1.0, 0.5, cost, room, chance(1)
         )
         assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, dual_annealing.has_expert(masks, experts).sum(axis=1))

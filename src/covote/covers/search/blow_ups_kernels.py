@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class Blowup(NamedTuple):
         How many experts a line of each load takes.
     limit
         Most classes of one point; less than all, so that at least two points have some.
+    kept, moved
+        The best weights, and room for the points of a move.
     """
 
     lines: Ints
@@ -43,22 +45,23 @@ class Blowup(NamedTuple):
     load: Ints
     support: Ints
     cost: Ints
+    kept: Ints
+    moved: Ints
     limit: int
 
 
-@kernel(steps=lambda blowup, moves, *_: 80 * moves)
+@kernel(steps=lambda blowup, moves, *_: 80 * moves, _nrt=False)
 def anneal_weights(
     blowup: Blowup, moves: int, hot: float, cold: float, target: int, now: int, state: State
-) -> Any:
-    """Move units of weight from the cost `now`; return the best weights.
+) -> None:
+    """Move units of weight from the cost `now`; `blowup.kept` are the best weights.
 
     A move changes only the lines on its points. It is undone unless the cost falls, or chance accepts that it
     grows.
     """
     weights = blowup.weights
     best = now
-    kept = weights.copy()
-    moved = np.zeros(2 * blowup.lines.shape[1], np.int64)
+    kept, moved = blowup.kept, blowup.moved
     temperature = hot
     for step in range(moves):
         if step & 255 == 0:
@@ -77,10 +80,9 @@ def anneal_weights(
                 kept[p] = weights[p]
             if best <= target:
                 break
-    return kept
 
 
-@helper
+@helper(_nrt=False)
 def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
     """Write points that give a unit of weight and points that take it, in turn; return how many, or 0.
 
@@ -110,17 +112,19 @@ def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
     return count
 
 
-@helper
+@helper(_nrt=False)
 def _shift(blowup: Blowup, moved: Ints, count: int) -> int:
     """Move a unit from every first of two points to the second; return the change in cost."""
-    _, through, degree, weights, load, support, cost, _ = blowup
+    _, through, degree, weights, load, support, cost, _, _, _ = blowup
     change = 0
     for i in range(count):
         point = moved[i]
         by = 2 * (i & 1) - 1
         before = weights[point]
         weights[point] = before + by
-        flips = min(1, before + by) - min(1, before)
+        flips = 0
+        if before + by == 0 or before == 0:
+            flips = by
         for t in range(degree[point]):
             line = through[point, t]
             if support[line] > 1:

@@ -90,11 +90,12 @@ def meet(
     common = np.bitwise_count(masks[:, :, None] & masks[:, None, :]).sum(axis=0, dtype=np.int64)
     pairs = int(np.triu(np.maximum(times - common, 0), 1).sum())
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
+    new = np.zeros(2, np.uint64)
     made = 0
     while cost[0] and made < moves:
         step = min(STRETCH, moves - made)
         temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
-        walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, state)
+        walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, new, state)
         made += step
         if pause is not None and pause(step):
             break

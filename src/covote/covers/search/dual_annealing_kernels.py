@@ -27,20 +27,22 @@ _BYTES = np.uint64(0x0101010101010101)
 _NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
 
 
-@helper
-def _lack(one: Any, two: Any, times: int) -> int:
+@helper(_nrt=False)
+def _lack(one: Any, two: Any, times: int) -> Any:
     """Return how many of `times` experts are missing in a set of them, given as two words."""
     if times == 1:
         return 0 if one | two else 1
-    count = 0
-    for word in (one, two):  # bits are counted side by side in fields of 2, 4 and 8 bits
-        word -= (word >> _ONE) & _ODD
-        word = (word & _PAIRS) + ((word >> _TWO) & _PAIRS)
-        count += int((((word + (word >> _FOUR)) & _NIBBLES) * _BYTES) >> np.uint64(56))
-    return max(0, times - count)
+    # Bits are counted side by side in fields of 2, 4 and 8 bits.
+    one -= (one >> _ONE) & _ODD
+    two -= (two >> _ONE) & _ODD
+    one = (one & _PAIRS) + ((one >> _TWO) & _PAIRS)
+    two = (two & _PAIRS) + ((two >> _TWO) & _PAIRS)
+    both = ((one + (one >> _FOUR)) & _NIBBLES) + ((two + (two >> _FOUR)) & _NIBBLES)
+    lack = times - np.int64((both * _BYTES) >> np.uint64(56))
+    return lack if lack > 0 else 0
 
 
-@helper
+@helper(_nrt=False)
 def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
     """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
@@ -56,7 +58,7 @@ def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int
     return count
 
 
-@helper
+@helper(_nrt=False)
 def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) -> int:
     """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2.
 
@@ -68,14 +70,19 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
         bit = bits & (~bits + _ONE)
         j = first + _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)]
         more = 1 if new & bit else 0
-        change += (2 * more - 1) * max(0, load[j] + more - size)
+        over = load[j] + more - size
+        if over > 0:
+            change += (2 * more - 1) * over
         if keep:
             load[j] += 2 * more - 1
         bits ^= bit
     return change
 
 
-@kernel(steps=lambda masks, load, size, times, price, copying, moves, *_: moves * (60 + 2 * masks.shape[1]))
+@kernel(
+    steps=lambda masks, load, size, times, price, copying, moves, *_: moves * (60 + 2 * masks.shape[1]),
+    _nrt=False,
+)
 def walk(
     masks: Masks,
     load: Longs,
@@ -87,18 +94,19 @@ def walk(
     hot: float,
     cold: float,
     cost: Longs,
+    new: Masks,
     state: State,
 ) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
     A move gives a class the experts of another class (with one expert more or less, at times), or takes one
     of its experts, or gives one, or both. cost[0] is the number of experts that pairs lack (of the `times`
-    that should know each) plus `price` times the overload; cost[1] is that number alone.
+    that should know each) plus `price` times the overload; cost[1] is that number alone. `new` is
+    room for the experts of a move.
     """
     v, b = masks.shape[1], len(load)
     wide = b > 64
     words = 2 if wide else 1
-    new = np.zeros(2, np.uint64)
     temperature = hot
     for move in range(moves):
         done = cost[0] == 0

@@ -100,6 +100,7 @@ class Run:
             self.uncovered,
             position,
             self.tally,
+            np.zeros(action.size, np.int32),
         )
 
     @property

@@ -13,7 +13,7 @@ from covote.covers.random_kernels import State, below, draw
 Ints = NDArray[np.int32]
 
 
-@helper
+@helper(_nrt=False)
 def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints, lack: Ints) -> int:
     """Add `step` to the lack of all pairs with a class in block[start:start+width].
 
@@ -29,11 +29,14 @@ def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints
                 o = row[block[t]]
                 old = lack[o]
                 lack[o] = old + step
-                grown += max(old + step, 0) - max(old, 0)
+                if old > 0:
+                    grown -= old
+                if old + step > 0:
+                    grown += old + step
     return grown
 
 
-@helper
+@helper(_nrt=False)
 def note(
     block: Ints,
     length: int,
@@ -63,7 +66,7 @@ def note(
                 position[o] = -1
 
 
-@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1])
+@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1], _nrt=False)
 def walk(
     blocks: Ints,
     lengths: Ints,
@@ -78,6 +81,7 @@ def walk(
     uncovered: Ints,
     position: Ints,
     tally: Ints,
+    old: Ints,
     temperature: float,
     aimed: int,
     moves: int,
@@ -90,7 +94,6 @@ def walk(
     A move aims at an uncovered pair orbit with the odds `aimed` (of 2**32).
     """
     orbits = len(lack)
-    old = np.empty(blocks.shape[1], np.int32)
     hopeless = 20 * temperature
     for move in range(moves):
         if tally[0] == 0:
