@@ -13,10 +13,9 @@ from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import widened, without_room
 from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
-from covote.covers.capacities.exhaustive import WORK, exhaust
+from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
 from covote.covers.capacities.unequal_sizes import (
-    MOVES,
     check_times,
     checked_capacities,
     experts_listed,
@@ -89,7 +88,7 @@ def complete(
     check_count(seed, "seed", 0)
     need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
-    work = Work(MOVES[effort], progress)
+    work = Work(effort_named(effort).filling, progress)
     with work:
         if isinstance(size, int | np.integer):
             first, sizes, how = _few_of_a_size(need, size, effort, seed, work)
@@ -148,7 +147,9 @@ def _few_of_the_capacities(
     state = chance(seed)
     blocks, used = greedy_fill(need, sizes, state)
     if used == len(sizes):
-        left = anneal_fill(need, blocks, sizes, MOVES[effort] // 2, state, _ticking(work, sizes))
+        left = anneal_fill(
+            need, blocks, sizes, effort_named(effort).filling // 2, state, _ticking(work, sizes)
+        )
         if left:
             raise CoverError(
                 f"no way was found for {experts_listed(sizes)} to complete this panel, and none was ruled "
@@ -185,7 +186,7 @@ def _fewer(
             length *= 2
             if undecided == len(fewer):
                 continue
-            every = exhaust(need, fewer, WORK[effort], partial(tick, 0))
+            every = exhaust(need, fewer, effort_named(effort).exhausting, partial(tick, 0))
             if every is None:
                 undecided = len(fewer)
             elif len(every) == 0:

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_accuracy, check_count, check_prior
 from covote.bounds import best_lower_bound
 from covote.covers.search.efforts import effort_named
-from covote.covers.set_cover.branch_and_bound import branch
+from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
 from covote.covers.set_cover.budget import Pool, afford
-from covote.covers.set_cover.lagrangian_bound import lagrangian_bound
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover, pool_cover
 from covote.errors import CoverError, InputError
@@ -25,12 +24,6 @@ from covote.panel.certificate import Certificate
 from covote.progress import Progress
 
 Flags = NDArray[np.bool_]
-
-WORK = {"fast": 200_000_000, "normal": 4_000_000_000, "max": 50_000_000_000}
-"""How many entries of the problem the search may touch, by effort; a billion takes a second or so."""
-
-ROUNDS = {"fast": 150, "normal": 500, "max": 2000}
-"""How often the Lagrangian bound is improved."""
 
 PROVABLE = 5_000, 30_000
 """Most entries of a problem for which branch and bound is tried: in any case, and if the gap is small."""
@@ -154,7 +147,8 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     if len(problem.demand) == 0:
         return np.zeros(len(problem.cost), dtype=bool), 0.0, "indispensable experts"
     search = Weighting(problem, seed)
-    planned = search.steps(WORK[effort])
+    budget = effort_named(effort)
+    planned = search.steps(budget.choosing)
 
     def tick(message: str = "looking for a cheaper choice") -> None:
         if progress is not None:
@@ -164,7 +158,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     try:
         for steps in (min(EASY, planned // 20), planned // 20):
             search.run(steps - search.made, tick)
-            found, _ = lagrangian_bound(problem, search.total, ROUNDS[effort], tick)
+            found, _ = lagrangian_bound(problem, search.total, budget.bounding, tick)
             lower = round_up(found, unit)
             if lower >= search.total * (1 - 1e-9):
                 break
@@ -173,7 +167,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
                 break
             gap = (search.total - lower) / search.total
             if len(problem.column_rows) <= PROVABLE[gap <= SMALL_GAP]:
-                best, proved = branch(problem, search.best, unit, WORK[effort] // share, tick)
+                best, proved = branch(problem, search.best, unit, budget.choosing // share, tick)
                 search.offer(best)
                 if proved:
                     return search.best, search.total, "branch and bound"

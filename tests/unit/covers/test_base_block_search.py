@@ -3,8 +3,7 @@ import pytest
 
 from covote.covers.constructions.triples import triples
 from covote.covers.pruning import pair_counts
-from covote.covers.search.symmetric.base_block_search import Run, cyclic
-from covote.covers.search.symmetric.base_blocks import Action
+from covote.covers.search.symmetric.base_block_search import Action, Run, cyclic
 from covote.covers.search.symmetric.groups import Symmetry
 
 STEINER_SYSTEMS = {(7, 3): 7, (13, 4): 13, (25, 4): 50, (28, 4): 63, (37, 4): 111, (40, 4): 130, (41, 5): 82}

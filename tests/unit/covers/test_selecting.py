@@ -5,8 +5,7 @@ import pytest
 
 from covote import Panel, select
 from covote.covers.selecting import cost_unit
-from covote.covers.set_cover.branch_and_bound import branch
-from covote.covers.set_cover.lagrangian_bound import lagrangian_bound
+from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import pool_cover
 from covote.errors import CoverError, InputError, UnknownNameError

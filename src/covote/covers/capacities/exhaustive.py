@@ -7,9 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-WORK = {"fast": 12_000_000, "normal": 500_000_000, "max": 12_000_000_000}
-"""How many entries of its tables the search may look at, by effort."""
-
 STEP = 50_000_000
 """Most entries between two looks at the outside world."""
 

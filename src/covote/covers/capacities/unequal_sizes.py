@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.covers.capacities.capacity_bounds import refute
-from covote.covers.capacities.exhaustive import WORK, exhaust
+from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError
 from covote.progress import Progress
-
-MOVES = {"fast": 300_000, "normal": 10_000_000, "max": 200_000_000}
-"""How many moves the annealing may make."""
 
 MOST_TIMES = 1_000
 """The counts of a search are small whole numbers."""
@@ -70,7 +67,8 @@ def _search(
 
     order = np.argsort(-sizes, kind="stable")
     ordered = sizes[order]
-    moves, done = MOVES[effort], 0
+    budget = effort_named(effort)
+    moves, done = budget.filling, 0
     best, left = _blank(ordered), need.size
 
     def tick(made: int) -> None:
@@ -90,7 +88,7 @@ def _search(
                 best, left = blocks, now
             if left == 0:
                 return _in_order(best, ordered, order), "simulated annealing of the given capacities"
-            every = exhaust(need, ordered, WORK[effort], lambda: tick(0)) if run == 0 else None
+            every = exhaust(need, ordered, budget.exhausting, lambda: tick(0)) if run == 0 else None
             if every is not None and len(every):
                 return _in_order(every, ordered, order), "exhaustive search for the given capacities"
             if every is not None:

@@ -1,4 +1,4 @@
-"""How hard to search, in moves."""
+"""How hard to search: the one table of budgets, counted in moves and never in seconds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from covote.errors import InputError
 
 
 class Effort(NamedTuple):
-    """Budgets in moves, one for each search of the portfolio."""
+    """Budgets, one for each search.
+
+    Attributes
+    ----------
+    weights, meeting, symmetry, annealing
+        Moves of the portfolio's searches: blow-ups, dual annealing, prescribed groups, block annealing.
+    filling, exhausting
+        Experts of given sizes: swaps of classes, and entries looked at when every way is tried.
+    choosing, bounding
+        The cheapest part of a pool: entries that may be touched, and rounds of the Lagrangian bound.
+    exchanging
+        The best part of a pool for a budget: entries that may be touched.
+    """
 
     weights: int
     meeting: int
     symmetry: int
     annealing: int
+    filling: int
+    exhausting: int
+    choosing: int
+    bounding: int
+    exchanging: int
 
     @property
     def total(self) -> int:
@@ -34,10 +51,41 @@ class Effort(NamedTuple):
 
 
 EFFORTS = {
-    "fast": Effort(60_000, 0, 0, 0),
-    "normal": Effort(200_000, 7_000_000, 4_000_000, 5_000_000),
-    "max": Effort(800_000, 100_000_000, 10_000_000, 70_000_000),
+    "fast": Effort(
+        weights=60_000,
+        meeting=0,
+        symmetry=0,
+        annealing=0,
+        filling=300_000,
+        exhausting=12_000_000,
+        choosing=200_000_000,
+        bounding=150,
+        exchanging=0,
+    ),
+    "normal": Effort(
+        weights=200_000,
+        meeting=7_000_000,
+        symmetry=4_000_000,
+        annealing=5_000_000,
+        filling=10_000_000,
+        exhausting=500_000_000,
+        choosing=4_000_000_000,
+        bounding=500,
+        exchanging=2_000_000_000,
+    ),
+    "max": Effort(
+        weights=800_000,
+        meeting=100_000_000,
+        symmetry=10_000_000,
+        annealing=70_000_000,
+        filling=200_000_000,
+        exhausting=12_000_000_000,
+        choosing=50_000_000_000,
+        bounding=2000,
+        exchanging=50_000_000_000,
+    ),
 }
+"""A billion entries take a second or so."""
 
 
 def effort_named(name: str) -> Effort:

@@ -15,15 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds.confusion import apply, confusion, pair_weights
+from covote.covers.search.efforts import effort_named
 from covote.panel import Panel
 from covote.progress import Progress
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
-
-WORK = {"fast": 0, "normal": 2_000_000_000, "max": 50_000_000_000}
-"""How many entries of the problem exchanges may touch, by effort; a billion takes a second or so."""
-
 
 FREE = 1e-12
 """Stands for a cost of 0 where one has to divide by it."""
@@ -83,13 +80,13 @@ def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = Non
     ways = [_greedy(pool, kept, kept, nobody, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
     lower = max(way.lower for way in ways)
-    begun = pool.touched
+    begun, planned = pool.touched, effort_named(effort).exchanging
 
     def go_on() -> bool:
         made = pool.touched - begun
         if progress is not None:
-            progress(min(made, WORK[effort]), WORK[effort], f"error at most {best.error:.4g} so far")
-        return made < WORK[effort]
+            progress(min(made, planned), planned, f"error at most {best.error:.4g} so far")
+        return made < planned
 
     try:
         better: Affordable | None = best
