@@ -5,7 +5,7 @@
     python benchmarks/covers.py large                        # thousands of classes
     python benchmarks/covers.py times                        # every pair covered 2, 3 and 5 times
 
-The table of records (v, k, best_known) is not part of the package; `--records` says where it is.
+The best covers known are in `tests/theory/covering_records.csv`.
 A run that was interrupted goes on with `--resume`; `--report` only reports what it has measured so far (the
 cells come in random order, so that this is a random sample). Times are CPU seconds of this process, without
 imports and compilation.
@@ -62,12 +62,10 @@ def measured(case: tuple[int, int, int, str, int]) -> dict[str, object]:
     }
 
 
-def read_records(path: Path) -> dict[tuple[int, int], dict[str, int]]:
-    if not path.exists():
-        sys.exit(f"no table of records at {path}; give its place with --records")
-    with path.open() as file:
-        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
-    return {(row["v"], row["k"]): row for row in rows if row["t"] == 2}
+def read_records() -> dict[tuple[int, int], int]:
+    """Return the size of the smallest cover known of v classes by experts of k."""
+    with (ROOT / "tests" / "theory" / "covering_records.csv").open() as file:
+        return {(int(row["v"]), int(row["k"])): int(row["size"]) for row in csv.DictReader(file)}
 
 
 def run(cases: list[tuple[int, int, int, str, int]], store: Path, resume: bool, processes: int) -> list[dict]:
@@ -95,8 +93,8 @@ def table(header: list[str], rows: list[list[object]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-def summary(name: str, rows: list[dict], records: dict[tuple[int, int], dict[str, int]]) -> list[object]:
-    best = np.array([records[row["v"], row["k"]]["best_known"] for row in rows])
+def summary(name: str, rows: list[dict], records: dict[tuple[int, int], int]) -> list[object]:
+    best = np.array([records[row["v"], row["k"]] for row in rows])
     size = np.array([row["size"] for row in rows])
     proved = [row["size"] <= row["lower"] for row in rows]
     ratio = size / best
@@ -113,9 +111,8 @@ def summary(name: str, rows: list[dict], records: dict[tuple[int, int], dict[str
     ]
 
 
-def report(name: str, text: str, rows: list[dict], arguments: argparse.Namespace) -> None:
-    places = {"--records", str(arguments.records)}
-    command = " ".join(word for word in sys.argv[1:] if word not in places)
+def report(name: str, text: str, rows: list[dict]) -> None:
+    command = " ".join(sys.argv[1:])
     head = (
         f"`python benchmarks/covers.py {command}`, covote {__version__}, {date.today()}, "
         f"Python {platform.python_version()}, numpy {np.__version__}\n\n"
@@ -128,25 +125,25 @@ def report(name: str, text: str, rows: list[dict], arguments: argparse.Namespace
 
 
 def bench_records(arguments: argparse.Namespace) -> None:
-    records = read_records(arguments.records)
+    records = read_records()
     cells = sorted(cell for cell in records if arguments.least <= cell[1] <= arguments.most)
     shuffled = [cells[i] for i in np.random.default_rng(arguments.sample_seed).permutation(len(cells))]
     chosen = shuffled[: arguments.sample or None]
     name = f"covers-{arguments.effort}" + (f"-{arguments.label}" if arguments.label else "")
     cases = [(v, k, 1, arguments.effort, arguments.seed) for v, k in chosen]
     rows = run(cases, RESULTS / f".{name}.jsonl", arguments.resume, arguments.processes)
-    wrong = [row for row in rows if row["lower"] > records[row["v"], row["k"]]["best_known"]]
+    wrong = [row for row in rows if row["lower"] > records[row["v"], row["k"]]]
     if wrong:
         sys.exit(f"wrong proof: {wrong[0]}")
     zones = [(f"k = {a}..{b}", [row for row in rows if a <= row["k"] <= b]) for a, b in ZONES]
     header = ["cells", "number", "matched", "beaten", "mean", "worst", "proved", "CPU s", "most"]
     lines = [summary(zone, part, records) for zone, part in [("all", rows), *zones] if part]
-    worst = sorted(rows, key=lambda row: -row["size"] / records[row["v"], row["k"]]["best_known"])[:15]
+    worst = sorted(rows, key=lambda row: -row["size"] / records[row["v"], row["k"]])[:15]
     losses = [
         [
             row["v"],
             row["k"],
-            records[row["v"], row["k"]]["best_known"],
+            records[row["v"], row["k"]],
             row["size"],
             row["lower"],
             row["construction"],
@@ -155,9 +152,7 @@ def bench_records(arguments: argparse.Namespace) -> None:
     ]
     text = f"{len(rows)} of {len(cases)} cells measured.\n\n" + table(header, lines)
     text += "\n\nThe largest losses:\n\n"
-    report(
-        name, text + table(["v", "k", "record", "size", "lower bound", "built from"], losses), rows, arguments
-    )
+    report(name, text + table(["v", "k", "record", "size", "lower bound", "built from"], losses), rows)
 
 
 def bench_large(arguments: argparse.Namespace) -> None:
@@ -176,7 +171,7 @@ def bench_large(arguments: argparse.Namespace) -> None:
     ]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     text = table(["K", "R", "experts", "to Schonheim", "CPU s"], lines)
-    report("covers-large", f"{text}\n\nMost memory: {memory:.2f} GiB.", rows, arguments)
+    report("covers-large", f"{text}\n\nMost memory: {memory:.2f} GiB.", rows)
 
 
 def bench_times(arguments: argparse.Namespace) -> None:
@@ -194,7 +189,7 @@ def bench_times(arguments: argparse.Namespace) -> None:
         cpu = np.mean([row["cpu"] for row in part])
         lines.append([times, len(part), f"{np.mean(ratio):.4f}", f"{max(ratio):.3f}", more, f"{cpu:.2f}"])
     header = ["times", "cells", "mean to Schonheim", "worst", "more than copies", "CPU s"]
-    report("covers-times", table(header, lines), rows, arguments)
+    report("covers-times", table(header, lines), rows)
 
 
 def main() -> None:
@@ -213,9 +208,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--label", default="", help="goes into the names of the result files")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
-    default = ROOT.parent / "shared" / "reference" / "covering_records.csv"
     parser.add_argument("--report", action="store_true", help="report an interrupted run, measure nothing")
-    parser.add_argument("--records", type=Path, default=default)
     arguments = parser.parse_args()
     if arguments.report:
         arguments.resume, arguments.processes = True, 0

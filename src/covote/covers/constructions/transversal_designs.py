@@ -13,7 +13,8 @@ Blocks = NDArray[np.int32]
 def most_groups(order: int) -> int:
     """Return how many groups of `order` points a transversal design built here can have.
 
-    q+1 for a prime power q; for a product, the fewest of its factors (MacNeish).
+    q+1 for a prime power q; for a product, the fewest of its factors: MacNeish (1922), "Euler
+    squares".
 
     >>> most_groups(9), most_groups(12)
     (10, 4)
