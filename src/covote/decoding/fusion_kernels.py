@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,7 +241,7 @@ def log_given(runs: Ragged, given: Given, known: Lists, floor: float, out: Array
             _given(given, p, runs.label[p], known.members[low:high], gave)
             mean = 0.0
             for c in range(high - low):
-                gave[c] = np.log(gave[c] + floor)
+                gave[c] = math.log(gave[c] + floor)
                 mean += gave[c] / (high - low)
             for c in range(high - low):
                 out[n, low + c] = gave[c] - mean
@@ -264,7 +265,7 @@ def _reshared(among: Array, lag: Array, strength: float, place: Array, q: Array)
     for b in range(len(among)):
         c = place[among[b]]
         before += q[c]
-        q[c] *= np.exp(-strength * lag[b])
+        q[c] *= math.exp(-strength * lag[b])
         after += q[c]
     if after > 0:
         for b in range(len(among)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def best(
         second, many, total = -1, 0, 0.0
         several = False
         for c in range(len(known)):
-            total += np.exp((score[c] - score[top]) * scale)
+            total += math.exp((score[c] - score[top]) * scale)
             if score[c] == score[top]:
                 many += 1
             elif second < 0 or score[c] > score[second]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +67,13 @@ def absorb(
         if chosen[p] < 0:
             best[p], chosen[p], shared[p], mass[p] = s, k, 1, 1.0
         elif s > best[p]:
-            mass[p] = mass[p] * np.exp(scale * (best[p] - s)) + 1
+            mass[p] = mass[p] * math.exp(scale * (best[p] - s)) + 1
             # A place shared by several classes names none of them.
             runner_up[p] = chosen[p] if shared[p] == 1 else -1
             second[p] = best[p]
             best[p], chosen[p], shared[p] = s, k, 1
         else:
-            mass[p] += np.exp(scale * (s - best[p]))
+            mass[p] += math.exp(scale * (s - best[p]))
             if s == best[p]:
                 shared[p] += 1
                 second[p] = s

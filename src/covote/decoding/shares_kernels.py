@@ -242,7 +242,8 @@ def _report_found(
 ) -> None:
     for t in range(len(index)):
         next_n = best[2 * STRIDE + t]
-        gap = best[t] / best[STRIDE + t] - next_n / best[3 * STRIDE + t]
+        # numba divides in double precision whatever the integers, numpy does not.
+        gap = np.int64(best[t]) / best[STRIDE + t] - np.int64(next_n) / best[3 * STRIDE + t]
         margin[t] = gap if next_n >= 0 else np.nan
         none = np.int16(np.int16(other[3 * STRIDE + t] != 0) | np.int16(index[t] < 0))
         runner_up[t] = np.int8(np.int8(-1) if none != 0 else np.int8(other[2 * STRIDE + t]))

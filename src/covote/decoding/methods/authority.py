@@ -89,7 +89,7 @@ class Authority:
             return Soft().score(votes, weights.score, evidence)
         index, tied = shares.label(votes)
         ties = NO_TIES
-        if index.min(initial=0) < 0 and tied.any():
+        if (evidence or self.ties == "default") and index.min(initial=0) < 0 and tied.any():
             index[tied], ties = self._decided(votes.subset(np.flatnonzero(tied)), weights)
         behind = shares.authority_evidence(votes, index, tied) if evidence else None
         return Labels(votes.panel, index, tied, ties, behind, votes._ids, votes.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ def model_counts(
         for k in range(classes):
             gap = (score[k] - top) * scale
             # Below one in 2^30 the share is 0 anyway.
-            q[k] = np.exp(gap) if is_heard[k] and gap > -25 else 0.0
+            q[k] = math.exp(gap) if is_heard[k] and gap > -25 else 0.0
             total += q[k]
         for k in range(classes):
             part[k] = np.int64(np.rint(q[k] / total * one)) * times[n]

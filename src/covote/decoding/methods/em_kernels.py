@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def _shared_out(
         for c in range(1, count):
             top = max(top, score[heard[c]])
         for c in range(count):
-            q[c] = np.exp((score[heard[c]] - top) * scale)
+            q[c] = math.exp((score[heard[c]] - top) * scale)
             total += q[c]
     else:
         for c in range(count):
@@ -124,8 +125,12 @@ def complete_counts(
     ground = base[known.members[0]]
     for k in range(classes):
         ground = max(ground, base[k]) if is_heard[k] else ground
-    silent = np.where(is_heard, np.exp((base - ground) * coins.scale), 0.0)
-    everything, most = silent.sum(), silent.max()
+    silent, everything, most = np.zeros(classes), 0.0, 0.0
+    for k in range(classes):
+        if is_heard[k]:
+            silent[k] = math.exp((base[k] - ground) * coins.scale)
+        everything += silent[k]
+        most = max(most, silent[k])
     voted, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
     q = silent.copy()
     for n in range(len(times)):
@@ -211,7 +216,7 @@ def coin_best(runs: Ragged, known: Lists, classes: int, coins: Coins, found: Bes
             found.margin[n] = (top - (top if shared > 1 else second)) * coins.scale
         total = 0.0
         for c in range(number):
-            total += np.exp((score[heard[c]] - top) * coins.scale)
+            total += math.exp((score[heard[c]] - top) * coins.scale)
         found.confidence[n] = 1 / total if number else 0.0
         if shared > 1:
             ties, begin = grown(ties, at + shared), at
