@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import agreement_kernels, shares, tie_score
+from covote.decoding import expert_report_kernels, shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.intervals import wilson
 from covote.decoding.statistics import Statistics
@@ -165,7 +165,7 @@ def pair_agreement(votes: Votes) -> PairAgreement:
     for patterns, _ in row_parts(votes):
         first, best = shares.best_classes(patterns.runs, panel)
         label = np.where(np.diff(first) == 1, np.append(best, -1)[first[:-1]], -1)
-        agreement_kernels.count_pairs(
+        expert_report_kernels.count_pairs(
             *patterns.runs, patterns.count, label, *panel.layout.known, panel.knows, agree, both
         )
     return PairAgreement(panel, agree, both)

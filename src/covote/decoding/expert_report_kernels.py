@@ -1,4 +1,4 @@
-"""Compiled loop that counts agreement of experts per pair of classes."""
+"""The loop that counts agreement of experts per pair of classes."""
 
 from __future__ import annotations
 
