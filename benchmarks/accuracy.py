@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from real_votes import HALVES, Case, cases
+from scipy.stats import rankdata
 
 import covote
 from covote import Panel, Votes, decode
@@ -99,10 +100,47 @@ def labelled(truth: np.ndarray, per_class: int) -> np.ndarray:
     return gold
 
 
+def discrimination(confidence: np.ndarray, correct: np.ndarray) -> float:
+    """Return the AUC: how often a right label has more confidence than a wrong one; NaN without both."""
+    rank, many = rankdata(confidence), int(correct.sum())
+    pairs = many * (len(correct) - many)
+    return float((rank[correct].sum() - many * (many + 1) / 2) / pairs) if pairs else float("nan")
+
+
+def share_among_ties(labels: covote.Labels) -> np.ndarray:
+    """Return 1 over the number of classes with the best authority score, the simplest confidence."""
+    share = np.ones(len(labels))
+    share[labels.tied] = 1 / np.diff(labels.ties.start)
+    return share
+
+
 Table = dict[str, dict[str, list[float]]]
 
+TRUST = ("AUC, 1 / ties", "AUC", "ECE, 1 / ties", "ECE")
 
-def measure(case: Case, gains: Table, errors: Table, repeats: int, only_default: bool) -> None:
+
+def trusted(data: str, votes: Votes, truth: np.ndarray, labels: covote.Labels, trust: Table) -> None:
+    """Add how well the confidence tells right labels from wrong, beside 1 over the number of ties."""
+    has = labels.index >= 0
+    correct = (labels.index == truth)[has]
+    for name, confidence in (
+        (", 1 / ties", share_among_ties(decode(votes, ties="report"))[has]),
+        ("", labels.confidence[has]),
+    ):
+        row = trust[f"{data}, {'soft' if votes.soft else 'hard'}"]
+        row[f"AUC{name}"].append(discrimination(confidence, correct))
+        row[f"ECE{name}"].append(calibration_error(confidence, correct))
+
+
+def trust_table(trust: Table) -> list[str]:
+    """Return a Markdown table: mean over the panels of each data set."""
+    lines = [f"| | {' | '.join(TRUST)} |", "|---|" + "---|" * len(TRUST)]
+    for name, row in trust.items():
+        lines.append(f"| {name} | {' | '.join(f'{np.nanmean(row[what]):.3f}' for what in TRUST)} |")
+    return lines
+
+
+def measure(case: Case, gains: Table, errors: Table, trust: Table, repeats: int, only_default: bool) -> None:
     """Add the numbers of all panels of a case."""
     done = {"1 removed", "2 removed", "30% removed"} if case.knows.shape[1] > 50 else set()
     for kind, experts in panels(case, repeats):
@@ -113,8 +151,10 @@ def measure(case: Case, gains: Table, errors: Table, repeats: int, only_default:
                 labels = decode(votes, method=method)
                 gains[f"{method}, {form}"][kind].append(100 * (right(labels, case.truth) - base))
                 if method == "authority":
-                    miss = calibration_error(labels.confidence, labels.index == case.truth)
+                    has = labels.index >= 0
+                    miss = calibration_error(labels.confidence[has], (labels.index == case.truth)[has])
                     errors[f"no labels, {form}"][kind].append(miss)
+                    trusted(case.data, votes, case.truth, labels, trust)
             if kind not in done:
                 supervise(case, kind, votes, form, gains, errors, base)
         done.add(kind)
@@ -181,15 +221,16 @@ def main() -> None:
     began = time.process_time()
     gains: dict[str, Table] = {}
     errors: dict[str, Table] = {}
+    trust: Table = defaultdict(lambda: defaultdict(list))
     for half in HALVES:
         gains[half], errors[half] = (defaultdict(lambda: defaultdict(list)) for _ in range(2))
     for half, names in HALVES.items():
         for case in cases(given.data, given.cache, tuple(n for n in names if n in (given.sets or names))):
-            measure(case, gains[half], errors[half], given.repeats, given.only_default)
+            measure(case, gains[half], errors[half], trust, given.repeats, given.only_default)
             print(f"{case.name}: {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
             if given.progress:
-                given.progress.write_text("\n".join(report(gains, errors)))
-    lines = report(gains, errors)
+                given.progress.write_text("\n".join(report(gains, errors, trust)))
+    lines = report(gains, errors, trust)
     from crowd import crowd_table
 
     lines += ["", *crowd_table(given.data), ""]
@@ -198,7 +239,7 @@ def main() -> None:
     print("\n".join(lines))
 
 
-def report(gains: dict[str, Table], errors: dict[str, Table]) -> list[str]:
+def report(gains: dict[str, Table], errors: dict[str, Table], trust: Table) -> list[str]:
     """Return the tables as lines of Markdown."""
     counts = {half: sum(len(v) for v in gains[half]["authority, hard"].values()) for half in gains}
     lines = [
@@ -215,7 +256,10 @@ def report(gains: dict[str, Table], errors: dict[str, Table]) -> list[str]:
         lines += ["", f"The half to {half} on ({', '.join(names)}; {counts[half]} panels):", ""]
         lines += table(gains[half], "+.2f", "worst panel")
     lines += ["", "Expected calibration error of the confidence (15 bins, mean over panels):", ""]
-    return lines + table(merged(list(errors.values())), ".3f", "all panels")
+    lines += table(merged(list(errors.values())), ".3f", "all panels")
+    lines += ["", "How well the default's confidence tells right labels from wrong ones (AUC), and its"]
+    lines += ["calibration error (ECE), beside 1 over the number of tied classes; mean over panels:", ""]
+    return lines + trust_table(trust)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,19 @@ from covote.errors import InputError
 from covote.labels import NO_TIES, Ties
 from covote.votes import Votes
 
-__all__ = ["BOTH", "COUPLED", "MEAN", "POWER", "Fused", "Rivals", "coupled", "fused", "log_given", "pieces"]
+__all__ = [
+    "BOTH",
+    "COUPLED",
+    "MEAN",
+    "POWER",
+    "Fused",
+    "Rivals",
+    "coupled",
+    "fused",
+    "given",
+    "log_given",
+    "pieces",
+]
 
 Array = NDArray[Any]
 
@@ -74,7 +86,7 @@ def fused(
     best, sizes = Best.empty(len(piece)), np.zeros(len(piece), np.int64)
     rule = kernels.Rule(by, float(power), ROUNDS, WEIGHT, TIES, SILENT)
     found = kernels.fuse(
-        piece.ragged, _given(piece), piece.panel.layout.known, rule, rivals,
+        piece.ragged, given(piece), piece.panel.layout.known, rule, rivals,
         np.empty((0, classes)) if table is None else table, best, sizes,
     )  # fmt: skip
     tied = sizes > 1
@@ -109,7 +121,7 @@ def log_given(votes: Votes) -> NDArray[np.float32]:
     known = votes.panel.layout.known
     table = np.zeros((len(votes), len(known.members)), dtype=np.float32)
     for piece, span in pieces(votes):
-        kernels.log_given(piece.ragged, _given(piece), known, FLOOR, table[span])
+        kernels.log_given(piece.ragged, given(piece), known, FLOOR, table[span])
     return table
 
 
@@ -125,7 +137,7 @@ def pieces(votes: Votes) -> Iterator[tuple[Votes, slice]]:
         yield votes.part(span.start, span.stop).to_ragged(), span
 
 
-def _given(piece: Votes) -> Given:
+def given(piece: Votes) -> Given:
     """Return what the experts gave in ragged votes, as it counts from 0."""
     assert piece.runs is not None
     begin, end = int(piece.runs.indptr[0]), int(piece.runs.indptr[-1])

@@ -61,7 +61,7 @@ class Rivals(NamedTuple):
 
 
 @helper(inline="always")
-def _given(given: Given, p: int, label: int, members: Array, out: Array) -> None:
+def gave(given: Given, p: int, label: int, members: Array, out: Array) -> None:
     """Write what one expert gave to the classes it knows; they sum to 1, or to less with "none of mine"."""
     size, total = len(members), 0.0
     if len(given.per_class):
@@ -83,7 +83,7 @@ def _given(given: Given, p: int, label: int, members: Array, out: Array) -> None
 
 
 @helper(inline="always")
-def _tempered(out: Array, size: int, power: float) -> None:
+def tempered(out: Array, size: int, power: float) -> None:
     """Raise probabilities to a power and keep their sum: experts are surer than they should be."""
     before, after = 0.0, 0.0
     for c in range(size):
@@ -165,7 +165,7 @@ def fuse(
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
             width += known.start[runs.expert[p] + 1] - known.start[runs.expert[p]]
         widest = max(widest, width)
-    member, gave = np.empty(widest, np.int64), np.empty(widest)
+    member, given_all = np.empty(widest, np.int64), np.empty(widest)
     ties, end = np.empty(16, np.int64), 0
     for n in range(len(tie_sizes)):
         first, last = runs.indptr[n], runs.indptr[n + 1]
@@ -174,8 +174,8 @@ def fuse(
         for p in range(first, last):
             members = known.members[known.start[runs.expert[p]] : known.start[runs.expert[p] + 1]]
             label = runs.label[p]
-            out = gave[at : at + len(members)]
-            _given(given, p, label, members, out)
+            out = given_all[at : at + len(members)]
+            gave(given, p, label, members, out)
             for c in range(len(members)):
                 k = members[c]
                 if place[k] < 0:
@@ -189,12 +189,12 @@ def fuse(
             if label >= 0:
                 votes[place[label]] += 1
             if rule.by != MEAN:
-                _tempered(out, len(members), rule.power)
+                tempered(out, len(members), rule.power)
             at += len(members)
             bounds[p - first + 1] = at
         q = whole_q[:count]
         if rule.by != MEAN:
-            _couple(bounds, member, gave, rule.rounds, q, room)
+            _couple(bounds, member, given_all, rule.rounds, q, room)
         if rule.by == BOTH and len(rivals.lag):
             span = slice(rivals.ties.start[n], rivals.ties.start[n + 1])
             among, lag = rivals.ties.classes[span], rivals.lag[span]
@@ -237,14 +237,14 @@ def log_given(runs: Ragged, given: Given, known: Lists, floor: float, out: Array
     for n in range(len(runs.indptr) - 1):
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
             low, high = known.start[runs.expert[p]], known.start[runs.expert[p] + 1]
-            gave = np.empty(high - low)
-            _given(given, p, runs.label[p], known.members[low:high], gave)
+            mine = np.empty(high - low)
+            gave(given, p, runs.label[p], known.members[low:high], mine)
             mean = 0.0
             for c in range(high - low):
-                gave[c] = math.log(gave[c] + floor)
-                mean += gave[c] / (high - low)
+                mine[c] = math.log(mine[c] + floor)
+                mean += mine[c] / (high - low)
             for c in range(high - low):
-                out[n, low + c] = gave[c] - mean
+                out[n, low + c] = mine[c] - mean
 
 
 @helper(inline="always")

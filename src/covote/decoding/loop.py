@@ -54,12 +54,11 @@ def decode_parts(parts: Parts, decoder: Decoder, *, evidence: bool = True) -> It
     weights = decoder.start(parts.panel)
     if learns(decoder):
         # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
-        bare = _without_ties(parts, decoder, weights) if decoder.only_for_ties else None
-        if bare is not None and not evidence:
+        bare = None if evidence or not decoder.only_for_ties else _without_ties(parts, decoder, weights)
+        if bare is not None:
             yield from bare
             return
-        if bare is None:
-            weights = learned(parts, decoder)
+        weights = learned(parts, decoder)
     yield from parts.map(partial(decoder.score, weights=weights, evidence=evidence))
 
 

@@ -57,8 +57,8 @@ class Learner(Decoder, Protocol):
     gold
         Items whose class is known; items with the same answers then differ.
     only_for_ties
-        Whether what it learns only decides ties (of votes without probabilities): where the weights that it
-        starts from leave none, they will do.
+        Whether its labels (of votes without probabilities) depend on what it learns only where there are
+        ties: where the weights that it starts from leave none, labels without evidence need no others.
     """
 
     only_for_ties: ClassVar[bool]

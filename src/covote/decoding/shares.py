@@ -47,11 +47,10 @@ def best_classes(runs: Ragged, panel: Panel) -> Ties:
     return Ties(*kernels.best_classes(runs, panel.layout.known, len(panel.classes)))
 
 
-def authority_evidence(votes: Votes, index: Array, tied: NDArray[np.bool_]) -> Evidence:
-    """Return what stands behind authority labels.
-
-    The confidence is 1 over the number of classes that share the best score.
-    """
+def authority_evidence(
+    votes: Votes, index: Array, tied: NDArray[np.bool_], confidence: NDArray[np.float32] | None
+) -> Evidence:
+    """Return what stands behind authority labels; the confidence is NaN if none is given."""
     found = _empty(index)
     if votes.columns is not None and _narrow(votes):
         kernels.examine_columns(
@@ -60,7 +59,8 @@ def authority_evidence(votes: Votes, index: Array, tied: NDArray[np.bool_]) -> E
     else:
         for runs, span in ragged_parts(votes):
             _examine(runs, votes.panel, index[span], kernels.Found(*(values[span] for values in found)))
-    confidence = np.divide(1, found.shared, out=np.zeros(len(votes), np.float32), where=found.shared > 0)
+    if confidence is None:
+        confidence = np.full(len(votes), np.nan, np.float32)
     return Evidence(confidence, found.margin, found.runner_up, found.fewest, status(index, tied, found))
 
 

@@ -49,6 +49,9 @@ class Statistics:
     coins
         For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and
         all answers to classes that the expert knows, in units of 1 / ONE.
+    power_fit
+        How likely the experts' probabilities make the labels, raised to one power or another (experts x
+        powers, see :mod:`covote.decoding.confidence`); None where no votes with probabilities were counted.
     """
 
     panel: Panel
@@ -59,6 +62,7 @@ class Statistics:
     keys: NDArray[np.int64]
     values: NDArray[np.int64]
     coins: NDArray[np.int64] | None = None
+    power_fit: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -93,13 +97,18 @@ class Statistics:
                 f"statistics of {self.method!r} and of {other.method!r} cannot be added; use one method"
             )
         items, share = self.items + other.items, self.share + other.share
+        fits_found = [fit for fit in (self.power_fit, other.power_fit) if fit is not None]
+        power_fit = sum(fits_found[1:], fits_found[0]) if fits_found else None
         if self.coins is not None and other.coins is not None:
             return replace(self, items=items, share=share, coins=self.coins + other.coins)
         if self.table is not None and other.table is not None:
-            return replace(self, items=items, share=share, table=self.table + other.table)
+            return replace(
+                self, items=items, share=share, table=self.table + other.table, power_fit=power_fit
+            )
         keys = np.concatenate([self.keys, other.keys])
         values = np.concatenate([self.values, other.values])
-        return Statistics.of(self.panel, self.method, items, share, keys, values)
+        whole = Statistics.of(self.panel, self.method, items, share, keys, values)
+        return replace(whole, power_fit=power_fit)
 
     def _listed(self) -> tuple[Array, Array]:
         """Return (keys, values) of the counts that are not 0."""
@@ -155,6 +164,7 @@ class Statistics:
             "panel": self.panel.to_dict(),
             "share": self.share.tolist(),
             "coins": None if self.coins is None else self.coins.tolist(),
+            "power_fit": None if self.power_fit is None else self.power_fit.tolist(),
         }
         if statistics_format(path) == "json":
             body = {**head, "keys": keys.tolist(), "values": values.tolist()}
@@ -197,7 +207,13 @@ class Statistics:
                 if (coins[0] > coins[1]).any():
                     raise ValueError("more right answers than answers")
                 return cls.of_coins(panel, method, items, share, coins)
-            return cls.of(panel, method, items, share, keys, values)
+            found = cls.of(panel, method, items, share, keys, values)
+            if head.get("power_fit") is None:  # files of earlier versions have none
+                return found
+            fit = np.asarray(head["power_fit"], dtype=np.int64)
+            if fit.ndim != 2 or len(fit) != len(panel):
+                raise ValueError("not one row of fits per expert")
+            return replace(found, power_fit=fit)
         except FileNotFoundError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
         except Exception as error:  # zip, zlib, numpy and json each have errors of their own for damage

@@ -13,7 +13,9 @@ are decided by their number of authorities, unless that would settle a large sha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from covote.decoding import shares
 from covote.decoding import tie_score_kernels as kernels
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.scoring import UNIT
-from covote.decoding.statistics import ONE, Statistics
+from covote.decoding.statistics import ONE, Statistics, fits
 from covote.labels import Ties
 from covote.panel import Panel
 from covote.panel.layout import Cells
@@ -185,6 +187,20 @@ def learn(counts: Statistics) -> Weights:
     return Weights(counts, accuracy, log_right, log_wrong, answers)
 
 
+def temperature(panel: Panel) -> float:
+    """Return sqrt(mean d): experts err together, so d answers are worth about sqrt(d) independent ones."""
+    known = panel.knows.sum(axis=0)
+    return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
+
+
+@lru_cache(maxsize=4)
+def remembered(weights: Weights) -> Callable[..., Array]:
+    """Return the columns of the weights, each worked out once where they all fit into memory."""
+    if not fits(weights.statistics.panel):
+        return weights.column
+    return lru_cache(maxsize=None)(weights.column)
+
+
 def decided(patterns: Rows, ties: Ties, panel: Panel, weights: Weights | None) -> NDArray[np.int64]:
     """Decide ties: by a clear lead, else by the number of authorities, else -1.
 
@@ -213,14 +229,20 @@ def compared(
 
 def tied_scores(patterns: Rows, ties: Ties, weights: Weights) -> NDArray[np.int64]:
     """Return 0.7 I + O of the classes that share the best score; 0 where one class has it alone."""
+    return summed(patterns, ties, lambda k: weights.column(k, inside=INSIDE), np.diff(ties.start) > 1)
+
+
+def summed(
+    patterns: Rows, ties: Ties, column: Callable[[int], Array], rows: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the sum of the weights of all answers, for each listed class of some rows; 0 for other rows."""
     sizes = np.diff(ties.start)
     owner = np.repeat(np.arange(len(patterns)), sizes)
     score = np.zeros(len(ties.classes), dtype=np.int64)
     by_class = np.argsort(ties.classes, kind="stable")
-    by_class = by_class[sizes[owner[by_class]] > 1]
-    bounds = np.searchsorted(ties.classes[by_class], np.arange(len(weights.statistics.panel.classes) + 1))
+    by_class = by_class[rows[owner[by_class]]]
+    bounds = np.searchsorted(ties.classes[by_class], np.arange(int(ties.classes.max(initial=0)) + 2))
     for k in np.unique(ties.classes[by_class]):
         pairs = by_class[bounds[k] : bounds[k + 1]]
-        column = weights.column(int(k), inside=INSIDE)
-        kernels.summed(patterns.runs.indptr, patterns.cell, column, owner[pairs], pairs, score)
+        kernels.summed(patterns.runs.indptr, patterns.cell, column(int(k)), owner[pairs], pairs, score)
     return score

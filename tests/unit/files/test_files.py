@@ -179,8 +179,10 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     assert tally.violations.tolist() == np.bincount(labels.violations).tolist()
     looks = tally.second_look
     unsure = [n for n in range(500) if labels.status[n] != "sure"]
-    worst = sorted((labels.index[n] >= 0, labels.confidence[n]) for n in unsure)[:5]
-    assert [(look.label is not None, look.confidence) for look in looks] == worst
+    confidence = np.nan_to_num(labels.confidence, nan=-1)  # items without a label come first
+    worst = sorted((labels.index[n] >= 0, confidence[n]) for n in unsure)[:5]
+    found = [(look.label is not None, look.confidence) for look in looks]
+    assert [(has, -1 if np.isnan(sure) else sure) for has, sure in found] == worst
     assert tally.unsure == len(unsure)
     for look in looks:
         assert labels.value[look.item] == look.label

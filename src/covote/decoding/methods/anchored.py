@@ -6,22 +6,15 @@ safe on intact covers than deciding only the ties by it (:mod:`tie_score`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from covote.decoding import scoring, tie_score
 from covote.decoding.gold import Gold
-from covote.decoding.statistics import Statistics, fits
+from covote.decoding.statistics import Statistics
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
-
-Column = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -59,19 +52,5 @@ class Anchored:
 
     def score(self, votes: Votes, weights: tie_score.Weights, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is tempered by the number of authorities."""
-        column = remembered(weights)
-        return scoring.apply(votes, column, temperature=temperature(votes.panel), evidence=evidence)
-
-
-def temperature(panel: Panel) -> float:
-    """Return sqrt(mean d): experts err together, so d answers are worth about sqrt(d) independent ones."""
-    known = panel.knows.sum(axis=0)
-    return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
-
-
-@lru_cache(maxsize=4)
-def remembered(weights: tie_score.Weights) -> Column:
-    """Return the columns of the weights, each worked out once where they all fit into memory."""
-    if not fits(weights.statistics.panel):
-        return weights.column
-    return lru_cache(maxsize=None)(weights.column)
+        column = tie_score.remembered(weights)
+        return scoring.apply(votes, column, temperature=tie_score.temperature(votes.panel), evidence=evidence)

@@ -5,13 +5,13 @@ Paper: Eq. (2)-(4), argmax_k N_k / d_k.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import shares, tie_score
+from covote.decoding import confidence, shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
 from covote.decoding.statistics import Statistics
@@ -26,11 +26,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class TieWeights:
-    """What decides ties, if something was learned, and whether there was `enough` to learn from."""
+    """What decides ties, if something was learned, and whether there was `enough` to learn from.
+
+    `powers` are those that make the experts' probabilities mean the same.
+    """
 
     score: tie_score.Weights | None = None
     statistics: Statistics | None = None
     enough: bool = False
+    powers: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class Authority:
         from the votes if there are enough of them, where it says so clearly; what is left goes to the class
         with most authorities: with perfect experts of equal size this is the most likely class (theory:
         section 4). What still ties is reported.
+
+        What was learned also gives the confidence (:mod:`covote.decoding.confidence`); where ties are only
+        reported, nothing is learned and the confidence is NaN.
     gold
         Items whose class is known, to learn from: ``{item: class}``.
     past
@@ -73,26 +80,44 @@ class Authority:
         return TieWeights()
 
     def count(self, votes: Votes, weights: TieWeights) -> Statistics:
-        """Count answers by authority label."""
-        return tie_score.statistics(votes, self.gold)
+        """Count answers by authority label, and how well probabilities fit these labels."""
+        found = tie_score.statistics(votes, self.gold)
+        return replace(found, power_fit=confidence.power_fit(votes, self.gold)) if votes.soft else found
 
     def learn(self, panel: Panel, counts: Statistics, weights: TieWeights) -> TieWeights:
         """Return what decides ties."""
         if self.past is not None:
             counts = self.past + counts
         enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
-        return TieWeights(tie_score.learn(counts), counts, enough)
+        powers = confidence.fitted_powers(counts.power_fit if enough else None, len(panel))
+        return TieWeights(tie_score.learn(counts), counts, enough, powers)
 
     def score(self, votes: Votes, weights: TieWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
         if self.ties == "default" and votes.soft:
-            return Soft().score(votes, weights.score, evidence)
+            return self._soft(votes, weights, evidence)
         index, tied = shares.label(votes)
         ties = NO_TIES
         if (evidence or self.ties == "default") and index.min(initial=0) < 0 and tied.any():
             index[tied], ties = self._decided(votes.subset(np.flatnonzero(tied)), weights)
-        behind = shares.authority_evidence(votes, index, tied) if evidence else None
+        behind = None
+        if evidence:
+            chance = None if weights.score is None else confidence.of_votes(votes, index, weights.score)
+            behind = shares.authority_evidence(votes, index, tied, chance)
         return Labels(votes.panel, index, tied, ties, behind, votes._ids, votes.start)
+
+    def _soft(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
+        """Return the labels of votes with probabilities.
+
+        The confidence is halfway between the mean probability that the authorities gave to the label, and its
+        chance by all answers.
+        """
+        labels = Soft().score(votes, weights.score, evidence)
+        if not evidence or weights.score is None or weights.powers is None:
+            return labels
+        chance = confidence.with_probabilities(votes, labels.index, weights.score, weights.powers)
+        halfway = ((labels.confidence + chance) / 2).astype(np.float32)
+        return replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
 
     def _decided(self, votes: Votes, weights: TieWeights) -> tuple[Array, Ties]:
         """Return the choice (or -1) and the classes with the best score of items that are all tied."""

@@ -30,7 +30,8 @@ class Soft:
     times where the best two also have the same mean probability among their authorities.
 
     `tied` of the labels says where the authority vote alone would tie. The confidence is the mean probability
-    that the authorities gave to the label.
+    that the authorities gave to the label; the default goes on from there
+    (:mod:`covote.decoding.confidence`).
     """
 
     power: float = fusion.POWER

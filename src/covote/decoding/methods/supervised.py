@@ -27,7 +27,6 @@ from covote.decoding.calibration import (
 )
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.methods.anchored import remembered
 from covote.decoding.methods.authority import Authority, TieWeights
 from covote.decoding.methods.coupling import Coupling
 from covote.decoding.methods.soft import Soft
@@ -222,7 +221,7 @@ def agreement(part: Votes, weights: TieWeights) -> Array:
         q = Coupling().table(part)
         return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
     assert weights.score is not None
-    column = remembered(weights.score)
+    column = tie_score.remembered(weights.score)
     return scoring.scores(part, lambda k: column(k, 1.0, 0.5))
 
 

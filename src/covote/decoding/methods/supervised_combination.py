@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from covote.decoding import scoring
 from covote.decoding.calibration import softmax
-from covote.decoding.methods.anchored import remembered
-from covote.decoding.tie_score import Weights
+from covote.decoding.tie_score import Weights, remembered
 from covote.votes import Votes
 from covote.votes.rows import row_parts
 

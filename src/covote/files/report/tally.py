@@ -141,8 +141,8 @@ class Tally:
             return
         evidence = labels.evidence
         doubt = 2.0 * (labels.index < 0) + 1 - np.nan_to_num(evidence.confidence.astype(np.float64), nan=0.5)
-        doubt -= 1e-3 * np.nan_to_num(evidence.margin.astype(np.float64), nan=0.0)
-        doubt += 1e-6 * np.minimum(evidence.violations, 999)
+        doubt -= 1e-9 * np.nan_to_num(evidence.margin.astype(np.float64), nan=0.0)
+        doubt += 1e-13 * np.minimum(evidence.violations, 999)
         doubt[evidence.status == SURE] = -np.inf
         few = min(self.looks, int((doubt > -np.inf).sum()))
         for n in np.argsort(-doubt, kind="stable")[:few]:

@@ -1,0 +1,124 @@
+"""How likely a label is right, learned from the votes alone.
+
+The tie score I + O (:mod:`covote.decoding.tie_score`) is the logarithm of how likely an item's answers are if
+its class is k. Experts err together, so d authorities count as about sqrt(d) independent ones: the chance of
+the label is a softmax of (I + O) / sqrt(d), d being the mean number of authorities of a class.
+
+Probabilities say more than votes do, but not all experts mean the same by them: naive Bayes is certain of
+everything. So each expert's probabilities are first raised to the power that makes the authority labels most
+likely, a temperature per expert: C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of
+modern neural networks". They then take the place of I. The softmax is still too sure, and the mean
+probability of the authorities not sure enough: the confidence is halfway between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import confidence_kernels as kernels
+from covote.decoding import fusion, shares, tie_score
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.scoring import UNIT
+from covote.labels import Ties
+from covote.panel import Panel
+from covote.votes import Ragged, Votes
+from covote.votes.rows import Rows, item_counts, row_parts
+
+Array = NDArray[Any]
+
+POWERS = np.array([.02, .05, .1, .15, .2, .25, .3, .4, .5, .6, .7, .8, .9, 1, 1.2, 1.5, 2])  # fmt: skip
+"""The powers that an expert's probabilities may be raised to."""
+
+RIVALS = 32
+"""Classes that compete with a label, those with the best N_k / d_k; the others have next to no chance."""
+
+
+def of_votes(votes: Votes, index: Array, weights: tie_score.Weights) -> NDArray[np.float32]:
+    """Return how likely the labels of plain votes are right; NaN where there is none."""
+    panel, column = votes.panel, tie_score.remembered(weights)
+    scale = 1 / (UNIT * tie_score.temperature(panel))
+    found = np.empty(len(votes), np.float32)
+    for patterns, span in row_parts(votes):
+        label = _of_rows(patterns, index[span])
+        chance = np.empty(len(patterns))
+        for piece, rows in _pieces(patterns):
+            rivals = _rivals(piece.runs, panel)
+            score = tie_score.summed(piece, rivals, column, np.ones(len(piece), np.bool_))
+            chance[rows] = kernels.chances(rivals, score, scale, label[rows])
+        found[span] = patterns.spread_values(chance)
+    return found
+
+
+def with_probabilities(
+    votes: Votes, index: Array, weights: tie_score.Weights, powers: Array
+) -> NDArray[np.float64]:
+    """Return how likely labels are right by the tempered probabilities; NaN where there is no label."""
+    panel, column = votes.panel, tie_score.remembered(weights)
+    scale = 1 / tie_score.temperature(panel)
+    found = np.empty(len(votes))
+    for piece, span in fusion.pieces(votes):
+        patterns = _each_item(piece)
+        rivals = _rivals(patterns.runs, panel)
+        outside = tie_score.summed(
+            patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_)
+        )
+        found[span] = kernels.chances_with_probabilities(
+            patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, outside / UNIT, scale,
+            index[span].astype(np.int64),
+        )  # fmt: skip
+    return found
+
+
+def power_fit(votes: Votes, gold: Gold | None = None) -> NDArray[np.int64]:
+    """Return how likely each expert's probabilities make the authority labels, by power (experts x powers).
+
+    Logarithms in whole units of 1 / UNIT, so that those of parts add up exactly.
+    """
+    panel = votes.panel
+    total = np.zeros((len(panel), len(POWERS)), np.int64)
+    truth = np.full(len(votes), -1, np.int64)
+    rows, known = gold_rows(gold, votes)
+    truth[rows] = known
+    for piece, span in fusion.pieces(votes):
+        runs = piece.ragged
+        ties = shares.best_classes(runs, panel)
+        kernels.likelihoods(
+            runs, fusion.given(piece), panel.layout.known, POWERS, ties, truth[span], float(UNIT), total
+        )
+    return total
+
+
+def fitted_powers(fit: NDArray[np.int64] | None, experts: int) -> NDArray[np.float64]:
+    """Return the most likely power of each expert; 1 where nothing was counted."""
+    if fit is None:
+        return np.ones(experts)
+    return np.where(fit.any(axis=1), POWERS[fit.argmax(axis=1)], 1.0)
+
+
+def _rivals(runs: Ragged, panel: Panel) -> Ties:
+    return Ties(*kernels.leading(runs, panel.layout.known, len(panel.classes), RIVALS))
+
+
+def _pieces(patterns: Rows) -> Iterator[tuple[Rows, slice]]:
+    """Yield answer rows in slices, so that all classes of each fit into memory."""
+    size, at = max(1024, (1 << 24) // max(len(patterns.votes.panel.classes), 256)), 0
+    for part in patterns.votes.parts(size):
+        yield _each_item(part), slice(at, at + len(part))
+        at += len(part)
+
+
+def _each_item(votes: Votes) -> Rows:
+    return Rows(votes, item_counts(votes), None)
+
+
+def _of_rows(patterns: Rows, values: Array) -> Array:
+    """Return one value per row from one per item; items with the same answers have the same."""
+    if patterns.inverse is None:
+        return values
+    found = np.empty(len(patterns), values.dtype)
+    found[patterns.inverse] = values
+    return found
