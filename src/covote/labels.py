@@ -70,8 +70,7 @@ class Labels:
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
     ties
-        The classes that share the best score, for the tied items. Where ties are only reported and no
-        evidence is wanted, they are not looked for.
+        The classes that share the best score, for the tied items.
 
     Labels that were decoded with ``evidence=False`` have no `confidence`, `margin`, `runner_up`, `violations`
     and `status`.
@@ -160,7 +159,6 @@ class Labels:
 
         Where there is no tie, this is the label alone, or nothing.
         """
-        self._check_ties()
         places = np.cumsum(self.tied) - 1
         return [
             self.ties.classes[self.ties.start[places[n]] : self.ties.start[places[n] + 1]]
@@ -178,7 +176,6 @@ class Labels:
         >>> Labels(Panel(2, [[1, 1]]), index, tied, Ties(np.array([0, 2]), np.array([0, 1]))).chances([0, 1])
         array([1. , 0.5])
         """
-        self._check_ties()
         true = np.asarray(truth)
         right: NDArray[np.float64] = (self.index == true).astype(np.float64)
         sizes = np.diff(self.ties.start)
@@ -186,13 +183,6 @@ class Labels:
         hit = (self.ties.classes == true[owner]) & (self.index[owner] < 0)
         right[owner[hit]] = 1 / sizes[hit]
         return right
-
-    def _check_ties(self) -> None:
-        if len(self.ties.start) == 1 and self.tied.any():
-            raise InputError(
-                "these labels were decoded without evidence; decode with evidence=True to know which classes "
-                "tie"
-            )
 
     def take(self, rows: NDArray[Any], ids: Any = None, start: int = 0) -> Labels:
         """Return the labels of items that have the same answers as the items at `rows`."""

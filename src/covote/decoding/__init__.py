@@ -88,7 +88,7 @@ def decode(
         How many threads to use; the labels are the same.
     evidence
         Whether to find what stands behind the labels: confidence, margin, runner-up, violations and status.
-        Labels, and which items are tied, are found many times faster alone.
+        Labels and ties alone are found many times faster.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")

@@ -164,15 +164,3 @@ def test_gold_that_names_no_item_is_told(tmp_path, method):
     with pytest.raises(CovoteError, match="none of the 1 items"):
         decode_file(tmp_path / "votes.parquet", tmp_path / "labels.csv", panel, method=method, gold={77: 0})
     assert not (tmp_path / "labels.csv").exists()
-
-
-def test_without_evidence_reported_ties_have_no_classes_and_say_so():
-    panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
-    votes = Votes.from_dense([[0, 1, 2], [0, 1, 0]], panel)
-    labels = decode(votes, ties="report", evidence=False)
-    assert labels.index.tolist() == [-1, 0]
-    assert labels.tied.tolist() == [True, False]
-    with pytest.raises(CovoteError, match="evidence=True to know which classes tie"):
-        labels.tied_classes(0)
-    with pytest.raises(CovoteError, match="evidence=True to know which classes tie"):
-        labels.chances([0, 0])

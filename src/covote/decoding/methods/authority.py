@@ -98,7 +98,7 @@ class Authority:
             return self._soft(votes, weights, evidence)
         index, tied = shares.label(votes)
         ties = NO_TIES
-        if (evidence or self.ties == "default") and index.min(initial=0) < 0 and tied.any():
+        if index.min(initial=0) < 0 and tied.any():
             index[tied], ties = self._decided(votes.subset(np.flatnonzero(tied)), weights)
         behind = None
         if evidence:
