@@ -40,6 +40,16 @@ def main() -> None:
         # `covote ... | head`: the reader has had enough.
         sys.stderr.close()
         sys.exit(0)
+    except (OverflowError, MemoryError) as error:
+        typer.echo(
+            f"covote: a number is too large for this machine ({error}); choose a smaller one", err=True
+        )
+        sys.exit(2)
+    except OSError as error:
+        if error.filename is None or error.strerror is None:
+            raise
+        typer.echo(f"covote: {str(error.filename)[:100]}: {error.strerror}; choose another place", err=True)
+        sys.exit(2)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -160,8 +160,8 @@ def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) ->
 def _size(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+)x(\d+)", text)
-    if not match or "0" in match.groups():
+    match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    if not match:
         raise InputError(f"--size {text!r} is not understood; write width x height, as 224x224")
     return int(match[1]), int(match[2])
 

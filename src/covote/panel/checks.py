@@ -136,7 +136,7 @@ def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.f
     """Check the costs, 1 each unless given; return a read-only copy."""
     try:
         vector = np.ones(len(names)) if cost is None else np.array(cost, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"cost must be one number per expert, not {cost!r}") from error
     if vector.shape != (len(names),):
         raise InputError(

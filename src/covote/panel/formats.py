@@ -144,7 +144,7 @@ def _toml_dumps(data: Mapping[str, Any]) -> str:
 def _toml_loads(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also integers of thousands of digits, and deep nesting
         raise InputError(f"not a TOML file: {error}") from error
 
 
@@ -158,7 +158,7 @@ def _json_dumps(data: Mapping[str, Any]) -> str:
 def _json_loads(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not a JSON file: {error}") from error
     if not isinstance(data, dict):
         raise InputError("not a panel: the JSON file must be an object with classes and experts")

@@ -18,7 +18,7 @@ from covote.arguments import check_count, check_size
 from covote.bounds import random_panel_error
 from covote.decoding import decode
 from covote.decoding.intervals import wilson
-from covote.errors import InputError
+from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
 from covote.simulation import simulate
 
@@ -173,6 +173,8 @@ def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Pane
 
 def random_knowledge(classes: int, size: int, experts: int, seed: list[int]) -> NDArray[np.bool_]:
     """Return who knows what in such a panel (experts x classes)."""
+    if experts * classes > 1 << 40:
+        raise TooLargeError(f"{experts} experts by {classes} classes are too many for memory; take fewer")
     return np.random.default_rng(seed).random((experts, classes)).argsort(axis=1) < size
 
 
@@ -182,6 +184,8 @@ def error_rate(panel: Panel, items: int, method: str, seed: list[int], **model: 
     The classes must be 0..K-1. A class that no expert knows wins where, with experts that are never wrong
     about what they know, no other can be true.
     """
+    if items > 1 << 40:
+        raise TooLargeError(f"{items} items are too many for memory; take fewer")
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, len(panel.classes), items)
     labels = decode(simulate(panel, truth, seed=int(rng.integers(2**63)), **model), method=method)

@@ -355,6 +355,13 @@ def vote_columns(
                 f"the votes have no column {given!r}{did_you_mean(given, names)}; they have: {some_of(names)}"
             )
         found.append(given or next((name for name in usual if name in names), None))
+    chosen = [name for name in found if name is not None]
+    twice = next((name for name in chosen if chosen.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"column {twice!r} cannot stand for two of item, expert and label; name another (they have: "
+            f"{some_of(names)})"
+        )
     return found[0], found[1], found[2]
 
 
