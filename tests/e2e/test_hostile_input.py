@@ -90,3 +90,11 @@ def test_headers_and_names_that_are_no_utf_8(folder):
         pq.write_table(pa.table(table), folder / "u.parquet")
         assert "UTF-8" in refused("decode", "u.parquet", "--panel", "panel.json", "-o", "labels.csv")
     assert not (folder / "labels.csv").exists()
+
+
+def test_gold_for_item_007_says_nothing_about_item_7(folder):
+    (folder / "votes.csv").write_text("item,expert,label\n7,ann,skin\n7,cat,skin\n8,bob,eye\n")
+    (folder / "gold.csv").write_text("item,label\n007,eye\n")
+    assert "007" in refused(
+        "decode", "votes.csv", "--panel", "panel.json", "--gold", "gold.csv", "--method", "em"
+    )

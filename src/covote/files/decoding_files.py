@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -252,7 +253,5 @@ def _like_items(gold: Mapping[Any, Name], part: Votes) -> Mapping[Any, Name]:
 
 
 def _integer(item: Any) -> Any:
-    try:
-        return int(item)
-    except ValueError:
-        return item
+    """Return text as the integer that it is written as: "7" is 7, but "007" is another item."""
+    return int(item) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", str(item)) else item

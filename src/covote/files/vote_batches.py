@@ -142,6 +142,11 @@ class Source:
                     if self.kind == "json":
                         self.refuse_rounded(batch)
                     yield batch
+        if parquet and rows is None and self.done != self.total:
+            raise FileError(
+                f"{self.path} has {self.done} rows where its footer says {self.total}; check that it was "
+                "written and copied to the end"
+            )
         self.done = self.total
 
     def _parquet(
