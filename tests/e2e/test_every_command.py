@@ -26,7 +26,18 @@ RUNS = {
     "select": ("select", "panel.toml", "-o", "chosen.toml"),
     "bounds": ("bounds", 10, 4),
     "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
-    "label": ("label", "data.npy", "--panel", "models.toml", "-o", "labels.parquet", "--report", "r.html"),
+    "label": (
+        "label",
+        "data.npy",
+        "--panel",
+        "models.toml",
+        "--trust",
+        "-o",
+        "l.parquet",
+        "--report",
+        "r.html",
+    ),
+    "ask": ("ask", "votes.csv", "--panel", "panel.toml"),
     "simulate": ("simulate", 6, 3, "--panels", 3, "--items", 20),
     "demo": ("demo",),
     "reproduce": ("reproduce", "--list"),
@@ -60,7 +71,7 @@ def run(folder, *arguments, **environment):
 
 
 def test_every_command_is_run_here():
-    assert set(RUNS) == set(COMMANDS)
+    assert set(RUNS) == set(COMMANDS) - {"studio"}  # a server, which has tests of its own
 
 
 @pytest.mark.parametrize("arguments", [*RUNS.values(), SHUFFLED], ids=[*RUNS, "decode shuffled"])
@@ -135,15 +146,16 @@ def test_json_keeps_every_letter_in_any_encoding(folder):
     assert json.loads(ran.stdout)["classes"] == ["皮膚", "耳"]
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.5])
-def test_an_early_interrupt_is_one_line(folder, seconds):
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+def test_an_interrupt_while_libraries_load_is_one_line(folder, seconds):
     command = [sys.executable, "-m", "covote", "simulate", "10", "4"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # Before it loads numpy, Python itself may still be starting, and then the interrupt is Python's to tell.
+    while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
+        time.sleep(0.01)
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1].decode()
-    if seconds < 0.2 and "site" in said:
-        pytest.skip("Python itself had not started yet")
     assert said in ("covote: interrupted\n", "")
     assert process.returncode in (130, -signal.SIGINT)
 

@@ -107,8 +107,8 @@ def label(
     atomic.check_apart([output_file, report], [data, panel_file, gold])
     panel = Panel.load(panel_file)
     running = running_code(panel.models) if trust else []
-    if running:
-        typer.echo(f"Trusted to run code: {some_of(running)}.", err=True)
+    if running and not as_json:
+        output.say(f"Trusted to run code: {some_of(sorted(set(running)))}.")
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -132,24 +133,33 @@ class Dask:
         self.close()
 
 
-def _own_cluster(workers: int | None) -> Any:
+@contextmanager
+def _own_cluster(workers: int | None) -> Iterator[Any]:
+    import dask
     import distributed
 
-    try:
-        return distributed.LocalCluster(
-            n_workers=workers or len(os.sched_getaffinity(0)),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            # A free port of this machine only, with nothing to be seen there.
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            # Others on this machine could send the workers functions to run.
-            security=distributed.Security.temporary(),
-            # What matters is told to the scheduler; that a cluster has ended is no error.
-            silence_logs=logging.CRITICAL,
-        )
-    except (RuntimeError, OSError) as error:
-        raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
+    # The folder that Dask makes for itself stays behind when the process is told to end; this one does not.
+    with (
+        TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({"temporary-directory": folder}),
+    ):
+        try:
+            cluster = distributed.LocalCluster(
+                n_workers=workers or len(os.sched_getaffinity(0)),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                # A free port of this machine only, with nothing to be seen there.
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                # Others on this machine could send the workers functions to run.
+                security=distributed.Security.temporary(),
+                # What matters is told to the scheduler; that a cluster has ended is no error.
+                silence_logs=logging.CRITICAL,
+            )
+        except (RuntimeError, OSError) as error:
+            raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
+        with cluster:
+            yield cluster
 
 
 @contextmanager
