@@ -24,6 +24,9 @@ STEPS_TO_LOAD = 2_000_000
 """Plain steps of all kernels together before numba is loaded, which takes a second."""
 STEPS_TO_COMPILE = 1_000_000
 """Plain steps of one kernel before it is compiled."""
+STEPS_PER_ELEMENT = 20
+"""Steps for each element of its arrays that a kernel without an estimate of its own makes: an answer is
+looked at once for every class that its expert knows, or more often."""
 STEPS_IF_KEPT = 30_000
 """The same for a kernel that an earlier process has compiled and kept: it only has to be read."""
 
@@ -74,7 +77,7 @@ class _Kernel(_Helper):
         self, function: Callable[..., Any], options: dict[str, Any], steps: Callable[..., int] | None
     ) -> None:
         super().__init__(function, options)
-        self._steps = steps or _elements
+        self._steps = steps or (lambda *args: STEPS_PER_ELEMENT * _elements(*args))
         self._made = 0
         self._budget = 0
 

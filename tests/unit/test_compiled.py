@@ -122,7 +122,7 @@ def test_a_loop_is_compiled_once_its_steps_pass_the_budget(program):
 
 
 def test_steps_of_many_small_calls_add_up(program):
-    part = compiled.STEPS_TO_LOAD // 4
+    part = compiled.STEPS_TO_LOAD // (4 * compiled.STEPS_PER_ELEMENT)
     compiles = [line.split()[1] for line in program(*[part] * 6)]
     assert compiles == ["False"] * 3 + ["True"] * 3
 
