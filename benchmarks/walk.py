@@ -23,9 +23,16 @@ import covote
 home = str(Path(covote.__file__).parent)
 def walked(run):
     seen = set()
+    def importing(frame):
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "<module>" and code.co_filename.startswith(home):
+                return not code.co_filename.endswith("__main__.py")
+            frame = frame.f_back
+        return False
     def call(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(home) and code.co_name != "<module>":
+        if event == "call" and code.co_filename.startswith(home) and not importing(frame):
             seen.add((code.co_filename, code.co_qualname))
     threading.setprofile(call)
     sys.setprofile(call)
@@ -61,7 +68,8 @@ FIT = """
 from covote.learn import PanelClassifier
 from sklearn.datasets import make_blobs
 points, truth = make_blobs(300, centers=5, random_state=0)
-model = PanelClassifier().fit(points, truth)
+from sklearn.linear_model import LogisticRegression
+model = PanelClassifier(LogisticRegression()).fit(points, truth)
 """
 WALKS = {
     "design": 'command("design", "13", "4", "-o", "designed.toml")',

@@ -19,8 +19,7 @@ from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE
 from covote.labels import Ties
 from covote.panel import Panel
-from covote.votes import rows_kernels
-from covote.votes.rows import Rows
+from covote.votes.rows import Rows, distinct
 
 Array = NDArray[Any]
 
@@ -93,5 +92,5 @@ def _half(cell: Array, span: slice, panel: Panel) -> Half:
     keys = np.zeros(len(cell), dtype=np.int64)
     for i in range(span.start, span.stop):
         keys = keys * (start[i + 1] - start[i]) + cell[:, i] - start[i]  # below MOST
-    first, _, which = rows_kernels.distinct(keys)
+    first, _, which = distinct(keys)
     return Half(which, np.ascontiguousarray(cell[first, span]))

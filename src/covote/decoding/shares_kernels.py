@@ -48,6 +48,16 @@ class Found(NamedTuple):
 # four by experts of weight 0.
 
 
+def _block_steps(authorities: Authorities, index: Array, per_class: int) -> int:
+    """Return the plain steps of a loop over classes, their authorities and blocks of items."""
+    return len(index) * (2 * len(authorities.experts) + per_class * len(authorities.counts))
+
+
+def _run_steps(runs: Ragged, known: Lists) -> int:
+    """Return the plain steps of a loop over answers and the classes that their experts know."""
+    return 4 * len(runs.expert) * (1 + len(known.members) // len(known.start))
+
+
 @helper
 def _add4(
     columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
@@ -95,7 +105,7 @@ def _report(state: Array, index: Array, size: int) -> None:
         index[t] = np.int8(np.int8(-1) if same else value)
 
 
-@kernel
+@kernel(steps=lambda columns, start, authorities, index: _block_steps(authorities, index, 4))
 def label_complete(columns: Array, start: int, authorities: Authorities, index: Array) -> None:
     """Label complete dense votes, -1 in a tie; needs lcm(d) < 255.
 
@@ -155,7 +165,7 @@ def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
         index[t] = np.int8(np.int8(-1) if same else k)
 
 
-@kernel
+@kernel(steps=lambda columns, start, authorities, complete, index, *_: _block_steps(authorities, index, 8))
 def label_columns(
     columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, tied: Array
 ) -> None:
@@ -250,7 +260,7 @@ def _report_found(
         shared[t] = best[4 * STRIDE + t]
 
 
-@kernel
+@kernel(steps=lambda columns, start, authorities, complete, index, *_: _block_steps(authorities, index, 24))
 def examine_columns(
     columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, found: Found
 ) -> None:
@@ -411,7 +421,7 @@ def grown(array: Array, size: int) -> Array:
     return longer
 
 
-@kernel
+@kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
 def examine_runs(
     runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
 ) -> None:
@@ -455,7 +465,7 @@ def examine_runs(
         forget(counts, number)
 
 
-@kernel
+@kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
 def best_classes(runs: Ragged, known: Lists, classes: int) -> tuple[Array, Array]:
     """List the classes with the best N_k / d_k of every item, in ascending order: (start, classes)."""
     counts = counters(classes)

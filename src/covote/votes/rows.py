@@ -33,6 +33,10 @@ class Taken(Protocol):
 
 T = TypeVar("T", bound=Taken)
 
+TABLE = 1 << 22
+"""Entries of a table that has the place of every answer; larger panels look answers up in sorted lists."""
+FEW = 1 << 18
+"""Rows up to which sorting finds equal ones sooner than a hash table has been compiled."""
 MOST = 1 << 20
 """Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
 
@@ -67,8 +71,17 @@ class Rows:
     def cell(self) -> NDArray[np.int64]:
         """Each answer as one number: which expert gave which answer (see `Layout.cells`)."""
         panel, (_, expert, label) = self.votes.panel, self.runs
-        cell = np.empty(len(expert), dtype=np.int64)
-        rows_kernels.find_cells(expert, label, *panel.layout.known, len(panel.classes), cell)
+        start, known = panel.layout.known
+        owner = np.repeat(np.arange(len(panel)), np.diff(start))
+        there = owner * len(panel.classes) + known
+        wanted = expert.astype(np.int64) * len(panel.classes) + np.maximum(label, 0)
+        if panel.knows.size <= TABLE:
+            table = np.zeros(panel.knows.size, dtype=np.int64)
+            table[there] = np.arange(len(known))
+            place = table.take(wanted)
+        else:
+            place = np.searchsorted(there, wanted)
+        cell: NDArray[np.int64] = np.where(label < 0, start[1:].take(expert), place) + expert
         return cell
 
     def spread(self, labels: T) -> T:
@@ -105,10 +118,25 @@ def answer_rows(votes: Votes) -> Rows:
         # A copy, so that votes which remember their rows are not kept alive by them.
         return Rows(replace(votes), item_counts(votes), None)
     dense = votes.to_dense()
-    first, count, inverse = rows_kernels.distinct(_keys(dense))
+    first, count, inverse = distinct(_keys(dense))
     assert dense.columns is not None
     columns = frozen(np.ascontiguousarray(dense.columns[:, dense.start + first]))
     return Rows(_bare(votes, columns, count), count, inverse)
+
+
+def distinct(keys: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Return (first position of each different key, how many there are, which one each key is).
+
+    >>> [found.tolist() for found in distinct(np.array([7, 3, 7]))]
+    [[0, 1], [2, 1], [0, 1, 0]]
+    """
+    if len(keys) > FEW:
+        return rows_kernels.distinct(keys)  # type: ignore[no-any-return]
+    _, first, which, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return first[order], count[order], rank[which]
 
 
 def item_counts(votes: Votes) -> NDArray[np.int64]:
@@ -138,7 +166,7 @@ def merged(parts: Iterable[Votes | None]) -> Votes | None:
 
     def together() -> tuple[Array, Array]:
         found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
-        first, _, which = rows_kernels.distinct(found)
+        first, _, which = distinct(found)
         # Counts stay far below 2**53, where sums of floats are exact.
         return found[first], np.bincount(which, weights=counts, minlength=len(first)).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Compiled loops over answer rows."""
+"""A compiled loop that finds equal answer rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _home(key: int, shift: int) -> Any:
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
 
 
-@kernel
+@kernel(steps=lambda keys: 5 * len(keys))
 def distinct(keys: Array) -> tuple[Array, Array, Array]:
     """Return (position of the first of each different key, how many there are, which one each key is)."""
     bits = 10
@@ -56,23 +56,3 @@ def distinct(keys: Array) -> tuple[Array, Array, Array]:
                     place = (place + 1) & mask
                 table[place] = f
     return first[:found].copy(), count[:found].copy(), inverse
-
-
-@kernel
-def find_cells(expert: Array, label: Array, first: Array, known: Array, classes: int, cell: Array) -> None:
-    """Number the answers: the c-th class of expert i is first[i] + i + c, its "none of mine" comes last."""
-    for p in range(len(expert)):
-        i, v = np.int64(expert[p]), np.int64(label[p])
-        low, high = first[i], first[i + 1]
-        if v < 0:
-            cell[p] = high + i
-        elif high - low == classes:
-            cell[p] = low + i + v
-        else:
-            while high - low > 1:
-                middle = (low + high) >> 1
-                if known[middle] <= v:
-                    low = middle
-                else:
-                    high = middle
-            cell[p] = low + i

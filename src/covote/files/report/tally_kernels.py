@@ -12,7 +12,7 @@ from covote.votes.vote_checks import NOT_ASKED
 Array = NDArray[Any]
 
 
-@kernel
+@kernel(steps=lambda columns, start, index, *_: 4 * len(columns) * len(index))
 def tally_columns(
     columns: Array, start: int, index: Array, times: Array, knows: Array, none: int,
     right: Array, asked: Array, outside: Array, nones: Array, wrong: Array,
@@ -28,7 +28,7 @@ def tally_columns(
     return votes
 
 
-@kernel
+@kernel(steps=lambda indptr, expert, *_: 4 * len(expert))
 def tally_runs(
     indptr: Array, expert: Array, label: Array, index: Array, times: Array, knows: Array, none: int,
     right: Array, asked: Array, outside: Array, nones: Array, wrong: Array,
