@@ -89,7 +89,9 @@ def number(text: str | float) -> float:
         raise typer.BadParameter(f"{text!r} is not a number; write it as 0.05") from None
 
 
-PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json or .csv.", show_default=False)]
+PanelFile = Annotated[
+    Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.", show_default=False)
+]
 Size = Annotated[
     str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.", show_default=False)
 ]

@@ -1,6 +1,6 @@
-"""The three panel file formats: TOML a person can write, JSON, and a CSV matrix.
+"""Panel files: TOML a person can write, JSON, and tables (CSV, spreadsheets).
 
-Text in, plain dicts out, and back; reading what was written gives the same panel.
+Plain dicts out, and back; reading what was written gives the same panel.
 """
 
 from __future__ import annotations
@@ -10,53 +10,58 @@ import difflib
 import io
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
+from covote.panel import cells, panel_tables
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
+_TABLES = ("csv", "tsv", "xlsx")
+_OWN_TABLE = '"expert","cost"'  # how the CSV files that we write begin
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
-
-def format_of(path: str | os.PathLike[str]) -> str:
-    """Return "toml", "json" or "csv" by the ending of the file's name."""
+def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
+    """Return "toml", "json" or "csv" by the ending of the file's name; other tables can only be read."""
     ending = Path(path).suffix.lower().removeprefix(".")
-    if ending not in _WRITERS:
-        raise InputError(f"{path}: a panel file ends in .toml, .json or .csv, not in {Path(path).suffix!r}")
+    if ending not in _WRITERS and not (reading and ending in _TABLES):
+        known = ".toml, .json, .csv, .tsv or .xlsx" if reading else ".toml, .json or .csv"
+        raise InputError(f"{path}: a panel file ends in {known}, not in {Path(path).suffix!r}")
     return ending
 
 
 def is_panel_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a panel, by its name; a CSV file by its first cell, since it may be any table."""
-    ending = Path(path).suffix.lower()
-    if ending != ".csv":
-        return ending in (".toml", ".json")
+    """Whether a file is a panel: by its name, a table by its cells, since it may be a list of classes."""
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in _TABLES:
+        return ending in ("toml", "json")
     try:
-        with Path(path).open("rb") as file:
-            head = file.readline(1 << 10)
-    except OSError:
+        return panel_tables.has_panel(cells.read_cells(path))
+    except (FileError, InputError):
         return False
-    return re.match(rb'(\xef\xbb\xbf)?"?expert"?\s*[,;\r\n]', head) is not None
 
 
-def text_of(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return the text of a panel file, and its format."""
-    kind = format_of(path)
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the dict of a panel file."""
+    kind = format_of(path, reading=True)
+    if kind == "xlsx":
+        return panel_tables.panel_of_rows(cells.sheet(path))
     try:
-        # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        data = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
+    if kind in _TABLES:
+        return loads(cells.decoded(data, path), kind)
+    try:
+        # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path} is not a text file in UTF-8 (byte {error.start}); save it as UTF-8"
         ) from error
-    return text, kind
+    return loads(text, kind)
 
 
 def dumps(data: Mapping[str, Any], kind: str) -> str:
@@ -66,7 +71,7 @@ def dumps(data: Mapping[str, Any], kind: str) -> str:
 
 def loads(text: str, kind: str) -> dict[str, Any]:
     """Read a panel's dict from text in the given format."""
-    return _READERS[kind](text)
+    return {"toml": _toml_loads, "json": _json_loads}.get(kind, _table_loads)(text)
 
 
 def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -88,9 +93,11 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
                 f"expert {named['name']!r} has an unexpected entry {surplus[0]!r}; an expert has "
                 "name, knows, cost and model, and beside a model its options"
             )
+        if named.get("knows") == "all":
+            named["knows"] = list(data["classes"])
         if not isinstance(named.get("knows"), list):
             raise InputError(
-                f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."]'
+                f'expert {named["name"]!r} needs a list of what it knows: knows = ["...", "..."], or "all"'
             )
         checked.append(named)
     return checked
@@ -165,20 +172,8 @@ def _json_loads(text: str) -> dict[str, Any]:
     return data
 
 
-# CSV: one row per expert, one column per class. Integers are written bare; a string that looks like an
-# integer, or that begins with an apostrophe, gets an apostrophe in front, as in spreadsheets.
-
-
-def _csv_cell(name: str | int) -> str:
-    if isinstance(name, str) and (_INTEGER.fullmatch(name) or name.startswith("'")):
-        return "'" + name
-    return str(name)
-
-
-def _csv_name(cell: str) -> str | int:
-    if cell.startswith("'"):
-        return cell[1:]
-    return int(cell) if _INTEGER.fullmatch(cell) else cell
+# Tables. We write a matrix: one row per expert, one column per class, integers bare; a string that looks
+# like an integer, or that begins with an apostrophe, gets an apostrophe in front, as in spreadsheets.
 
 
 def _csv_dumps(data: Mapping[str, Any]) -> str:
@@ -187,57 +182,26 @@ def _csv_dumps(data: Mapping[str, Any]) -> str:
     out = io.StringIO()
     # Everything is quoted, so that names with line breaks or blanks at their ends come back as they were.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(["expert", "cost", *map(_csv_cell, data["classes"])])
+    writer.writerow(["expert", "cost", *map(panel_tables.cell_of, data["classes"])])
     for expert in data["experts"]:
         known = set(expert["knows"])
         marks = ["1" if name in known else "0" for name in data["classes"]]
-        writer.writerow([_csv_cell(expert["name"]), repr(expert.get("cost", 1)), *marks])
+        writer.writerow([panel_tables.cell_of(expert["name"]), repr(expert.get("cost", 1)), *marks])
     return out.getvalue()
 
 
-def _csv_loads(text: str) -> dict[str, Any]:
+def _table_loads(text: str) -> dict[str, Any]:
+    if not text.startswith(_OWN_TABLE):
+        return panel_tables.panel_of_rows(cells.split(text))
     try:
-        # People write a blank after a comma; one that belongs to a name stands in quotes.
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-        rows = [row for row in reader if row]
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}") from error
-    if rows and rows[0][0].startswith("expert;"):
-        raise InputError("';' separates its columns, not a comma; save it with commas")
-    if not rows or rows[0][:1] != ["expert"]:
-        raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
-    first = 2 if rows[0][1:2] == ["cost"] else 1
-    classes = [_csv_name(cell) for cell in rows[0][first:]]
-    experts = []
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(rows[0]):
-            raise InputError(f"row {number} has {len(row)} cells, the first row has {len(rows[0])}")
-        expert: dict[str, Any] = {"name": _csv_name(row[0])}
-        marks = [cell.strip() for cell in row[first:]]
-        wrong = [cell for cell in marks if cell not in {"", "0", "1"}]
-        if wrong:
-            raise InputError(
-                f"row {number} has {wrong[0]!r} in the matrix; write 1 for known, else 0 or nothing"
-            )
-        expert["knows"] = [name for name, mark in zip(classes, marks, strict=True) if mark == "1"]
-        if first == 2:
-            try:
-                expert["cost"] = float(row[1].strip() or 1)
-            except ValueError as error:
-                raise InputError(
-                    f"row {number} has cost {row[1]!r}, which is not a number; write it as 1.5"
-                ) from error
-        experts.append(expert)
-    return {"classes": classes, "experts": experts}
+    return panel_tables.matrix(rows)
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "toml": _toml_dumps,
     "json": _json_dumps,
     "csv": _csv_dumps,
-}
-_READERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "toml": _toml_loads,
-    "json": _json_loads,
-    "csv": _csv_loads,
 }

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
 from covote.errors import InputError, UnknownNameError
-from covote.panel import formats, pictures
+from covote.panel import formats, panel_tables, pictures
 from covote.panel.certificate import Certificate
 from covote.panel.checks import (
     Name,
@@ -120,21 +120,33 @@ class Panel:
     @classmethod
     def from_blocks(
         cls,
-        classes: int | Iterable[Name],
-        blocks: Iterable[Iterable[Name]],
+        classes: int | Iterable[Name] | Mapping[Name, Iterable[Name]],
+        blocks: Iterable[Iterable[Name]] | Mapping[Name, Iterable[Name]] | None = None,
         names: Iterable[Name] | None = None,
         cost: ArrayLike | None = None,
         *,
         models: Sequence[Any] | None = None,
         certificate: Certificate | None = None,
     ) -> Panel:
-        """Build a panel from what each expert knows, as lists of classes.
+        """Build a panel from what each expert knows: lists of classes, or "all".
+
+        A mapping gives the experts' names, too; alone, it also gives the classes, as they first come.
 
         >>> Panel.from_blocks(5, [[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4]]).covers()
         True
+        >>> Panel.from_blocks({"ann": ["skin", "eye"], "bob": ["eye", "ear"], "cy": "all"}).uncovered()
+        []
         """
+        if blocks is None:
+            if not isinstance(classes, Mapping):
+                raise InputError("what does each expert know? Give lists of classes, or {expert: classes}")
+            blocks = classes
+            classes = dict.fromkeys(name for block in blocks.values() if block != "all" for name in block)
+        if isinstance(blocks, Mapping):
+            names = tuple(blocks) if names is None else names
+            blocks = list(blocks.values())
         checked_classes = class_names(classes)
-        rows = [list(block) for block in blocks]
+        rows = [list(checked_classes if block == "all" else block) for block in blocks]
         labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
         knows = knows_of_blocks(checked_classes, rows, labels)
         return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
@@ -308,12 +320,25 @@ class Panel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:
-        """Read a panel from a ``.toml``, ``.json`` or ``.csv`` file."""
-        text, kind = formats.text_of(path)
+        """Read a panel from a ``.toml`` or ``.json`` file, or a table: ``.csv``, ``.tsv``, ``.xlsx``."""
         try:
-            return cls.from_dict(formats.loads(text, kind))
+            return cls.from_dict(formats.load(path))
         except (InputError, UnknownNameError) as error:
-            raise type(error)(f"{path}: {error}") from error
+            named = str(error).startswith(str(path))
+            raise type(error)(str(error) if named else f"{path}: {error}") from error
+
+    @classmethod
+    def from_table(cls, table: Any) -> Panel:
+        """Read a panel from a table in memory: pandas, polars, pyarrow, a dict of columns.
+
+        It is read as a file with these cells would be: a matrix of marks with one row for each expert (or one
+        for each class, if its first column is called "class"), lists of classes, or the columns expert and
+        class with one row for each class that an expert knows.
+
+        >>> Panel.from_table({"Doctor": ["ann", "bob"], "skin": ["x", ""], "eye": [True, True]}).blocks()
+        [('skin', 'eye'), ('eye',)]
+        """
+        return cls.from_dict(panel_tables.panel_of_rows(panel_tables.rows_of(table)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the panel as plain lists and dicts, as the panel files have it."""

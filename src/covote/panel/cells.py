@@ -1,0 +1,178 @@
+"""Small tables as people keep them: cells of text from CSV files of any make, and from spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import os
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from covote.errors import FileError, InputError
+
+SEPARATORS = "\t;,"
+_LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a bomb
+
+
+def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
+    """Return the text of a file: UTF-8, UTF-16 with its mark, or else Windows-1252, as older programs write.
+
+    >>> decoded("Zoë".encode("cp1252"), "a.csv"), decoded("Zoë".encode("utf-16"), "a.csv")
+    ('Zoë', 'Zoë')
+    """
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        try:
+            if encoding == "utf-8-sig" and b"\0" not in data:
+                return data.decode("cp1252")
+        except UnicodeDecodeError:
+            pass
+        raise FileError(
+            f"{path} is not a text file in UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from error
+
+
+def separator(text: str) -> str:
+    """Return what separates the cells of a text: the tab, semicolon or comma that stands in every line.
+
+    >>> separator("doctor;skin;eye"), separator("ann; skin, eye, ear"), separator('a,"b;c"')
+    (';', ';', ',')
+    """
+    lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "", text).splitlines() if line.strip()]
+    counts = {mark: {line.count(mark) for line in lines} for mark in SEPARATORS}
+    in_all = [mark for mark in SEPARATORS if 0 not in counts[mark]]
+    for mark in in_all:
+        if len(counts[mark]) == 1:  # a table: the same number in every line
+            return mark
+    in_some = in_all or [mark for mark in SEPARATORS if counts[mark] != {0}]
+    firsts = [min(in_some, key=lambda mark: (line + mark).index(mark)) for line in lines if in_some]
+    return max(in_some, key=firsts.count, default=",")
+
+
+def split(text: str) -> list[list[str]]:
+    """Return the cells of a text; blanks around them do not count, except inside quotes.
+
+    >>> split('a, " b" ,c\\n\\n1,2,')
+    [['a', ' b', 'c'], ['1', '2', '']]
+    """
+    mark = separator(text)
+    if not re.search(r'"[ \t]|[ \t]"', text):
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
+            return [[cell.strip() for cell in row] for row in reader if row]
+        except csv.Error as error:
+            raise InputError(f"not a CSV file: {error}") from error
+    cell = re.compile(rf'[ ]*"((?:[^"]|"")*)"[ ]*(?=[{mark}\r\n]|\Z)|([^{mark}\r\n]*)')
+    rows: list[list[str]] = [[]]
+    place = 0
+    while True:
+        found = cell.match(text, place)
+        assert found is not None  # the second way matches anything, also nothing
+        quoted, plain = found.groups()
+        if quoted is None and plain.lstrip().startswith('"'):
+            raise InputError(f"not a CSV file: a quote is not closed in row {len(rows)}")
+        rows[-1].append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        place = found.end()
+        if place >= len(text):
+            break
+        if text[place] == mark:
+            place += 1
+            continue
+        place += 2 if text[place : place + 2] == "\r\n" else 1
+        rows.append([])
+        if place >= len(text):
+            break
+    return [row for row in rows if row and row != [""]]
+
+
+def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
+    """Return the cells of a .csv, .tsv or .xlsx file."""
+    if Path(path).suffix.lower() == ".xlsx":
+        return sheet(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from error
+    return split(decoded(data, path))
+
+
+def sheet(path: str | os.PathLike[str]) -> list[list[str]]:
+    """Return the cells of the first sheet of a spreadsheet that has any; rows are equally long."""
+    openpyxl = _openpyxl()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if sum(entry.file_size for entry in packed.infolist()) > _LARGEST:
+                raise FileError(f"{path} is larger than 1 GiB, unpacked; save it as .csv")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            for page in book.worksheets:
+                page.reset_dimensions()  # what other programs wrote there may be wrong
+                rows = [[text_of_cell(value) for value in row] for row in page.iter_rows(values_only=True)]
+                if any(map(any, rows)):
+                    width = max(map(len, rows))
+                    return [row + [""] * (width - len(row)) for row in rows]
+        finally:
+            book.close()
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot read {path}: {error.strerror}") from error
+    except Exception as error:  # of the many libraries beneath, each with its own
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FileError(
+            f"{path} cannot be read as a spreadsheet: {reason}; save it again as .xlsx"
+        ) from error
+    raise InputError(f"{path} is empty: it has no cells")
+
+
+def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write rows as the only sheet of a spreadsheet; text stays text, also if it begins like a formula."""
+    openpyxl = _openpyxl()
+    book = openpyxl.Workbook(write_only=True)
+    page = book.create_sheet("covote")
+    try:
+        for row in rows:
+            cells = [openpyxl.cell.WriteOnlyCell(page, value) for value in row]
+            for cell in cells:
+                if cell.data_type == "f":
+                    cell.data_type = "s"
+            page.append(cells)
+    except openpyxl.utils.exceptions.IllegalCharacterError as error:
+        raise InputError("a name has characters that a spreadsheet cannot hold; write a .csv file") from error
+    with Path(path).open("wb") as file:
+        book.save(file)
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+        import openpyxl.cell
+        import openpyxl.utils.exceptions
+    except ImportError as error:
+        raise InputError(
+            "spreadsheets (.xlsx) need openpyxl; pip install 'covote[xlsx]', or save it as .csv"
+        ) from error
+    return openpyxl
+
+
+def text_of_cell(value: Any) -> str:
+    """Return a cell as it looks."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value).strip()
