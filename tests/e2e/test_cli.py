@@ -182,3 +182,18 @@ def test_one_expert_and_none_are_spoken_of_as_such(covote):
 def test_version_and_help(covote):
     assert covote("--version").out.startswith("covote ")
     assert "design" in covote("--help").out
+
+
+def test_check_lists_the_single_points_of_failure(covote, tmp_path):
+    panel = Panel.from_blocks(["a", "b", "c"], ["abc", "ab"], ["ann", "bob"])
+    panel.save(tmp_path / "panel.toml")
+    told = covote("check", "panel.toml").out
+    assert "Losing 'ann' leaves 2 pairs uncovered" in told
+    (panel + Panel.from_blocks(["b", "c"], ["bc"], ["eve"])).save(tmp_path / "three.toml")
+    data = json.loads(covote("check", "three.toml", "--json").out)
+    assert data["single_points_of_failure"] == [{"expert": "ann", "pairs": 1}]
+    Panel.from_blocks(["a", "b", "c", "d"], ["abc", "cd"], ["ann", "bob"]).save(tmp_path / "gaps.toml")
+    assert (
+        "Single points of failure (pairs lost without them): ann (3), bob (1)."
+        in covote("check", "gaps.toml").out
+    )

@@ -48,3 +48,21 @@ def test_the_order_of_experts_does_not_matter_to_coverage(panel, random):
     turned = Panel(panel.classes, panel.knows[order], [panel.names[i] for i in order], panel.cost[order])
     assert turned.redundancy == panel.redundancy
     assert np.array_equal(turned.pair_counts(), panel.pair_counts())
+
+
+@given(panels(), st.integers(1, 3))
+def test_an_outage_costs_the_pairs_that_nobody_else_knows(panel, missing):
+    """Compare with every panel that is left after some experts went."""
+    outage = panel.survives(missing)
+    blocks = dict(zip(panel.names, panel.blocks(), strict=True))
+    lost = {}
+    for gone in combinations(panel.names, min(missing, len(panel))):
+        left = [set(block) for name, block in blocks.items() if name not in gone]
+        for pair in combinations(panel.classes, 2):
+            if not any(set(pair) <= block for block in left):
+                for name in gone:
+                    if set(pair) <= set(blocks[name]):
+                        lost.setdefault(name, set()).add(pair)
+    assert dict(outage.critical) == {name: len(pairs) for name, pairs in lost.items()}
+    assert bool(outage) == (not lost and panel.covers())
+    assert [n for _, n in outage.critical] == sorted((n for _, n in outage.critical), reverse=True)

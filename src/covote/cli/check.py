@@ -10,7 +10,7 @@ from covote.cli import output
 from covote.cli.arguments import Json, PanelFile, Picture, Times
 from covote.panel import Panel
 
-_SHOWN = 20  # uncovered pairs that are listed
+_SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
 _MOST = 100_000  # the same in JSON
 
 
@@ -31,6 +31,9 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
                 "uncovered": panel.uncovered(times, most=_MOST),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
+                "single_points_of_failure": [
+                    {"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical
+                ],
             }
         )
     else:
@@ -44,10 +47,20 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
         raise typer.Exit(1)
 
 
+def _tell_outages(panel: Panel) -> None:
+    critical = panel.survives().critical
+    if not critical or critical[0][1] == critical[-1][1]:
+        return  # nobody, or everybody alike: that was said already
+    shown = ", ".join(f"{name} ({pairs:,})" for name, pairs in critical[:_SHOWN])
+    more = f" and {len(critical) - _SHOWN:,} more" if len(critical) > _SHOWN else ""
+    output.say(f"Single points of failure (pairs lost without them): {shown}{more}.")
+
+
 def _tell(panel: Panel, missing: int, times: int) -> None:
     output.say_covered(panel)
     output.show_matrix(panel)
     output.say_redundancy(panel)
+    _tell_outages(panel)
     if missing:
         pairs = ", ".join(f"({a}, {b})" for a, b in panel.uncovered(times, most=_SHOWN))
         more = f" and {missing - _SHOWN:,} more" if missing > _SHOWN else ""

@@ -231,10 +231,11 @@ def say_redundancy(panel: Panel) -> None:
     elif panel.redundancy == 1 and classes > MANY:
         text += "Losing an expert may leave pairs uncovered; --times 2 survives any one loss."
     elif panel.redundancy == 1:
-        lost = losses(panel)
-        worst = int(np.argmax(lost))
-        who = f"{panel.names[worst]!r}" if experts == 1 or lost.min() < lost.max() else "any one expert"
-        pairs = counted(int(lost[worst]), "pair")
+        critical = panel.survives().critical
+        worst, lost = critical[0]
+        alike = 1 < experts == len(critical) and critical[-1][1] == lost
+        who = "any one expert" if alike else f"{worst!r}"
+        pairs = counted(lost, "pair")
         text += f"Losing {who} leaves {pairs} uncovered; --times 2 survives any one loss."
     elif wrong == 0:
         text += "Any one expert can be lost, and any one wrong answer per item is noticed."
@@ -244,14 +245,6 @@ def say_redundancy(panel: Panel) -> None:
             f"{counted(wrong, 'wrong answer')} per item are repaired."
         )
     say(text)
-
-
-def losses(panel: Panel) -> NDArray[np.int64]:
-    """Return how many pairs each expert is the only one to know."""
-    counts = panel.pair_counts()
-    members = [np.flatnonzero(row) for row in panel.knows]
-    alone = [np.count_nonzero(np.triu(counts[np.ix_(known, known)] == 1, 1)) for known in members]
-    return np.array(alone, dtype=np.int64)
 
 
 def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) -> None:

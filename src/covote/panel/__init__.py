@@ -1,6 +1,7 @@
 """Panel: the classes, the experts, and who knows what."""
 
 from covote.panel.certificate import Certificate
+from covote.panel.pairs import Outage
 from covote.panel.panel import Name, Panel, class_names, zeros
 
-__all__ = ["Certificate", "Name", "Panel", "class_names", "zeros"]
+__all__ = ["Certificate", "Name", "Outage", "Panel", "class_names", "zeros"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from covote.panel.checks import Name
 
 _CELLS = 1 << 22  # counts of one block
 _DENSE = 0.01
@@ -76,3 +79,44 @@ def pairs_below(knows: NDArray[np.bool_], times: int) -> Iterator[tuple[NDArray[
         later = classes > np.arange(first, first + len(counts))[:, None]
         k, j = np.nonzero((counts < times) & later)
         yield k + first, j
+
+
+def pairs_at_risk(knows: NDArray[np.bool_], missing: int) -> NDArray[np.int64]:
+    """Return for each expert how many pairs are known by it and by at most `missing` - 1 others.
+
+    >>> pairs_at_risk(np.array([[1, 1, 0], [1, 1, 1]], dtype=bool), 1)
+    array([0, 2])
+    """
+    known = [np.flatnonzero(row) for row in knows]
+    twice = np.zeros(len(knows), dtype=np.int64)  # every pair is there in both orders
+    for first, counts in pair_count_blocks(knows):
+        rare = counts <= missing
+        rare[np.arange(len(counts)), np.arange(first, first + len(counts))] = False
+        for i, classes in enumerate(known):
+            low, high = np.searchsorted(classes, (first, first + len(counts)))
+            twice[i] += np.count_nonzero(rare[np.ix_(classes[low:high] - first, classes)])
+    return twice // 2
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What the loss of some experts does to a panel; true if every pair stays covered.
+
+    Attributes
+    ----------
+    missing
+        How many experts may be lost.
+    survives
+        Whether every pair is still covered, whoever is lost.
+    critical
+        The experts that matter, with the number of pairs that are lost if the expert leaves with all the
+        others (at most `missing` - 1) that know the pair; most pairs first. With one missing they are
+        the single points of failure, and what the outage of each costs.
+    """
+
+    missing: int
+    survives: bool
+    critical: tuple[tuple[Name, int], ...]
+
+    def __bool__(self) -> bool:
+        return self.survives

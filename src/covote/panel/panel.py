@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
+from covote.arguments import check_count
 from covote.errors import InputError, UnknownNameError
 from covote.panel import formats, panel_tables, pictures
 from covote.panel.certificate import Certificate
@@ -27,7 +28,7 @@ from covote.panel.checks import (
     zeros,
 )
 from covote.panel.layout import Layout
-from covote.panel.pairs import pair_count_blocks, pair_histogram, pairs_below
+from covote.panel.pairs import Outage, pair_count_blocks, pair_histogram, pairs_at_risk, pairs_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -255,6 +256,21 @@ class Panel:
     def detectable(self) -> int:
         """How many wrong answers per item can always be noticed: the largest f with lambda >= f + 1."""
         return max(0, self.redundancy - 1)
+
+    def survives(self, missing: int = 1) -> Outage:
+        """Return whether every pair stays covered if any `missing` experts are lost, and who matters.
+
+        theory: section 3. Every pair must be known by `missing` + 1 experts.
+
+        >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 1], [1, 1, 0]], ["ann", "bob"])
+        >>> bool(panel.survives()), panel.survives().critical
+        (False, (('ann', 2),))
+        """
+        missing = check_count(missing, "missing", 1)
+        risk = pairs_at_risk(self.knows, missing)
+        worst_first = np.argsort(-risk, kind="stable")[: np.count_nonzero(risk)].tolist()
+        critical = tuple((self.names[i], int(risk[i])) for i in worst_first)
+        return Outage(missing, self.count_uncovered(missing + 1) == 0, critical)
 
     # Other panels
 

@@ -291,3 +291,13 @@ def test_a_pickled_panel_carries_nothing_that_can_be_derived():
 def test_nested_knowledge_is_refused():
     with pytest.raises(InputError, match="expert 'ann' knows a list or table; write its classes as one flat"):
         Panel.from_blocks(["a", "b"], [[["a"], "b"]], ["ann"])
+
+
+def test_nobody_is_critical_where_every_pair_has_two_experts():
+    twice = Panel.from_blocks(3, [[0, 1, 2], [0, 1, 2]], ["a", "b"])
+    assert twice.survives()
+    assert twice.survives().critical == ()
+    assert not twice.survives(2)
+    assert dict(twice.survives(2).critical) == {"a": 3, "b": 3}
+    with pytest.raises(InputError, match="missing must be at least 1"):
+        twice.survives(0)
