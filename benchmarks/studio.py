@@ -31,8 +31,8 @@ import numpy as np
 from sqlalchemy import func, insert, select, text
 
 from covote.studio import doors, importing, managing
-from covote.studio.pages.rendering import cookie_name
 from covote.studio.roster import options_of
+from covote.studio.rules import ADAPTIVE
 from covote.studio.schema import LEASED, answer, assignment, class_, knows, person, project
 from covote.studio.serving import open_studio
 
@@ -79,14 +79,13 @@ def fill(studio, people: int, classes: int, items: int, ask: str, size: int) -> 
         managing.add_classes(connection, [managing.NewClass(f"class {k}") for k in range(classes)])
         managing.change_project(connection, "load", "", ask)
         ids = list(connection.execute(select(class_.c.id).order_by(class_.c.position)).scalars())
-        name = cookie_name(connection.execute(select(project.c.uid)).scalar_one())
         for n in range(people):
             person_id = managing.add_person(connection, f"person {n}", "expert")
             known = [ids[k] for k in rng.choice(classes, size, replace=False)]
             connection.execute(insert(knows), [{"person_id": person_id, "class_id": one} for one in known])
             options = options_of(connection, known)
             connection.execute(person.update().where(person.c.id == person_id).values(options_id=options))
-            cookies[person_id] = f"{name}={doors.new_secret(connection, 'session', person_id)}"
+            cookies[person_id] = f"{studio.cookie}={doors.new_secret(connection, 'session', person_id)}"
     importing.add_items(
         studio.database, [(f"item {n}", "text", f"text of item {n}", None) for n in range(items)]
     )
@@ -225,7 +224,7 @@ def check(studio, people: list[Person]) -> dict[str, int]:
             .order_by(func.count().desc())
             .limit(1)
         ).scalar_one_or_none()
-        adaptive = connection.execute(select(project.c.ask)).scalar_one() == "adaptive"
+        adaptive = connection.execute(select(project.c.ask)).scalar_one() in ADAPTIVE
     accepted = [key for one in people for key in one.accepted]
     return {
         "accepted": len(accepted),
@@ -311,30 +310,38 @@ def kills(options: argparse.Namespace) -> None:
 
 
 def large(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
-        folder = Path(place)
-        table = folder / "items.csv"
-        with table.open("w", encoding="utf-8") as lines:
-            lines.write("id,text\n")
-            lines.writelines(f"item-{n},This is the text of item number {n}\n" for n in range(options.items))
+    """Import many items, add answers, and visit every page; --folder keeps the project, to visit it again."""
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-bench-"))
+        )
+        known = (folder / "project").exists()
         studio = open_studio(folder / "project")
-        fill(studio, options.people, options.classes, 0, "everybody", min(60, options.classes))
-        with studio.database.read() as connection:
-            _, roster = studio.now(connection)
-        began = time.perf_counter()
-        importing.import_path(studio.database, studio.folder, roster, table)
-        print(f"import of {options.items:,} items: {time.perf_counter() - began:.1f} s")
-        pretend(studio, options)
+        if not known:
+            _fill_large(studio, folder, options)
         with studio.database.write() as connection:
-            uid = connection.execute(select(project.c.uid)).scalar_one()
             owner = doors.new_secret(connection, "session", 1)
             expert = doors.new_secret(connection, "session", 5)
         server = Server(folder / "project", None)
         print(f"start: {server.wait():.2f} s")
-        visit(server.port, cookie_name(uid), owner, expert)
+        visit(server.port, studio.cookie, owner, expert)
         server.process.terminate()
         server.process.wait()
         studio.stop()
+
+
+def _fill_large(studio, folder: Path, options: argparse.Namespace) -> None:
+    table = folder / "items.csv"
+    with table.open("w", encoding="utf-8") as lines:
+        lines.write("id,text\n")
+        lines.writelines(f"item-{n},This is the text of item number {n}\n" for n in range(options.items))
+    fill(studio, options.people, options.classes, 0, "everybody", min(60, options.classes))
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+    began = time.perf_counter()
+    importing.import_path(studio.database, studio.folder, roster, table)
+    print(f"import of {options.items:,} items: {time.perf_counter() - began:.1f} s")
+    pretend(studio, options)
 
 
 def pretend(studio, options: argparse.Namespace) -> None:
@@ -411,15 +418,12 @@ def paint(options: argparse.Namespace) -> None:
         studio = open_studio(Path(place) / "project")
         fill_demo(studio)
         with studio.database.write() as connection:
-            uid, owner = (
-                connection.execute(select(project.c.uid)).scalar_one(),
-                doors.new_secret(connection, "session", 1),
-            )
+            owner = doors.new_secret(connection, "session", 1)
         server = Server(Path(place) / "project", None)
         server.wait()
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         context = chromium.new_context(viewport={"width": 390, "height": 844})
-        context.add_cookies([{"name": cookie_name(uid), "value": owner, "domain": "127.0.0.1", "path": "/"}])
+        context.add_cookies([{"name": studio.cookie, "value": owner, "domain": "127.0.0.1", "path": "/"}])
         for path in ("/label", "/progress", "/review", "/board", "/people", "/items", "/settings"):
             page = context.new_page()
             page.goto(f"http://127.0.0.1:{server.port}{path}", wait_until="load")
@@ -452,6 +456,7 @@ def main() -> None:
     parser.add_argument("--alive", type=float, default=0.6)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     {"answers": answers, "kills": kills, "large": large, "paint": paint}[options.what](options)
 

@@ -143,6 +143,17 @@ def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callab
 
 
 @contextmanager
+def plainly() -> Iterator[None]:
+    """Run the kernels of this thread as plain Python: for small work that must not wait for the compiler."""
+    before, _inside.plain = getattr(_inside, "plain", False), True
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _inside.plain = before
+
+
+@contextmanager
 def running(mode: Literal["auto", "plain", "compiled"]) -> Iterator[None]:
     """Run every kernel of this process as plain Python, or compiled, whatever pays: for tests of the two."""
     global _mode

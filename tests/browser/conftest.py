@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import select
 
 from covote.studio import doors
-from covote.studio.exporting import answer_name
 from covote.studio.schema import answer, person
 from covote.studio.serving import open_studio
 
@@ -83,7 +82,7 @@ class Rig:
     def last_answers(self, name):
         with self.studio.database.read() as connection:
             _, roster = self.studio.now(connection)
-        return [answer_name(roster, row.class_id) for row in self._answers(name)]
+        return [roster.answer_name(row.class_id) for row in self._answers(name)]
 
 
 @pytest.fixture(scope="session")

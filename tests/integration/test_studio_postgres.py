@@ -56,7 +56,7 @@ def server(tmp_path_factory):
     shutil.rmtree(place, ignore_errors=True)
 
 
-@pytest.mark.parametrize("ask", ["everybody", "adaptive"])
+@pytest.mark.parametrize("ask", ["everybody", "elimination"])
 def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
     studio = open_studio(tmp_path / "project", server)
     with studio.database.write() as connection:
@@ -91,7 +91,7 @@ def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
                         held = connection.execute(
                             sqlalchemy.select(assignment.c.item_id).where(assignment.c.state == LEASED)
                         ).scalars().all()  # fmt: skip
-                    if ask == "adaptive" and len(held) != len(set(held)):
+                    if ask == "elimination" and len(held) != len(set(held)):
                         problems.append("an item is in two hands")
                     key = f"{person_id:04}-{turn:03}-{lease.item_id}"
                     studio.record(person_id, Said(lease.item_id, lease.token, -2, key))

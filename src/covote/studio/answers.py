@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from covote.studio import adaptive
 from covote.studio.counted import counted_answers
+from covote.studio.database import insert_if_new
 from covote.studio.roster import Roster
-from covote.studio.rules import Held, Member, Refused, check_choice, check_held
+from covote.studio.rules import ADAPTIVE, OFF, Held, Member, Refused, check_choice, check_held
 from covote.studio.schema import (
     ANSWERED,
     BEGUN,
@@ -49,46 +49,59 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
     """
     if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
         raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
-    before = connection.execute(
-        select(answer.c.item_id, answer.c.person_id, answer.c.class_id).where(answer.c.key == said.key)
-    ).one_or_none()
-    if before is not None:
-        if tuple(before) == (said.item_id, member.id, said.choice):
+    try:
+        held = _checked(connection, setup, roster, member, said)
+    except Refused:
+        if _kept_before(connection, member, said):
             return False
-        raise Refused(
-            "This form was already sent with another answer. The first one is kept; use Undo to change it.",
-            409,
-        )
+        raise
+    if not insert_answer(connection, member, said):
+        return not _kept_before(connection, member, said)
+    if held.state == LEASED:
+        finish(connection, member, said.item_id)
+    if setup.ask in ADAPTIVE:
+        advance(connection, setup, roster, said.item_id)
+    return True
+
+
+def _checked(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Held:
+    """Return the assignment that an answer is about, or refuse the answer."""
     if not member.active:
-        raise Refused("You have been taken off this project; your earlier answers are kept.")
+        raise Refused(OFF)
     named = roster.class_by_id.get(said.choice)
     check_choice(member, said.choice, named.name if named else None)
-    if setup.ask == "adaptive":
+    if setup.ask in ADAPTIVE:
         connection.execute(select(item.c.id).where(item.c.id == said.item_id).with_for_update())
     row = connection.execute(
         select(assignment.c.item_id, assignment.c.person_id, assignment.c.state, assignment.c.token)
         .where(assignment.c.item_id == said.item_id, assignment.c.person_id == member.id)
         .with_for_update()
     ).one_or_none()
-    held = None if row is None else Held(*row)
-    check_held(member, held, said.token)
-    assert held is not None  # or it would have been refused
-    insert_answer(connection, member, said)
-    if held.state == LEASED:
-        finish(connection, member, said.item_id)
-    if setup.ask == "adaptive":
-        advance(connection, roster, said.item_id)
+    return check_held(member, None if row is None else Held(*row), said.token)
+
+
+def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
+    """Whether this very answer is on record; refuse if its key belongs to another one."""
+    before = connection.execute(
+        select(answer.c.item_id, answer.c.person_id, answer.c.class_id).where(answer.c.key == said.key)
+    ).one_or_none()
+    if before is None:
+        return False
+    if tuple(before) != (said.item_id, member.id, said.choice):
+        raise Refused(
+            "This form was already sent with another answer. The first one is kept; use Undo to change it.",
+            409,
+        )
     return True
 
 
-def insert_answer(connection: Connection, member: Member, said: Said) -> None:
-    """Add the row of an answer."""
-    connection.execute(
-        insert(answer).values(
-            item_id=said.item_id, person_id=member.id, class_id=said.choice, options_id=member.options_id,
-            key=said.key, via=said.via, at=time.time(),
-        )
-    )  # fmt: skip
+def insert_answer(connection: Connection, member: Member, said: Said) -> bool:
+    """Add the row of an answer, unless there is one with its key."""
+    row = {
+        "item_id": said.item_id, "person_id": member.id, "class_id": said.choice,
+        "options_id": member.options_id, "key": said.key, "via": said.via, "at": time.time(),
+    }  # fmt: skip
+    return insert_if_new(connection, answer, row)
 
 
 def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
@@ -96,17 +109,10 @@ def record_unasked(connection: Connection, roster: Roster, member: Member, item_
     named = roster.class_by_id.get(choice)
     check_choice(member, choice, named.name if named else None)
     key = f"model-{member.id}-{item_id}-{member.options_id}"
-    if connection.execute(select(answer.c.id).where(answer.c.key == key)).one_or_none() is not None:
-        return
-    there = connection.execute(
-        select(assignment.c.id).where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
-    ).one_or_none()
-    insert_answer(connection, member, Said(item_id, "", choice, key, "model"))
-    if there is None:
-        connection.execute(
-            insert(assignment).values(item_id=item_id, person_id=member.id, state=ANSWERED, expires=0.0)
-        )
-    finish(connection, member, item_id)
+    if insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
+        row = {"item_id": item_id, "person_id": member.id, "state": ANSWERED, "expires": 0.0}
+        insert_if_new(connection, assignment, row)
+        finish(connection, member, item_id)
 
 
 def finish(connection: Connection, member: Member, item_id: int) -> None:
@@ -119,8 +125,8 @@ def finish(connection: Connection, member: Member, item_id: int) -> None:
     connection.execute(update(person).where(person.c.id == member.id).values(answers=person.c.answers + 1))
 
 
-def advance(connection: Connection, roster: Roster, item_id: int) -> None:
-    """Decide, where items are asked adaptively, who comes next about an item, or that it is done."""
+def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: int) -> None:
+    """Decide, where one after another is asked, who comes next about an item, or that it is done."""
     asked = connection.execute(
         select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == item_id)
     ).all()
@@ -128,20 +134,20 @@ def advance(connection: Connection, roster: Roster, item_id: int) -> None:
         return
     answers = counted_answers(connection, roster, [item_id])[item_id]
     before = {row.person_id for row in asked if row.state != WITHDRAWN}
-    chosen = adaptive.best_next(roster, adaptive.doubt(roster, answers), before, item_id)
+    chosen = roster.inquiry(setup.ask).next_person(answers, before, item_id)
     state = DONE if chosen is None else BEGUN
     connection.execute(update(item).where(item.c.id == item_id).values(state=state, held_until=0.0))
     if chosen is None:
         return
-    again = connection.execute(
-        update(assignment)
-        .where(assignment.c.item_id == item_id, assignment.c.person_id == chosen)
-        .values(state=WAITING, token=None, expires=0.0)
-    )
-    if not again.rowcount:
+    if chosen in {row.person_id for row in asked}:
         connection.execute(
-            insert(assignment).values(item_id=item_id, person_id=chosen, state=WAITING, expires=0.0)
+            update(assignment)
+            .where(assignment.c.item_id == item_id, assignment.c.person_id == chosen)
+            .values(state=WAITING, token=None, expires=0.0)
         )
+    else:
+        row = {"item_id": item_id, "person_id": chosen, "state": WAITING, "expires": 0.0}
+        connection.execute(insert(assignment), row)
 
 
 def locked_project(connection: Connection) -> Row[Any]:

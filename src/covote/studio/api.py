@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote.studio import importing, managing
+from covote.studio import managing
 from covote.studio.answers import Said
 from covote.studio.leasing import Lease
 from covote.studio.pages.rendering import Owner, Project, Who
@@ -240,6 +240,8 @@ def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again
 def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
     """Add items."""
     import pyarrow as pa
+
+    from covote.studio import importing  # pyarrow is loaded where files are read or written
 
     with studio.database.read() as connection:
         _, roster = studio.now(connection)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, select
 
 from covote.studio.answers import Said, locked_project, record
 from covote.studio.database import Database
 from covote.studio.doors import PasswordCheck
 from covote.studio.jobs import Jobs
-from covote.studio.leasing import Lease, lease, reopen
+from covote.studio.leasing import Lease, lease, lock, reopen
 from covote.studio.results import ResultsKeeper
-from covote.studio.roster import Roster, project_row, read_roster
-from covote.studio.rules import Member, Refused, require_asked
+from covote.studio.roster import Roster, RosterKeeper, project_row
+from covote.studio.rules import Refused, why_not_asked
+from covote.studio.schema import project
 from covote.studio.worker import Worker
 
 
@@ -25,16 +27,22 @@ class Studio:
     def __init__(self, database: Database, folder: Path, trust: bool = False) -> None:
         self.database = database
         self.folder = folder
-        self.results = ResultsKeeper(database)
+        self.roster = RosterKeeper()
+        self.results = ResultsKeeper(database, self.roster)
         self.passwords = PasswordCheck()
         self.jobs = Jobs()
-        self.worker = Worker(database, folder, trust)
-        self._roster: Roster | None = None
-        self._lock = threading.Lock()
+        self.worker = Worker(database, folder, self.roster, trust)
+
+    @cached_property
+    def cookie(self) -> str:
+        """The name of the session's cookie: two projects on one machine do not mix."""
+        with self.database.read() as connection:
+            return f"covote_{connection.execute(select(project.c.uid)).scalar_one()}"
 
     def start(self) -> None:
         """Begin what goes on in the background."""
         self.worker.start()
+        threading.Thread(target=self.results.prepare, name="prepare", daemon=True).start()
 
     def stop(self) -> None:
         """End what goes on in the background."""
@@ -42,32 +50,21 @@ class Studio:
         self.jobs.stop()
         self.database.close()
 
-    def roster(self, connection: Connection, version: int) -> Roster:
-        """Return who knows what at a version of the panel that was read on this connection."""
-        known = self._roster
-        if known is not None and known.version == version:
-            return known
-        fresh = read_roster(connection, version)
-        with self._lock:
-            if self._roster is None or self._roster.version < version:
-                self._roster = fresh
-        return fresh
-
     def now(self, connection: Connection) -> tuple[Row[Any], Roster]:
         """Return the project and its roster."""
         setup = project_row(connection)
         if setup is None:
             raise Refused("There is no project here yet; its owner creates it first.", 404)
-        return setup, self.roster(connection, setup.panel_version)
+        return setup, self.roster.get(connection, setup.panel_version)
 
     def lease(self, person_id: int, count: int) -> list[Lease]:
         """Give a person items to answer; refuse with a reason if there can be none."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             member = roster.member_by_id[person_id]
-            held = lease(connection, setup, roster, member, count)
-        if not held:
-            require_asked(member, setup.ask)
+            held = lease(connection, setup, roster, member, lock(connection, member), count)
+        if not held and (reason := why_not_asked(member, setup.ask)):
+            raise Refused(reason)
         return held
 
     def reopen(self, person_id: int, item_id: int | None = None) -> Lease | None:
@@ -78,8 +75,15 @@ class Studio:
 
     def record(self, person_id: int, said: Said) -> bool:
         """Keep an answer; return False if it was kept before."""
+        return self.record_and_lease(person_id, said, 0)[0]
+
+    def record_and_lease(self, person_id: int, said: Said, count: int) -> tuple[bool, list[Lease], str]:
+        """Keep an answer and give the next items: (whether it is new, items, why there are none)."""
         with self.database.write() as connection:
             setup = locked_project(connection)
-            roster = self.roster(connection, setup.panel_version)
-            member: Member = roster.member_by_id[person_id]
-            return record(connection, setup, roster, member, said)
+            roster = self.roster.get(connection, setup.panel_version)
+            member = roster.member_by_id[person_id]
+            cursor = lock(connection, member)
+            new = record(connection, setup, roster, member, said)
+            held = lease(connection, setup, roster, member, cursor, count) if count else []
+        return new, held, "" if held or not count else why_not_asked(member, setup.ask)

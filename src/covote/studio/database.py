@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from covote.errors import FileError, InputError
@@ -103,6 +104,13 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
+    """Add a row unless one with the same unique value is there; return whether it was added."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    added = connection.execute(insert(table).on_conflict_do_nothing(), row)
+    return bool(added.rowcount)
 
 
 def _first_line(error: Exception) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
@@ -88,7 +86,7 @@ def _pictures(connection: Any, studio: Studio, ids: dict[str, int]) -> list[tupl
     rows: list[tuple[str, str, str, int | None]] = []
     for shape, _ in CLASSES[:6]:
         for n in range(1, 5):
-            content = png(shape_picture(shape, rng))
+            content = media.png(shape_picture(shape, rng))
             kind, place = media.keep(connection, studio.folder, f"{shape}-{n}.png", content)
             rows.append((f"{shape}-{n}", kind, place, ids[shape] if n == 1 else None))
     return rows
@@ -112,16 +110,3 @@ def shape_picture(shape: str, rng: np.random.Generator) -> NDArray[np.uint8]:
     picture = np.full((_SIDE, _SIDE, 3), (250, 248, 244), dtype=np.uint8)
     picture[inside] = colours[int(rng.integers(len(colours)))]
     return picture
-
-
-def png(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture (height x width x 3) as a PNG file."""
-    height, width, _ = picture.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = zlib.compress(lines.tobytes(), 6)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")

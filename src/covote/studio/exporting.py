@@ -13,10 +13,11 @@ from sqlalchemy import Connection, select
 
 from covote.files import decode_file
 from covote.studio.counted import shown_lists
+from covote.studio.managing import decisions
 from covote.studio.results import Results
 from covote.studio.roster import Roster
 from covote.studio.rules import Refused
-from covote.studio.schema import NONE, UNSURE, adjudication, answer, item, person
+from covote.studio.schema import answer, item
 
 FORMATS = ("parquet", "csv", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -115,22 +116,6 @@ _ANSWERS = pa.list_(
 )  # fmt: skip
 
 
-def decisions(connection: Connection, item_ids: list[int] | None = None) -> dict[int, Any]:
-    """Return the last decision about each item that has one."""
-    wanted = (
-        select(
-            adjudication.c.item_id, adjudication.c.class_id, adjudication.c.reason, adjudication.c.at,
-            person.c.name.label("by"),
-        )
-        .join(person, person.c.id == adjudication.c.person_id)
-        .order_by(adjudication.c.id)
-    )  # fmt: skip
-    if item_ids is not None:
-        wanted = wanted.where(adjudication.c.item_id.in_(item_ids))
-    last = {row.item_id: row for row in connection.execute(wanted)}
-    return {one: row for one, row in last.items() if row.class_id is not None}
-
-
 def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
     shown, decided = shown_lists(connection), decisions(connection)
     names = {one.id: one.name for one in roster.members}
@@ -141,7 +126,7 @@ def _item_rows(connection: Connection, results: Results | None, roster: Roster) 
     said: dict[int, list[dict[str, Any]]] = {}
     for row in connection.execute(select(answer).order_by(answer.c.id)):
         entry = {
-            "expert": names[row.person_id], "answer": answer_name(roster, row.class_id), "at": row.at,
+            "expert": names[row.person_id], "answer": roster.answer_name(row.class_id), "at": row.at,
             "via": row.via, "shown": listed[row.options_id],
         }  # fmt: skip
         said.setdefault(row.item_id, []).append(entry)
@@ -164,13 +149,3 @@ def _item_rows(connection: Connection, results: Results | None, roster: Roster) 
             "reason": decision.reason if decision else None,
             "answers": said.get(row.id, []),
         }
-
-
-def answer_name(roster: Roster, class_id: int) -> str:
-    """Return an answer as people read it."""
-    if class_id == NONE:
-        return "none of mine"
-    if class_id == UNSURE:
-        return "not sure"
-    found = roster.class_by_id.get(class_id)
-    return found.name if found is not None else "a class that was removed"

@@ -1,22 +1,22 @@
 """Leases: which items are in whose hands.
 
-A person's items stay theirs across reloads, tabs and days. Only in adaptive asking may somebody else take an
-item whose lease has expired.
+A person's items stay theirs across reloads, tabs and days. Only where one after another is asked may somebody
+else take an item whose lease has expired.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
-from covote.studio import adaptive
 from covote.studio.counted import counted_answers
 from covote.studio.roster import Roster
-from covote.studio.rules import Member, may_be_asked
+from covote.studio.rules import ADAPTIVE, Member, may_be_asked
 from covote.studio.schema import (
     ANSWERED,
     BEGUN,
@@ -29,11 +29,12 @@ from covote.studio.schema import (
     assignment,
     item,
     person,
-    project,
 )
 
-SCANNED = 400
-"""Items looked at for somebody who has nothing waiting, where items are asked adaptively."""
+BLOCK = 20
+"""Items that a person is given at a time where everybody, or a cover, is asked: nobody waits for them."""
+SCANNED = 40
+"""Items looked at for somebody who has nothing waiting, where one after another is asked."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,30 @@ class Lease:
     """What this person answered before, if the item is open for a change."""
 
 
-def lease(connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int) -> list[Lease]:
-    """Give a person up to `count` items: those in hand, those waiting, then new ones."""
-    connection.execute(select(person.c.id).where(person.c.id == member.id).with_for_update())
+def lock(connection: Connection, member: Member) -> int:
+    """Lock a person, so that two tabs wait for each other; return up to where items were given.
+
+    Everybody locks the person first, then items, then assignments: nobody waits in a circle.
+    """
+    mine = select(person.c.cursor).where(person.c.id == member.id).with_for_update(key_share=True)
+    return int(connection.execute(mine).scalar_one())
+
+
+def lease(
+    connection: Connection, setup: Row[Any], roster: Roster, member: Member, cursor: int, count: int
+) -> list[Lease]:
+    """Give a person, who is locked, up to `count` items: those in hand, those waiting, then new ones."""
     until = time.time() + setup.lease_seconds
     held = _mine(connection, member, LEASED, count)
-    _renew(connection, held, until)
-    held = _mine(connection, member, LEASED, count)
-    if len(held) < count and may_be_asked(member, setup.ask):
-        _take(connection, _mine(connection, member, WAITING, count - len(held)), until)
-        missing = count - len(_mine(connection, member, LEASED, count))
-        if missing > 0 and setup.ask == "adaptive":
-            _adaptive(connection, roster, member, missing, until)
+    if _renew(connection, held, until):
+        held = _mine(connection, member, LEASED, count)
+    missing = count - len(held)
+    if missing > 0 and may_be_asked(member, setup.ask):
+        missing -= _take(connection, _mine(connection, member, WAITING, missing), until)
+        if missing > 0 and setup.ask in ADAPTIVE:
+            _adaptive(connection, setup, roster, member, missing, until)
         elif missing > 0:
-            _in_order(connection, member, missing, until)
+            _in_order(connection, member, cursor, max(missing, BLOCK), until)
         held = _mine(connection, member, LEASED, count)
     return [
         Lease(row.token, row.item_id, row.key, row.kind, row.content, max(row.expires, until)) for row in held
@@ -84,11 +95,8 @@ def _mine(connection: Connection, member: Member, state: int, count: int) -> lis
     return [*rows]
 
 
-def _renew(connection: Connection, held: list[Any], until: float) -> None:
-    """Prolong leases; a fresh one is left alone to spare a write.
-
-    Here and below the item is locked before its assignments, by everybody, so that nobody waits in a circle.
-    """
+def _renew(connection: Connection, held: list[Any], until: float) -> bool:
+    """Prolong leases, and return whether there were old ones; a fresh one is left alone to spare a write."""
     old = [row for row in held if row.expires < until - 60]
     if old:
         connection.execute(
@@ -99,31 +107,38 @@ def _renew(connection: Connection, held: list[Any], until: float) -> None:
             .where(assignment.c.id.in_([row.id for row in old]), assignment.c.state == LEASED)
             .values(expires=until)
         )
+    return bool(old)
 
 
-def _take(connection: Connection, waiting: list[Any], until: float) -> None:
-    """Put waiting items into the person's hands, unless somebody else is just taking them."""
+def _take(connection: Connection, waiting: list[Any], until: float) -> int:
+    """Put waiting items into the person's hands, unless somebody is just taking them; return how many."""
+    if not waiting:
+        return 0
     mine = [row.item_id for row in waiting]
     free = set(
         connection.execute(
             select(item.c.id).where(item.c.id.in_(mine)).with_for_update(skip_locked=True)
         ).scalars()
     )
-    for row in waiting:
-        if row.item_id not in free:
-            continue
-        taken = connection.execute(
+    taken = [{"one": row.id, "token": _token()} for row in waiting if row.item_id in free]
+    if taken:
+        connection.execute(
             update(assignment)
-            .where(assignment.c.id == row.id, assignment.c.state == WAITING)
-            .values(state=LEASED, token=secrets.token_urlsafe(16), expires=until)
+            .where(assignment.c.id == bindparam("one"), assignment.c.state == WAITING)
+            .values(state=LEASED, token=bindparam("token"), expires=until),
+            taken,
         )
-        if taken.rowcount:
-            connection.execute(update(item).where(item.c.id == row.item_id).values(held_until=until))
+        connection.execute(update(item).where(item.c.id.in_(free)).values(held_until=until))
+    return len(taken)
+
+
+def _token() -> str:
+    return secrets.token_urlsafe(16)
 
 
 def _give(connection: Connection, member: Member, item_ids: list[int], until: float) -> None:
     rows = [
-        {"item_id": one, "person_id": member.id, "state": LEASED, "token": secrets.token_urlsafe(16),
+        {"item_id": one, "person_id": member.id, "state": LEASED, "token": _token(),
          "expires": until}
         for one in item_ids
     ]  # fmt: skip
@@ -131,15 +146,14 @@ def _give(connection: Connection, member: Member, item_ids: list[int], until: fl
         connection.execute(insert(assignment), rows)
 
 
-def _in_order(connection: Connection, member: Member, count: int, until: float) -> None:
+def _in_order(connection: Connection, member: Member, cursor: int, count: int, until: float) -> None:
     """Give the next items that this person has not seen, in the order of the project."""
-    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
     while count > 0:
         rows = connection.execute(
             select(item.c.id, item.c.position)
             .where(item.c.position > cursor)
             .order_by(item.c.position)
-            .limit(max(count, 50))
+            .limit(count)
         ).all()
         if not rows:
             break
@@ -162,7 +176,9 @@ def _in_order(connection: Connection, member: Member, count: int, until: float) 
     connection.execute(update(person).where(person.c.id == member.id).values(cursor=cursor))
 
 
-def _adaptive(connection: Connection, roster: Roster, member: Member, count: int, until: float) -> None:
+def _adaptive(
+    connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int, until: float
+) -> None:
     """Give items that nobody has begun; then items that wait for others and on which this person can help.
 
     Where models are in the panel they begin, and people are asked what is left in doubt.
@@ -180,12 +196,13 @@ def _adaptive(connection: Connection, roster: Roster, member: Member, count: int
         _give(connection, member, fresh, until)
         _hold(connection, fresh, until)
         count -= len(fresh)
-    if count > 0:
-        count -= _help(connection, roster, member, count, until, 0)
-    if count > 0:
-        # What stands first may be beyond this person: look elsewhere, too.
-        somewhere = secrets.randbelow(max(1, connection.execute(select(project.c.size)).scalar_one()))
-        _help(connection, roster, member, count, until, somewhere)
+    # What stands first may be beyond this person: look elsewhere, too.
+    for after in (0, secrets.randbelow(max(1, setup.size))):
+        for item_id in _helped(connection, setup.ask, roster, member, after) if count > 0 else ():
+            _take_over(connection, member, item_id, until)
+            count -= 1
+            if count == 0:
+                break
 
 
 def _hold(connection: Connection, item_ids: list[int], until: float) -> None:
@@ -211,22 +228,15 @@ def _free(connection: Connection, member: Member, after: int) -> list[int]:
     return list(free.scalars())
 
 
-def _help(
-    connection: Connection, roster: Roster, member: Member, count: int, until: float, after: int
-) -> int:
-    """Take over items that wait for somebody else, or whose lease has expired; return how many."""
-    free, taken = _free(connection, member, after), 0
+def _helped(connection: Connection, rule: str, roster: Roster, member: Member, after: int) -> Iterator[int]:
+    """Give items that wait for somebody else, or whose lease has expired, and on which this person helps."""
+    free, rule_at_work = _free(connection, member, after), roster.inquiry(rule)
     answers = counted_answers(connection, roster, free)
     for item_id in free:
-        if taken == count:
-            break
-        left = adaptive.doubt(roster, answers[item_id])
-        if left.settled:
+        if rule_at_work.next_person(answers[item_id], (), item_id, only=member.id) is not None:
+            yield item_id
+        elif rule_at_work.settled(answers[item_id]):
             connection.execute(update(item).where(item.c.id == item_id).values(state=DONE))
-        elif adaptive.gain(roster, left, member) >= 1:
-            _take_over(connection, member, item_id, until)
-            taken += 1
-    return taken
 
 
 def _take_over(connection: Connection, member: Member, item_id: int, until: float) -> None:
@@ -239,7 +249,7 @@ def _take_over(connection: Connection, member: Member, item_id: int, until: floa
     again = connection.execute(
         update(assignment)
         .where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
-        .values(state=LEASED, token=secrets.token_urlsafe(16), expires=until)
+        .values(state=LEASED, token=_token(), expires=until)
     )
     if not again.rowcount:
         _give(connection, member, [item_id], until)
@@ -256,7 +266,7 @@ def reopen(
     found = connection.execute(last.order_by(answer.c.id.desc()).limit(1)).one_or_none()
     if found is None:
         return None
-    token, until = secrets.token_urlsafe(16), time.time() + setup.lease_seconds
+    token, until = _token(), time.time() + setup.lease_seconds
     opened = connection.execute(
         update(assignment)
         .where(
@@ -276,7 +286,7 @@ def reopen(
 
 def remaining(connection: Connection, setup: Row[Any], member: Member) -> int | None:
     """Return how many items this person has still to answer; None where that depends on others' answers."""
-    if setup.ask == "adaptive" or not may_be_asked(member, setup.ask):
+    if setup.ask in ADAPTIVE or not may_be_asked(member, setup.ask):
         return None
     mine = connection.execute(
         select(func.count())

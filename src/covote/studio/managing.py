@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from covote.panel import Panel
 from covote.studio import doors
 from covote.studio.roster import set_known, touch
-from covote.studio.rules import Refused, check_ask, check_cost, check_name, check_text
+from covote.studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
 from covote.studio.schema import (
     BEGUN,
     DONE,
@@ -55,7 +55,7 @@ def change_project(connection: Connection, name: str, instructions: str, ask: st
             ask=check_ask(ask),
         )
     )
-    if ask == "adaptive" and before != "adaptive":
+    if ask in ADAPTIVE and before != ask:
         # What was begun in another way goes on where it stands.
         begun = select(assignment.c.item_id)
         connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
@@ -220,3 +220,19 @@ def adjudicate(
             item_id=item_id, class_id=class_id, person_id=person_id, reason=told, at=time.time()
         )
     )
+
+
+def decisions(connection: Connection, item_ids: list[int] | None = None) -> dict[int, Any]:
+    """Return the last decision about each item that has one."""
+    wanted = (
+        select(
+            adjudication.c.item_id, adjudication.c.class_id, adjudication.c.reason, adjudication.c.at,
+            person.c.name.label("by"),
+        )
+        .join(person, person.c.id == adjudication.c.person_id)
+        .order_by(adjudication.c.id)
+    )  # fmt: skip
+    if item_ids is not None:
+        wanted = wanted.where(adjudication.c.item_id.in_(item_ids))
+    last = {row.item_id: row for row in connection.execute(wanted)}
+    return {one: row for one, row in last.items() if row.class_id is not None}

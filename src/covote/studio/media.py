@@ -8,12 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import struct
+import zlib
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from covote import atomic
+from covote.studio.database import insert_if_new
 from covote.studio.rules import Refused
 from covote.studio.schema import file
 
@@ -72,10 +76,8 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
         place.parent.mkdir(parents=True, exist_ok=True)
         with atomic.replacing(place) as beside:
             beside.write_bytes(content)
-    add = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     shown = os.path.basename(name)[:200].replace("\0", "")
-    row = {"sha256": digest, "name": shown, "mime": mime, "size": len(content)}
-    connection.execute(add(file).values(row).on_conflict_do_nothing())
+    insert_if_new(connection, file, {"sha256": digest, "name": shown, "mime": mime, "size": len(content)})
     return mime.partition("/")[0], f"/media/{digest}"
 
 
@@ -93,3 +95,16 @@ def find(connection: Connection, folder: Path, digest: str) -> tuple[Path, str]:
     if mime is None or not place.is_file():
         raise Refused("There is no such picture or sound.", 404)
     return place, str(mime)
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    """Return a picture (height x width x 3) as a PNG file."""
+    height, width, _ = picture.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 6)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")

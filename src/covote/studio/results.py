@@ -5,22 +5,25 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from covote.decoding import ExpertReport, decode, expert_report
-from covote.decoding.intervals import wilson
-from covote.labels import Labels
 from covote.panel import Panel
 from covote.studio.counted import shown_lists
 from covote.studio.database import Database
-from covote.studio.roster import Roster, project_row, read_roster
+from covote.studio.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import answer_counts
 from covote.studio.schema import NONE, answer, item
-from covote.votes import NONE_OF_MINE, Votes
 
+if TYPE_CHECKING:
+    from covote.decoding import ExpertReport
+    from covote.labels import Labels
+    from covote.votes import Votes
+
+# What decodes is imported by what needs it: a server that was killed answers again within a second or two.
 AT_ONCE = 20_000
 """New answers up to which a page waits for the results; beyond, it shows the last ones meanwhile."""
 _OVERLAP = 10_000
@@ -91,6 +94,8 @@ class Results:
     @cached_property
     def report(self) -> ExpertReport:
         """How good each person seems to be, against gold items and against the labels."""
+        from covote.decoding import expert_report
+
         return expert_report(self.votes, gold=self._gold_with_votes or None)
 
     @cached_property
@@ -100,6 +105,8 @@ class Results:
     @cached_property
     def doubtful_claims(self) -> list[Claim]:
         """Classes that a person is said to know but misses more often than not, the surest first."""
+        from covote.decoding.intervals import wilson
+
         runs, names = self.votes.ragged, self.panel.classes
         truth = self.labels.index.astype(np.int64)
         for item_id, name in self._gold_with_votes.items():
@@ -128,6 +135,8 @@ class Results:
 
 def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> Votes | None:
     """Return the votes among the answers; None if there are none. Items are called by their ids."""
+    from covote.votes import NONE_OF_MINE, Votes
+
     panel = roster.panel
     if panel is None or not len(rows) or not len(panel):
         return None
@@ -165,12 +174,14 @@ def _counting(now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     return np.array(verdict, dtype=bool)[inverse.reshape(-1)]
 
 
-def compute(connection: Connection, answered: Answered) -> Results | None:
+def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -> Results | None:
     """Read the answers and decode them."""
+    from covote.decoding import decode
+
     setup = project_row(connection)
     if setup is None:
         return None
-    roster = read_roster(connection, setup.panel_version)
+    roster = rosters.get(connection, setup.panel_version)
     rows = answered.read(connection)
     votes = votes_of(rows, roster, shown_lists(connection))
     if votes is None:
@@ -185,13 +196,17 @@ def compute(connection: Connection, answered: Answered) -> Results | None:
 class ResultsKeeper:
     """Keeps the newest results, and makes new ones where answers have come or the panel has changed."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, rosters: RosterKeeper) -> None:
+        self._database, self._rosters = database, rosters
         self._answered = Answered()
         self._lock = threading.Lock()
         self._newest: Results | None = None
         self._of: tuple[int, int] | None = None
         self._thread: threading.Thread | None = None
+
+    def prepare(self) -> None:
+        """Load what decodes, so that the first page need not wait for it."""
+        import covote.decoding  # noqa: F401
 
     def get(self) -> tuple[Results | None, bool]:
         """Return the newest results there are, and whether newer ones are being made."""
@@ -210,7 +225,7 @@ class ResultsKeeper:
         with self._lock, self._database.read() as connection:
             state = _state(connection)
             if state != self._of:
-                self._newest = compute(connection, self._answered)
+                self._newest = compute(connection, self._answered, self._rosters)
                 if self._newest is not None:
                     _ = self._newest.by_doubt, self._newest.report, self._newest.doubtful_claims
                 self._of = state

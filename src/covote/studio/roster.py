@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from covote.panel import Panel
+from covote.studio.database import insert_if_new
 from covote.studio.rules import Member
 from covote.studio.schema import (
     ANSWERED,
     BEGUN,
+    NONE,
+    UNSURE,
     WAITING,
     assignment,
     class_,
@@ -28,6 +31,9 @@ from covote.studio.schema import (
     person,
     project,
 )
+
+if TYPE_CHECKING:
+    from covote.studio.inquiry import Inquiry
 
 LARGEST_TABLE = 40
 """Most classes whose pairs are shown as a table; more are drawn as a picture."""
@@ -118,6 +124,27 @@ class Roster:
         """The panel of those who can be asked today."""
         return self.panel_of(tuple(one for one in self.voters if one.active))
 
+    def inquiry(self, rule: str) -> Inquiry:
+        """Return a rule of asking at work on these people; it is made once."""
+        if rule not in self._inquiries:
+            from covote.studio.inquiry import Inquiry  # needed only where one after another is asked
+
+            self._inquiries[rule] = Inquiry(self, rule)
+        return self._inquiries[rule]
+
+    @cached_property
+    def _inquiries(self) -> dict[str, Inquiry]:
+        return {}
+
+    def answer_name(self, class_id: int) -> str:
+        """Return an answer as people read it."""
+        if class_id == NONE:
+            return "none of mine"
+        if class_id == UNSURE:
+            return "not sure"
+        found = self.class_by_id.get(class_id)
+        return found.name if found is not None else "a class that was removed"
+
     @cached_property
     def pair_counts(self) -> NDArray[np.int32]:
         """How many of those who can be asked know both classes of each pair."""
@@ -181,6 +208,25 @@ def read_roster(connection: Connection, version: int) -> Roster:
     )  # fmt: skip
 
 
+class RosterKeeper:
+    """Keeps the newest roster, and reads it again when the panel has changed."""
+
+    def __init__(self) -> None:
+        self._newest: Roster | None = None
+        self._lock = threading.Lock()
+
+    def get(self, connection: Connection, version: int) -> Roster:
+        """Return who knows what at a version of the panel that was read on this connection."""
+        known = self._newest
+        if known is not None and known.version == version:
+            return known
+        fresh = read_roster(connection, version)
+        with self._lock:
+            if self._newest is None or self._newest.version < version:
+                self._newest = fresh
+        return fresh
+
+
 def touch(connection: Connection) -> None:
     """Say that who knows what has changed; every change of classes or people ends with this."""
     connection.execute(update(project).values(panel_version=project.c.panel_version + 1))
@@ -190,8 +236,7 @@ def options_of(connection: Connection, classes: Iterable[int]) -> int:
     """Return the id of a list of classes that are shown together."""
     listed = json.dumps(sorted(classes))
     digest = hashlib.sha256(listed.encode()).hexdigest()
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(options).values(digest=digest, classes=listed).on_conflict_do_nothing())
+    insert_if_new(connection, options, {"digest": digest, "classes": listed})
     return int(connection.execute(select(options.c.id).where(options.c.digest == digest)).scalar_one())
 
 

@@ -10,8 +10,11 @@ from covote.errors import InputError
 from covote.studio.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
 
 Role = Literal["owner", "expert", "model"]
-ASK = ("everybody", "cover", "adaptive")
-"""How items are asked: of everybody, of a chosen cover, or of one after another while doubt is left."""
+ADAPTIVE = ("elimination", "repair", "vote")
+"""Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left. The rule
+``posterior`` is not among them: it needs counts of how experts answer, which a new project does not have."""
+ASK = ("everybody", "cover", *ADAPTIVE)
+"""How items are asked: of everybody, of a chosen cover, or of one after another by a rule."""
 
 
 class Refused(InputError):
@@ -64,17 +67,20 @@ def may_be_asked(member: Member, ask: str) -> bool:
     return member.active and bool(member.known) and (ask != "cover" or member.chosen)
 
 
-def require_asked(member: Member, ask: str) -> None:
-    """Refuse a person to whom no items are given, and say why."""
+OFF = "You have been taken off this project; your earlier answers are kept."
+
+
+def why_not_asked(member: Member, ask: str) -> str:
+    """Return why no items are given to a person; nothing if some may be."""
     if not member.active:
-        raise Refused("You have been taken off this project; your earlier answers are kept.")
+        return OFF
     if not member.known:
-        raise Refused(
-            "Nobody has said yet which classes you know; "
-            + ("tick them on your page." if member.may_tick else "ask the owner of the project to tick them.")
+        return "Nobody has said yet which classes you know; " + (
+            "tick them on your page." if member.may_tick else "ask the owner of the project to tick them."
         )
     if not may_be_asked(member, ask):
-        raise Refused("You are not needed at the moment: others cover every pair of classes.")
+        return "You are not needed at the moment: others cover every pair of classes."
+    return ""
 
 
 def check_choice(member: Member, choice: int, class_name: str | None) -> None:
@@ -88,8 +94,8 @@ def check_choice(member: Member, choice: int, class_name: str | None) -> None:
     )
 
 
-def check_held(member: Member, held: Held | None, token: str) -> None:
-    """Refuse an answer to an item that is not in this person's hands."""
+def check_held(member: Member, held: Held | None, token: str) -> Held:
+    """Return what is in this person's hands, or refuse an answer to what is not."""
     if held is None or held.person_id != member.id:
         raise Refused("This item was not given to you; go on with the next one.")
     if held.state == WITHDRAWN:
@@ -101,6 +107,7 @@ def check_held(member: Member, held: Held | None, token: str) -> None:
         raise Refused(
             "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
         )
+    return held
 
 
 def answer_counts(choice: int, shown: Collection[int], known: Collection[int]) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
 from covote.panel import Panel
-from covote.studio import doors, importing, managing
+from covote.studio import doors, managing
 from covote.studio.context import Studio
 from covote.studio.database import Database
 from covote.studio.schema import person, project
@@ -39,6 +39,8 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
             managing.adopt_panel(connection, Panel.load(panel), str(panel.resolve().parent))
         done.append(f"Classes and experts are as in {panel}.")
     if items is not None:
+        from covote.studio import importing  # pyarrow is loaded where files are read or written
+
         with studio.database.read() as connection:
             _, roster = studio.now(connection)
         done.append(str(importing.import_path(studio.database, studio.folder, roster, items)))

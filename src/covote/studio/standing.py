@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from covote.studio.results import Results
 from covote.studio.roster import Roster
-from covote.studio.rules import may_be_asked
+from covote.studio.rules import ADAPTIVE, may_be_asked
 from covote.studio.schema import DONE, answer, item, person
 
 _POINTS = 60
@@ -60,7 +60,7 @@ def _needed(
     connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]
 ) -> tuple[int | None, float | None]:
     asked = [one for one in roster.members if may_be_asked(one, setup.ask)]
-    if setup.ask != "adaptive":
+    if setup.ask not in ADAPTIVE:
         left = {one.id: max(0, setup.size - done[one.id]) for one in asked}
         return sum(left.values()), sum(left[one.id] * one.cost for one in asked)
     settled = connection.execute(
@@ -80,11 +80,16 @@ def _rate(connection: Connection) -> float:
     last = connection.execute(select(func.max(answer.c.at))).scalar_one()
     if last is None:
         return 0.0
-    recent = connection.execute(
-        select(func.count(), func.min(answer.c.at)).where(answer.c.at > last - _RECENT)
-    ).one()
-    span = max(60.0, last - recent[1])
-    return float(recent[0] / span * 3600.0)
+    recent = select(answer.c.at, answer.c.id).where(answer.c.at > last - _RECENT).order_by(answer.c.at)
+    first = connection.execute(recent.limit(1)).one()
+    newest = connection.execute(select(func.max(answer.c.id))).scalar_one()
+    return float((newest - first.id + 1) / max(60.0, last - first.at) * 3600.0)
+
+
+def _number(moment: float) -> Any:
+    """Return a query for the number of the last answer until a moment: answers are numbered as they come."""
+    latest = select(answer.c.id).where(answer.c.at <= moment).order_by(answer.c.at.desc()).limit(1)
+    return func.coalesce(latest.scalar_subquery(), 0)
 
 
 def _people(setup: Row[Any], roster: Roster, done: dict[int, int]) -> list[dict[str, Any]]:
@@ -99,15 +104,13 @@ def _people(setup: Row[Any], roster: Roster, done: dict[int, int]) -> list[dict[
 
 
 def _curve(connection: Connection) -> list[tuple[float, int]]:
-    """Return the number of answers at points in time; answers are numbered as they come."""
+    """Return the number of answers at points in time."""
     first, last = connection.execute(select(func.min(answer.c.at), func.max(answer.c.at))).one()
     if first is None or last <= first:
         return []
-    points = []
-    for moment in np.linspace(first, last, _POINTS):
-        latest = select(answer.c.id).where(answer.c.at <= float(moment)).order_by(answer.c.at.desc()).limit(1)
-        points.append((float(moment), int(connection.execute(latest).scalar_one_or_none() or 0)))
-    return points
+    moments = [float(moment) for moment in np.linspace(first, last, _POINTS)]
+    counts = connection.execute(select(*(_number(moment) for moment in moments))).one()
+    return [(moment, int(count)) for moment, count in zip(moments, counts, strict=True)]
 
 
 def path_of(curve: list[tuple[float, int]], width: int, height: int) -> str:

@@ -6,19 +6,20 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import select, update
 
 from covote.errors import CovoteError
-from covote.models import Batch, ModelExpert, open_expert
 from covote.studio import answers, media
 from covote.studio.database import Database
-from covote.studio.roster import Roster, project_row, read_roster
-from covote.studio.rules import Member
+from covote.studio.roster import Roster, RosterKeeper, project_row
+from covote.studio.rules import ADAPTIVE, Member
 from covote.studio.schema import NONE, UNSURE, item, person
-from covote.votes import NONE_OF_MINE
+
+if TYPE_CHECKING:
+    from covote.models import Batch, ModelExpert
 
 BATCH = 64
 """Items that a model is asked about at a time."""
@@ -29,8 +30,9 @@ IDLE, AFTER_FAILURE = 2.0, 30.0
 class Worker:
     """Asks every model of the panel about every item, and goes on where it was after a restart."""
 
-    def __init__(self, database: Database, folder: Path, trust: bool) -> None:
+    def __init__(self, database: Database, folder: Path, rosters: RosterKeeper, trust: bool) -> None:
         self._database, self._folder, self._trust = database, folder, trust
+        self._rosters = rosters
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._opened: dict[tuple[int, frozenset[int]], ModelExpert] = {}
@@ -58,7 +60,7 @@ class Worker:
             setup = project_row(connection)
             if setup is None:
                 return False
-            roster = read_roster(connection, setup.panel_version)
+            roster = self._rosters.get(connection, setup.panel_version)
             models = [one for one in roster.voters if one.role == "model" and one.active]
             models = [one for one in models if self._rest.get(one.id, 0) < time.monotonic()]
             if not models:
@@ -111,13 +113,15 @@ class Worker:
         said = dict.fromkeys((row.id for row in rows), UNSURE)
         for ids, batch in self._batches(rows):
             for item_id, label in zip(ids, expert.answer(batch).label.tolist(), strict=True):
-                said[item_id] = known[label] if label >= 0 else NONE if label == NONE_OF_MINE else UNSURE
+                said[item_id] = known[label] if label >= 0 else NONE if label == NONE else UNSURE
         return [said[row.id] for row in rows]
 
     def _expert(self, roster: Roster, member: Member) -> ModelExpert:
         key = (member.id, member.known)
         if key not in self._opened:
             names = [one.name for one in roster.classes if one.id in member.known]
+            from covote.models import open_expert  # loaded where there are models
+
             model, folder = roster.models[member.id], roster.model_folders[member.id]
             self._opened[key] = open_expert(member.name, names, model, folder, trust=self._trust)
         return self._opened[key]
@@ -142,10 +146,10 @@ class Worker:
         """Ask people, where items are asked adaptively, what the models leave in doubt."""
         with self._database.write() as connection:
             setup = answers.locked_project(connection)
-            if setup.ask == "adaptive":
-                roster = read_roster(connection, setup.panel_version)
+            if setup.ask in ADAPTIVE:
+                roster = self._rosters.get(connection, setup.panel_version)
                 for row in rows:
-                    answers.advance(connection, roster, row.id)
+                    answers.advance(connection, setup, roster, row.id)
 
 
 def _picture(path: Path) -> Any:

@@ -9,8 +9,9 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from covote.studio import doors, importing, media
-from covote.studio.demo import png, shape_picture
+from covote.studio.demo import shape_picture
 from covote.studio.guards import from_here
+from covote.studio.media import png
 from covote.studio.rules import Refused
 from covote.studio.schema import class_, item, link, person
 

@@ -18,7 +18,7 @@ def with_model(rig, tmp_path, body, ask="everybody"):
     with rig.studio.database.write() as connection:
         managing.change_project(connection, "p", "", ask)
         managing.adopt_panel(connection, panel, str(tmp_path / "models"))
-    return Worker(rig.studio.database, rig.studio.folder, True)
+    return Worker(rig.studio.database, rig.studio.folder, rig.studio.roster, True)
 
 
 def test_a_model_answers_every_item_once(rig, tmp_path):
@@ -61,7 +61,7 @@ def test_people_are_asked_what_a_model_leaves_in_doubt(rig, tmp_path):
         def say(batch):
             return ["cat"] * len(batch["text"])
     """,
-        "adaptive",
+        "elimination",
     )
     bob = rig.browser("bob")
     assert bob.post("/label/next").json()["leases"] == []

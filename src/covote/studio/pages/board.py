@@ -9,11 +9,10 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from covote.covers import complete, select
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
 from covote.studio import managing
-from covote.studio.demo import png
+from covote.studio.media import png
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -94,6 +93,8 @@ def suggest(studio: Project, who: Owner, form: Form) -> Response:
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
 
     def work() -> dict[str, Any]:
+        from covote.covers import complete
+
         whole = complete(panel, size, times=times, effort="fast")
         new = whole.blocks()[len(panel) :]
         ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
@@ -109,6 +110,8 @@ def cheapest(studio: Project, who: Owner, form: Form) -> Response:
     (times,) = whole_fields([text_field(form, "times", "1")])
 
     def work() -> dict[str, Any]:
+        from covote.covers import select
+
         part = select(panel, times=times, effort="fast")
         return {
             "kind": "select", "chosen": [str(name) for name in part.names], "all": len(panel),

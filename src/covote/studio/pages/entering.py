@@ -14,12 +14,11 @@ from covote.studio.pages.rendering import (
     Who,
     back_to,
     class_ids,
-    cookie_name,
     member_of,
     page,
     text_field,
 )
-from covote.studio.roster import project_row, set_known
+from covote.studio.roster import set_known
 from covote.studio.rules import Refused
 from covote.studio.schema import answer, class_, item, person
 
@@ -85,12 +84,9 @@ def login(request: Request, studio: Project, form: Form) -> Response:
 
 
 def _signed_in(request: Request, studio: Project, session: str) -> Response:
-    with studio.database.read() as connection:
-        setup = project_row(connection)
-    assert setup is not None  # nobody has a link before there is a project
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
-        cookie_name(setup.uid), session, max_age=int(doors.LIFETIME["session"]), httponly=True,
+        studio.cookie, session, max_age=int(doors.LIFETIME["session"]), httponly=True,
         samesite="lax", secure=request.url.scheme == "https", path="/",
     )  # fmt: skip
     return answer
@@ -100,11 +96,9 @@ def _signed_in(request: Request, studio: Project, session: str) -> Response:
 def logout(request: Request, studio: Project) -> Response:
     """Sign out here; other devices stay signed in."""
     with studio.database.write() as connection:
-        setup = project_row(connection)
-        name = cookie_name(setup.uid) if setup is not None else ""
-        doors.forget(connection, request.cookies.get(name, ""))
+        doors.forget(connection, request.cookies.get(studio.cookie, ""))
     answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(name, path="/")
+    answer.delete_cookie(studio.cookie, path="/")
     return answer
 
 

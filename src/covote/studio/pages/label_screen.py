@@ -13,10 +13,9 @@ from sqlalchemy import select
 
 from covote.studio import media
 from covote.studio.answers import Said
-from covote.studio.context import Studio
 from covote.studio.leasing import Lease, remaining
 from covote.studio.pages.rendering import Form, Project, Who, back_to, page, text_field, whole_fields
-from covote.studio.rules import Member, Refused
+from covote.studio.rules import Refused
 from covote.studio.schema import NONE, UNSURE, person
 
 router = APIRouter()
@@ -84,14 +83,20 @@ def answer_form(studio: Project, who: Who, form: Form) -> Response:
 @router.post("/label/answer")
 def answer(studio: Project, who: Who, sent: Sent) -> Response:
     """Take an answer, and give the next items."""
-    kept = studio.record(who.id, Said(sent.item, sent.token, sent.choice, sent.key))
-    return JSONResponse({"kept": True, "before": not kept, **_ahead(studio, who, sent.unsent)})
+    said = Said(sent.item, sent.token, sent.choice, sent.key)
+    new, leases, reason = studio.record_and_lease(who.id, said, AHEAD + sent.unsent)
+    given = [lease_dict(one) for one in leases]
+    return JSONResponse({"kept": True, "before": not new, "leases": given, "reason": reason})
 
 
 @router.post("/label/next")
 def give(studio: Project, who: Who) -> Response:
     """Give the next items."""
-    return JSONResponse(_ahead(studio, who, 0))
+    try:
+        leases = studio.lease(who.id, AHEAD)
+    except Refused as refused:
+        return JSONResponse({"leases": [], "reason": str(refused)})
+    return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": ""})
 
 
 @router.post("/label/undo")
@@ -101,14 +106,6 @@ def undo(studio: Project, who: Who) -> Response:
     if lease is None:
         raise Refused("There is no answer of yours to change yet.", 404)
     return JSONResponse({"lease": lease_dict(lease)})
-
-
-def _ahead(studio: Studio, who: Member, unsent: int) -> dict[str, Any]:
-    try:
-        leases = studio.lease(who.id, AHEAD + unsent)
-    except Refused as refused:
-        return {"leases": [], "reason": str(refused)}
-    return {"leases": [lease_dict(one) for one in leases], "reason": ""}
 
 
 @router.get("/media/{digest}")

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from sqlalchemy import select, update
 from starlette.datastructures import UploadFile
 
-from covote.studio import importing, managing, media
+from covote.studio import managing, media
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -92,6 +92,8 @@ def items(request: Request, studio: Project, who: Owner, after: int = 0, key: st
 @router.post("/items")
 def add_items(studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
+    from covote.studio import importing  # pyarrow is loaded where files are read or written
+
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
     sent = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]

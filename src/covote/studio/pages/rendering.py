@@ -16,7 +16,7 @@ from starlette.datastructures import FormData
 from covote.studio import doors
 from covote.studio.context import Studio
 from covote.studio.roster import project_row
-from covote.studio.rules import Member, Refused, require_owner
+from covote.studio.rules import OFF, Member, Refused, require_owner
 
 _FOLDER = Path(__file__).parents[1]
 MOST_FIELDS = 30_000
@@ -53,34 +53,28 @@ class SignInFirst(Refused):
         )
 
 
-def studio_of(request: Request) -> Studio:
+async def studio_of(request: Request) -> Studio:
     """Return the studio that serves this request."""
     found: Studio = request.app.state.studio
     return found
 
 
-def cookie_name(uid: str) -> str:
-    """Return the name of the session's cookie: two projects on one machine do not mix."""
-    return f"covote_{uid}"
-
-
 def member_of(request: Request) -> Member:
     """Return who asks, by session cookie or by token."""
-    studio = studio_of(request)
+    studio: Studio = request.app.state.studio
+    bearer = request.headers.get("authorization", "")
+    if bearer.lower().startswith("bearer "):
+        purpose, secret = "api", bearer[7:].strip()
+    else:
+        purpose, secret = "session", request.cookies.get(studio.cookie, "")
     with studio.database.read() as connection:
-        setup = project_row(connection)
+        setup = doors.open_with(connection, purpose, secret)
         if setup is None:
-            raise Refused("There is no project here yet; start the studio again.", 404)
-        bearer = request.headers.get("authorization", "")
-        if bearer.lower().startswith("bearer "):
-            found = doors.find_secret(connection, "api", bearer[7:].strip())
-        else:
-            found = doors.find_secret(connection, "session", request.cookies.get(cookie_name(setup.uid), ""))
-        if found is None or found.person_id is None:
             raise SignInFirst
-        member = studio.roster(connection, setup.panel_version).member_by_id[found.person_id]
+        member = studio.roster.get(connection, setup.panel_version).member_by_id[setup.person_id]
     if not member.active:
-        raise Refused("You have been taken off this project; your earlier answers are kept.")
+        raise Refused(OFF)
+    request.state.project_name = setup.name
     return member
 
 
@@ -106,9 +100,9 @@ Project = Annotated[Studio, Depends(studio_of)]
 def page(request: Request, template: str, member: Member | None = None, /, **values: Any) -> HTMLResponse:
     """Return a page."""
     status = int(values.pop("status", 200))
-    name = values.pop("project_name", None)
+    name = values.pop("project_name", None) or getattr(request.state, "project_name", None)
     if name is None:
-        with studio_of(request).database.read() as connection:
+        with request.app.state.studio.database.read() as connection:
             setup = project_row(connection)
         name = setup.name if setup is not None else "covote studio"
     said = unquote(request.cookies.get("said", ""))

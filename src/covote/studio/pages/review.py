@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from covote.labels import STATUSES
 from covote.studio import managing
-from covote.studio.exporting import answer_name, decisions
+from covote.studio.managing import decisions
 from covote.studio.pages.rendering import Form, Owner, Project, back_to, page, text_field, whole_fields
 from covote.studio.results import Results, opinions
 from covote.studio.rules import Refused
@@ -76,7 +76,7 @@ def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Res
     at = results.position(item_id) if results is not None else None
     why = _why(results, at) if results is not None and at is not None else []
     line = _line(results, at, row, {}) if results is not None and at is not None else None
-    said = [(one, answer_name(roster, one.class_id)) for one in history]
+    said = [(one, roster.answer_name(one.class_id)) for one in history]
     return page(
         request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
         decision=decision, newer=newer,
