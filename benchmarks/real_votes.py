@@ -1,7 +1,8 @@
 """Real votes for the accuracy benchmark: experts trained on parts of the classes of real data sets.
 
-Every case is one data set, one family of experts and one expert size R. It holds the experts of a cover and
-of a random panel of the same number of experts, their answers to held-out items, and their probabilities.
+Every case is one data set, one family of experts (or a mixture of families) and one expert size R. It holds
+the experts of a cover and of a random panel of the same number of experts, their answers to held-out items,
+and their probabilities.
 Cases are made once and cached as ``.npz`` (votes and probabilities only, no data).
 """
 
@@ -78,6 +79,15 @@ def letter(folder: Path) -> tuple[np.ndarray, ...]:
     y = pd.factorize(table.target, sort=True)[0]
     x = table.drop(columns="target").to_numpy(float)
     return split((x - x.mean(0)) / x.std(0), y, 5000, ITEMS)
+
+
+def satellite(folder: Path) -> tuple[np.ndarray, ...]:
+    import pandas as pd
+
+    table = pd.read_parquet(folder / "tabular/satellite.parquet")
+    y = pd.factorize(table.target, sort=True)[0]
+    x = table.drop(columns="target").to_numpy(float)
+    return split((x - x.mean(0)) / x.std(0), y, 600, ITEMS)
 
 
 def soybean(folder: Path) -> tuple[np.ndarray, ...]:
@@ -175,6 +185,19 @@ TRAINED: dict[str, tuple[Callable[[Path], tuple[np.ndarray, ...]], tuple[str, ..
     "letter": (letter, ("lda", "tree", "bayes", "neighbours"), (6, 10)),
     "banking77": (banking77, ("lda", "bayes", "neighbours"), (16, 30)),
 }
+MIXED: dict[str, tuple[Callable[[Path], tuple[np.ndarray, ...]], tuple[str, ...], tuple[int, ...]]] = {
+    "digits": (digits, ("logistic", "bayes", "tree", "neighbours"), (3, 4, 5)),
+    "mnist": (images("mnist"), ("fourier", "bayes", "forest", "lda"), (3, 4, 5)),
+    "soybean": (soybean, ("bernoulli", "tree", "logistic", "bayes"), (5, 8)),
+    "fashion": (images("fashion_mnist"), ("fourier", "neighbours", "forest", "bayes"), (3, 4, 5)),
+    "letter": (letter, ("lda", "tree", "bayes", "neighbours"), (6, 10)),
+    "banking77": (banking77, ("lda", "bayes", "neighbours", "logistic"), (16, 30)),
+    "satellite": (satellite, ("lda", "tree", "bayes", "logistic"), (3, 4)),
+}
+"""Data sets whose experts are of several families, and these; each expert is of one of them, by chance."""
+MIXTURES = ("mixed-1", "mixed-2", "weak")
+"""Two draws of families, and a third one of experts that saw 12 items of each of their classes."""
+WEAK = 12
 IMAGENET_CLASSES = 100
 STORED: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {"imagenet": (("mixed", "same"), (20, 34))}
 HALVES = {
@@ -196,16 +219,30 @@ def blocks(data: str, classes: int, size: int) -> tuple[np.ndarray, int]:
 def trained(data: str, family: str, size: int, loaded: tuple[np.ndarray, ...]) -> Case:
     x, y, held, truth = loaded
     knows, cover = blocks(data, int(max(y.max(), truth.max())) + 1, size)
+    families = [family] * len(knows)
+    if family in MIXTURES:
+        families = list(
+            np.random.default_rng([MIXTURES.index(family), size]).choice(MIXED[data][1], len(knows))
+        )
+    if family == "weak":
+        x, y = few_of_each(x, y, WEAK)
     columns = []
-    for row in knows:
+    for row, own in zip(knows, families, strict=True):
         known = np.flatnonzero(row)
         mine = row[y]
-        expert = model(family).fit(x[mine], y[mine])
+        expert = model(own).fit(x[mine], y[mine])
         p = np.zeros((len(held), len(known)))  # a class the expert never saw in training gets 0
         p[:, np.searchsorted(known, expert.classes_)] = expert.predict_proba(held)
         columns.append(p)
-    centralised = float((model(family).fit(x, y).predict(held) == truth).mean())
+    best = [float((model(one).fit(x, y).predict(held) == truth).mean()) for one in sorted(set(families))]
+    centralised = float(np.mean(best))
     return assemble(data, family, size, cover, knows, columns, truth, centralised)
+
+
+def few_of_each(x: np.ndarray, y: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.random.default_rng(9).permutation(len(y))
+    keep = np.concatenate([order[y[order] == k][:number] for k in np.unique(y)])
+    return x[keep], y[keep]
 
 
 def assemble(
@@ -263,22 +300,25 @@ def similarity(top: np.ndarray) -> np.ndarray:
     return (counts + 0.02) / counts.sum(1, keepdims=True).clip(1)
 
 
-def cases(folder: Path, cache: Path, names: tuple[str, ...]) -> Iterator[Case]:
+def cases(folder: Path, cache: Path, names: tuple[str, ...], *, mixed: bool = False) -> Iterator[Case]:
     """Yield every case of the named data sets, from the cache where it is there."""
     cache.mkdir(parents=True, exist_ok=True)
     for name in names:
         loaded: tuple[np.ndarray, ...] | None = None
-        families, sizes = STORED[name] if name in STORED else TRAINED[name][1:]
+        if mixed:
+            families, sizes = MIXTURES, MIXED[name][2]
+        else:
+            families, sizes = STORED[name] if name in STORED else TRAINED[name][1:]
         for family in families:
             for size in sizes:
                 path = cache / f"{name}-{family}-{size}-v{VERSION}.npz"
                 if path.exists():
                     yield load(path, name, family, size)
                     continue
-                if name in STORED:
+                if name in STORED and not mixed:
                     case = imagenet(family, size, folder)
                 else:
-                    loaded = loaded or TRAINED[name][0](folder)
+                    loaded = loaded or (MIXED if mixed else TRAINED)[name][0](folder)
                     case = trained(name, family, size, loaded)
                 save(path, case)
                 yield case

@@ -45,7 +45,7 @@ def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:
         return "tied"
     if len(counts) < len(known):
         return "unheard"
-    return "sure" if possible == [label] else "conflict"
+    return "agreed" if possible == [label] else "conflict"
 
 
 def likelihood(

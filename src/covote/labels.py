@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-STATUSES = ("sure", "tied", "conflict", "unheard")
-SURE, TIED, CONFLICT, UNHEARD = range(4)
+STATUSES = ("agreed", "tied", "conflict", "unheard", "given")
+AGREED, TIED, CONFLICT, UNHEARD, GIVEN = range(5)
 NO_LABEL = -1
 
 
@@ -53,6 +53,36 @@ class Ties(NamedTuple):
 NO_TIES = Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
+@dataclass(frozen=True, eq=False)
+class GoldScore:
+    """How labels and experts did on items whose class is known; scores of two parts add up (``+``).
+
+    Attributes
+    ----------
+    known, right
+        How many items have a known class, and how many of these the votes alone were labelled right.
+    expert_asked, expert_right
+        Per expert: how many of these items are of a class that it knows, and how many it named right.
+    learned
+        Whether the method had learned from these very items: new ones may do worse.
+    """
+
+    known: int
+    right: int
+    expert_asked: NDArray[np.int64]
+    expert_right: NDArray[np.int64]
+    learned: bool
+
+    def __add__(self, other: GoldScore) -> GoldScore:
+        return GoldScore(
+            self.known + other.known,
+            self.right + other.right,
+            self.expert_asked + other.expert_asked,
+            self.expert_right + other.expert_right,
+            self.learned or other.learned,
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
     """One label per item, with what speaks for and against it.
@@ -71,6 +101,9 @@ class Labels:
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
     ties
         The classes that share the best score, for the tied items.
+    gold
+        How the labels did on items whose class is known, before these were given their class; None without
+        such items.
 
     Labels that were decoded with ``evidence=False`` have no `confidence`, `margin`, `runner_up`, `violations`
     and `status`.
@@ -83,6 +116,8 @@ class Labels:
     _evidence: Evidence | None = None
     _ids: Any = None
     _start: int = 0
+    gold: GoldScore | None = None
+    _proba: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -113,6 +148,17 @@ class Labels:
         return self.evidence.confidence
 
     @property
+    def proba(self) -> NDArray[np.float32]:
+        """How likely every class is (items x classes), each row summing to 1; 0 where nobody was heard.
+
+        That of the label is its confidence. The label need not be the most likely class: it is what the
+        method decides, by default the authority vote.
+        """
+        if self._proba is None:
+            raise InputError("these labels were decoded without probabilities; decode with proba=True")
+        return self._proba
+
+    @property
     def margin(self) -> NDArray[np.float32]:
         """Score of the best class minus score of the next, 0 in a tie; NaN with a single candidate."""
         return self.evidence.margin
@@ -136,9 +182,10 @@ class Labels:
     def status(self) -> NDArray[np.str_]:
         """What the votes prove, for every item.
 
-        ``sure``: if nobody erred, no other class is possible. ``tied``: several classes are equally good (a
-        label here is the choice of a tie rule). ``conflict``: somebody erred. ``unheard``: nobody who knows
-        some class answered, so that class is still possible.
+        ``agreed``: all authorities of the label name it, and if nobody erred, no other class is possible.
+        ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
+        somebody erred. ``unheard``: nobody who knows some class answered, so that class is still possible.
+        ``given``: the class was known beforehand, whatever the votes say.
         """
         return np.array(STATUSES)[self.evidence.status]
 
@@ -191,7 +238,43 @@ class Labels:
         if len(self.ties.classes):
             ties = self.ties.take((np.cumsum(self.tied) - 1)[rows[tied]])
         evidence = None if self._evidence is None else Evidence(*(values[rows] for values in self._evidence))
-        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start)
+        proba = None if self._proba is None else self._proba[rows]
+        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, _proba=proba)
+
+    def with_proba(self, table: NDArray[Any]) -> Labels:
+        """Return the labels with the probabilities of all classes (items x classes).
+
+        The label gets its confidence, where there is one, and the other classes share the rest as the table
+        has it.
+        """
+        table = np.array(table, dtype=np.float64)
+        rows = np.flatnonzero(self.index >= 0)
+        rows = rows[np.isfinite(self.confidence[rows])]
+        own, confidence = self.index[rows], self.confidence[rows].astype(np.float64)
+        rest = table[rows].sum(axis=1) - table[rows, own]
+        few = rest <= 0  # nothing else is possible, or so rounding has it
+        factor = np.divide(1 - confidence, rest, out=np.zeros(len(rows)), where=~few)
+        table[rows] *= factor[:, None]
+        table[rows, own] = np.where(few, 1.0, confidence)
+        return replace(self, _proba=table.astype(np.float32))
+
+    def with_given(self, rows: NDArray[Any], truth: NDArray[Any], gold: GoldScore) -> Labels:
+        """Return labels in which the items at `rows` have the class that is known of them."""
+        index, tied = self.index.copy(), self.tied.copy()
+        index[rows], tied[rows] = truth, False
+        ties = self.ties
+        if len(ties.classes):
+            ties = ties.take((np.cumsum(self.tied) - 1)[tied])
+        evidence, proba = self._evidence, self._proba
+        if evidence is not None:
+            evidence = Evidence(*map(np.copy, evidence))
+            evidence.confidence[rows], evidence.margin[rows] = 1, np.nan
+            evidence.runner_up[rows], evidence.status[rows] = NO_LABEL, GIVEN
+        if proba is not None:
+            proba = proba.copy()
+            proba[rows] = 0
+            proba[rows, truth] = 1
+        return replace(self, index=index, tied=tied, ties=ties, _evidence=evidence, gold=gold, _proba=proba)
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
         classes = np.empty(len(self.panel.classes) + 1, dtype=object)
@@ -259,6 +342,8 @@ def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
     if parts[0]._evidence is not None:
         evidence = Evidence(*map(np.concatenate, zip(*(part.evidence for part in parts), strict=True)))
     sizes = np.concatenate([np.diff(part.ties.start) for part in parts])
+    scores = [part.gold for part in parts if part.gold is not None]
+    tables = [part._proba for part in parts if part._proba is not None]
     return Labels(
         parts[0].panel,
         np.concatenate([part.index for part in parts]),
@@ -267,4 +352,6 @@ def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
         evidence,
         ids,
         start,
+        sum(scores[1:], scores[0]) if scores else None,
+        np.concatenate(tables) if tables else None,
     )

@@ -60,10 +60,10 @@ def test_votes_become_labels_a_summary_and_a_report(covote, files):
         "violations",
         "status",
     ]
-    assert table.column("status").to_pylist() == ["sure"] * 3
+    assert table.column("status").to_pylist() == ["agreed"] * 3
     for words in (
         "3 items, 12 votes of 4 experts",
-        "sure",
+        "agreed",
         "100%",
         "Wrote labels.parquet.",
         "Wrote report.html.",
@@ -123,7 +123,7 @@ def test_columns_of_other_names(covote, files):
 
 def test_json_summary(covote, files):
     data = json.loads(covote("decode", "votes.csv", "--panel", "panel.toml", "--json").out)
-    assert (data["items"], data["votes"], data["sure"], data["in_doubt"]) == (3, 12, 3, [])
+    assert (data["items"], data["votes"], data["agreed"], data["in_doubt"]) == (3, 12, 3, [])
     assert [expert["name"] for expert in data["experts"]] == ["dr-lee", "dr-ng", "ann", "bob"]
 
 

@@ -48,7 +48,7 @@ def test_lookup_authority_likelihood_and_pairwise_agree_on_every_vector_of_a_cov
     ):
         assert (labels.index[told] == table.index[told]).all()
         assert (labels.violations == wrong.min(axis=1)).all()
-        assert ((labels.status == "sure") == told).all()
+        assert ((labels.status == "agreed") == told).all()
     assert set(table.status[~told]) <= {"conflict"}
 
 

@@ -28,10 +28,10 @@ def labels():
 def test_every_item_has_a_value_and_its_evidence(labels):
     assert labels.value.tolist() == ["cat", None, "cat", None, "dog"]
     assert labels.index.tolist() == [0, -1, 0, -1, 1]
-    assert labels.status.tolist() == ["sure", "tied", "unheard", "unheard", "conflict"]
+    assert labels.status.tolist() == ["agreed", "tied", "unheard", "unheard", "conflict"]
     assert labels.violations.tolist() == [0, 1, 0, 0, 1]
     assert labels.tied.tolist() == [False, True, False, False, False]
-    assert labels.count() == {"sure": 1, "tied": 1, "conflict": 1, "unheard": 2}
+    assert labels.count() == {"agreed": 1, "tied": 1, "conflict": 1, "unheard": 2, "given": 0}
 
 
 def test_a_shared_second_place_is_nobodys(labels):

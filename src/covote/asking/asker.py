@@ -23,7 +23,7 @@ from covote.asking.repair import Repair
 from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
 from covote.asking.vote import Vote
 from covote.errors import CoverError, FileError, InputError, UnknownNameError
-from covote.labels import CONFLICT, SURE, TIED, UNHEARD, Evidence, Labels, Ties
+from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Labels, Ties
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
 
@@ -409,7 +409,7 @@ class Asker:
         still_open = kept.status == OPEN
         tied = (kept.status == STUCK) & verdict.tied
         index = np.where(still_open, -1, verdict.label)
-        status = np.where(verdict.violations > 0, CONFLICT, SURE).astype(np.uint8)
+        status = np.where(verdict.violations > 0, CONFLICT, AGREED).astype(np.uint8)
         status[tied] = TIED
         status[still_open] = UNHEARD
         nothing = np.full(len(kept), np.nan, dtype=np.float32)

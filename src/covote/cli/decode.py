@@ -52,6 +52,13 @@ def decode(
             show_default=False,
         ),
     ] = None,
+    proba: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write how likely every class is to this .parquet or .csv file, one column per class.",
+            show_default=False,
+        ),
+    ] = None,
     stats: Annotated[
         Path | None,
         typer.Option(help="Save what was learned about the experts to this .json file.", show_default=False),
@@ -87,12 +94,12 @@ def decode(
     outcomes.check_report(report)
     if review is not None:
         check_review(review)
-    for path in (output_file, stats):
+    for path in (output_file, stats, proba):
         if path is not None:
             atomic.check_place(path)
     # What is learned may go back to where it came from: it is read before, and written at the end.
-    atomic.check_apart([output_file, stats, report], [votes, panel_file, gold])
-    atomic.check_apart([output_file, report], [past])
+    atomic.check_apart([output_file, proba, stats, report], [votes, panel_file, gold])
+    atomic.check_apart([output_file, proba, report], [past])
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
     panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, **read)
@@ -100,7 +107,7 @@ def decode(
         options["past"] = _statistics(past)
     known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
     if stats is not None:
-        _check_stats(stats, method, options | known)
+        _check_stats(stats, method, options, known.get("gold"))
     where = _cluster(engine, scheduler, workers)
     with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
@@ -111,6 +118,7 @@ def decode(
             unknown=cast(Any, unknown),  # checked there
             duplicates=cast(Any, duplicates),
             **read,
+            proba=proba,
             looks=REVIEW if review is not None else LOOKS if report is not None else 0,
             progress=progress,
             engine=cluster,
@@ -128,8 +136,8 @@ def decode(
         output.say_json({**outcomes.summary(outcome), "inferred_panel": inferred})
         return
     outcomes.tell(outcome, time.monotonic() - started, inferred=inferred)
-    output.say_written(output_file, stats, report, review)
-    if output_file is None and stats is None and report is None and review is None:
+    output.say_written(output_file, proba, stats, report, review)
+    if not any((output_file, proba, stats, report, review)):
         output.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 
@@ -148,13 +156,13 @@ def _statistics(path: Path) -> Any:
     return Statistics.load(path)
 
 
-def _check_stats(path: Path, method: str, options: dict[str, Any]) -> None:
+def _check_stats(path: Path, method: str, options: dict[str, Any], gold: Any) -> None:
     """Refuse statistics that will not be there, before any work is done."""
     from covote.decoding import make
     from covote.decoding.statistics import statistics_format
 
     statistics_format(path)
-    if make(method, options).rounds == 0:
+    if make(method, options, gold).rounds == 0:
         raise _no_statistics(method)
 
 

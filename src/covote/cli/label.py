@@ -200,6 +200,13 @@ def _notes(found: Labelling) -> list[str]:
         )
     elif notes:
         notes.append("where answers are missing, the other experts still cover every pair of classes")
+    if found.plain:
+        named = ", ".join(str(name) for name in found.plain[:6])
+        more = f" and {len(found.plain) - 6} more" if len(found.plain) > 6 else ""
+        notes.append(
+            f"nobody's probabilities are used, because {named}{more} gave none; an ONNX model needs the "
+            "names of its classes for them"
+        )
     return notes
 
 
@@ -249,6 +256,7 @@ def _summary(found: Labelling, only_doubtful: bool) -> dict[str, Any]:
         "questions": found.questions,
         "saved": found.questions - wanted if only_doubtful else 0,
         "probabilities": found.soft,
+        "without_probabilities": list(found.plain),
         "uncovered": [list(pair) for pair in found.uncovered],
         "answers": str(found.answers),
     }

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from covote import atomic
 from covote.cli import output
+from covote.decoding.gold import told
+from covote.decoding.intervals import wilson
 from covote.errors import InputError
 from covote.files.report.html import percent
 
 if TYPE_CHECKING:
     from covote.files import Outcome
+    from covote.labels import GoldScore
+
+_MEANINGS = {
+    "agreed": "if nobody erred, no other class is possible",
+    "tied": "several classes are equally good",
+    "conflict": "somebody erred; the label is the best guess",
+    "unheard": "nobody who knows some class answered",
+    "given": "the class was known beforehand",
+}
 
 
 def check_report(path: Path | None) -> None:
@@ -29,12 +40,14 @@ def summary(outcome: Outcome) -> dict[str, Any]:
 
     tally = outcome.tally
     rates = tally.accuracy()
+    gold = outcome.gold
     return {
         "items": tally.items,
         "votes": tally.votes,
         "labelled": tally.items - int(tally.classes[-1]),
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": tally.doubtful(),
+        "gold": None if gold is None else _gold(gold),
         "experts": [
             {
                 "name": name,
@@ -44,8 +57,12 @@ def summary(outcome: Outcome) -> dict[str, Any]:
                 "low": low,
                 "high": high,
                 "none_of_mine": int(silent),
+                "gold": None
+                if gold is None
+                else {"known": int(gold.expert_asked[i]), "right": int(gold.expert_right[i])},
             }
-            for name, (rate, low, high), asked, outside, silent in zip(
+            for i, name, (rate, low, high), asked, outside, silent in zip(
+                range(len(tally.panel)),
                 tally.panel.names,
                 rates.tolist(),
                 tally.asked.sum(axis=1),
@@ -54,6 +71,19 @@ def summary(outcome: Outcome) -> dict[str, Any]:
                 strict=True,
             )
         ],
+    }
+
+
+def _gold(score: GoldScore) -> dict[str, Any]:
+    low, high = wilson(score.right, score.known)
+    share = score.right / max(score.known, 1)
+    return {
+        "known": score.known,
+        "right": score.right,
+        "share": share,
+        "low": float(low),
+        "high": float(high),
+        "learned": score.learned,
     }
 
 
@@ -69,13 +99,12 @@ def tell(outcome: Outcome, seconds: float, *, inferred: bool = False) -> None:
         f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} of "
         f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
     )
-    sure, tied, conflict, unheard = (int(count) for count in tally.statuses)
-    _line("sure", sure, tally.items, "if nobody erred, no other class is possible")
-    _line("tied", tied, tally.items, "several classes are equally good")
-    _line("conflict", conflict, tally.items, "somebody erred; the label is the best guess")
-    _line("unheard", unheard, tally.items, "nobody who knows some class answered")
+    for (name, meaning), count in zip(_MEANINGS.items(), tally.statuses.tolist(), strict=True):
+        _line(name, count, tally.items, meaning)
     if tally.classes[-1]:
         output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
+    if outcome.gold is not None:
+        output.say(told(outcome.gold))
     rates = dict(zip(tally.panel.names, tally.accuracy()[:, 0].tolist(), strict=True))
     doubtful = tally.doubtful()
     if doubtful:

@@ -60,13 +60,13 @@ def select(
     if as_json:
         output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum())})
     else:
-        _tell(panel, pool, budget)
+        _tell(panel, pool, budget, accuracy)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
 
 
-def _tell(panel: Panel, pool: Panel, budget: float | None) -> None:
+def _tell(panel: Panel, pool: Panel, budget: float | None, accuracy: float | None) -> None:
     of_all = f"{len(panel)} of {output.counted(len(pool), 'expert')}"
     cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
     if budget is None:
@@ -78,9 +78,14 @@ def _tell(panel: Panel, pool: Panel, budget: float | None) -> None:
     proof = panel.certificate
     assert proof is not None
     output.say(f"{of_all} {covered}, {cost}")
+    right = (
+        "never err about what they know"
+        if accuracy in (None, 1)
+        else f"are right about what they know {accuracy:.4g} of the time"
+    )
     output.say(
-        f"Error at most {proof.size:.4g}, if experts answer evenly what they do not know; no choice for "
-        f"{budget:g} has a bound below {proof.lower:.4g}."
+        f"Error at most {proof.size:.4g}, if experts {right} and answer evenly what they do not know; no "
+        f"choice for {budget:g} has a bound below {proof.lower:.4g}."
     )
 
 

@@ -65,8 +65,7 @@ def simulate(
     if as_json:
         output.say_json({"classes": classes, "size": size, "curve": curve.rows()})
         return
-    ideal = noise == "uniform" and accuracy == 1 and missing == 0
-    _tell(curve, panels, items, ideal=ideal)
+    _tell(curve, panels, items)
     output.say_written(picture)
 
 
@@ -90,7 +89,7 @@ def _numbers(text: str | None, classes: int, size: int) -> list[int]:
         raise InputError(f"experts {text!r} is not understood; write 10,20,40 or 10:60:10") from error
 
 
-def _tell(curve: ErrorCurve, panels: int, items: int, *, ideal: bool) -> None:
+def _tell(curve: ErrorCurve, panels: int, items: int) -> None:
     output.say(
         f"{output.counted(curve.classes, 'class')}, experts that know {curve.size}; {panels} random panels x "
         f"{items} items for each row."
@@ -99,12 +98,13 @@ def _tell(curve: ErrorCurve, panels: int, items: int, *, ideal: bool) -> None:
     output.say(f"{'experts':>8}  {'error':>8}  {'95% interval':>18}  {'at least':>9}  {'at most':>9}")
     for row in curve.rows():
         span = f"{row['low']:.5f} to {row['high']:.5f}"
-        lowest = max(row["fano"], row["converse"])
-        highest = min(row["random_panels"], row["paper"])
-        bounds = f"{lowest:>9.5f}  {highest:>9.5f}" if ideal else f"{'-':>9}  {'-':>9}"
+        bounds = f"{'-':>9}  {'-':>9}"
+        if curve.ideal:
+            lowest, highest = max(row["fano"], row["converse"]), min(row["random_panels"], row["paper"])
+            bounds = f"{lowest:>9.5f}  {highest:>9.5f}"
         output.say(f"{row['experts']:>8}  {row['error']:>8.5f}  {span:>18}  {bounds}")
     output.say()
-    if ideal:
+    if curve.ideal:
         output.say(
             "At least: Thm 4 (Fano) and the converse; at most: Thm 5 and the exact union bound over pairs."
         )

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
-from covote.decoding.gold import gold_rows, no_gold
-from covote.decoding.loop import InMemory, Parts, decode_parts, learned
+from covote.decoding.gold import Gold, gold_rows, no_gold
+from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
 from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
 from covote.decoding.methods.coupling import Coupling
@@ -36,6 +36,7 @@ __all__ = [
     "PairAgreement",
     "Parts",
     "Statistics",
+    "Wanted",
     "decode",
     "decode_parts",
     "expert_report",
@@ -66,8 +67,10 @@ def decode(
     method: str = "authority",
     *,
     ties: Literal["default", "report"] | None = None,
+    gold: Gold | None = None,
     workers: int = 1,
     evidence: bool = True,
+    proba: bool = False,
     **options: Any,
 ) -> Labels:
     """Say the class of every item, and how sure that is.
@@ -84,8 +87,13 @@ def decode(
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
         tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
         how the experts answer, else for the class with more authorities. What still ties is reported.
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
+        their class, methods that learn learn from them, and ``labels.gold`` says how the votes alone did.
     workers
         How many threads to use; the labels are the same.
+    proba
+        Whether to find how likely every class is, ``labels.proba`` (items x classes).
     evidence
         Whether to find what stands behind the labels: confidence, margin, runner-up, violations and status.
         Labels and ties alone are found many times faster.
@@ -93,7 +101,7 @@ def decode(
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")
     >>> labels.value, labels.status
-    (array(['cat', None], dtype=object), array(['sure', 'tied'], dtype='<U8'))
+    (array(['cat', None], dtype=object), array(['agreed', 'tied'], dtype='<U8'))
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
@@ -108,16 +116,15 @@ def decode(
         raise InputError(f"workers must be at least 1, not {workers}")
     if ties is not None:
         options["ties"] = ties
-    decoder = make(method, options)
-    gold = options.get("gold")
+    decoder = make(method, options, gold)
     if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
-    parts = decode_parts(InMemory(votes, workers), decoder, evidence=evidence)
+    parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
     return joined(list(parts), votes._ids, votes.start)
 
 
-def make(method: str, options: Mapping[str, Any]) -> Decoder:
-    """Return the decoder of that name; options are the parameters of its class."""
+def make(method: str, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
+    """Return the decoder of that name; options are the parameters of its class, as gold is if it learns."""
     if method not in DECODERS:
         near = did_you_mean(method, tuple(DECODERS))
         raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}")
@@ -126,4 +133,6 @@ def make(method: str, options: Mapping[str, Any]) -> Decoder:
         if name not in known:
             listed = ", ".join(known) or "none"
             raise InputError(f"method {method!r} has no option {name!r}; it has: {listed}")
+    if gold is not None and "gold" in known:
+        options = {**options, "gold": gold}
     return DECODERS[method](**options)

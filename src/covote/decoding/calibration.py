@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.decoding.scoring import softmax
+
 Array = NDArray[Any]
 
 USUAL_SHIFT, SHIFT_SPREAD, SLOPE_SPREAD = 0.3, 0.5, 0.25
@@ -15,14 +17,6 @@ USUAL_SHIFT, SHIFT_SPREAD, SLOPE_SPREAD = 0.3, 0.5, 0.25
 So they are where many items are labelled (digits, MNIST, soybean): labels of the authority vote are right
 more often than the share of I + O / 2 says. With probabilities no shift is expected.
 """
-
-
-def softmax(score: Array) -> Array:
-    """Return probabilities; a class with score -inf gets 0, a row of them nothing at all."""
-    top = score.max(axis=1, keepdims=True, initial=-np.inf)
-    e = np.exp(score - np.where(np.isfinite(top), top, 0))
-    found: Array = e / np.maximum(e.sum(axis=1, keepdims=True), 1e-300)
-    return found
 
 
 def fitted_temperature(score: Array, truth: Array) -> float:

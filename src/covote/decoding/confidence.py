@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from covote.decoding import confidence_kernels as kernels
 from covote.decoding import fusion, shares, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT
+from covote.decoding.scoring import UNIT, softmax
 from covote.labels import Ties
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
@@ -57,20 +57,52 @@ def with_probabilities(
     votes: Votes, index: Array, weights: tie_score.Weights, powers: Array
 ) -> NDArray[np.float64]:
     """Return how likely labels are right by the tempered probabilities; NaN where there is no label."""
-    panel, column = votes.panel, tie_score.remembered(weights)
-    scale = 1 / tie_score.temperature(panel)
+    scale = 1 / tie_score.temperature(votes.panel)
     found = np.empty(len(votes))
     for piece, span in fusion.pieces(votes):
-        patterns = _each_item(piece)
-        rivals = _rivals(patterns.runs, panel)
-        outside = tie_score.summed(
-            patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_)
-        )
-        found[span] = kernels.chances_with_probabilities(
-            patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, outside / UNIT, scale,
-            index[span].astype(np.int64),
-        )  # fmt: skip
+        rivals, score = _scores_with_probabilities(piece, weights, powers)
+        found[span] = kernels.chances(rivals, score, scale, index[span].astype(np.int64))
     return found
+
+
+def table(votes: Votes, weights: tie_score.Weights, powers: Array | None) -> NDArray[np.float64]:
+    """Return how likely every class is (items x classes), from plain votes or with tempered probabilities."""
+    panel, scale = votes.panel, 1 / tie_score.temperature(votes.panel)
+    found = np.zeros((len(votes), len(panel.classes)))
+    if votes.soft and powers is not None:
+        for piece, span in fusion.pieces(votes):
+            rivals, score = _scores_with_probabilities(piece, weights, powers)
+            found[span] = _shares(rivals, score * scale, len(panel.classes))
+        return found
+    column = tie_score.remembered(weights)
+    for patterns, span in row_parts(votes):
+        of_rows = np.zeros((len(patterns), len(panel.classes)))
+        for some, rows in _pieces(patterns):
+            rivals = _rivals(some.runs, panel)
+            whole = tie_score.summed(some, rivals, column, np.ones(len(some), np.bool_))
+            of_rows[rows] = _shares(rivals, whole * (scale / UNIT), len(panel.classes))
+        found[span] = patterns.spread_values(of_rows)
+    return found
+
+
+def _scores_with_probabilities(
+    piece: Votes, weights: tie_score.Weights, powers: Array
+) -> tuple[Ties, NDArray[np.float64]]:
+    """Return the rivals of every item, and their I + O with tempered probabilities in place of I."""
+    panel, column, patterns = piece.panel, tie_score.remembered(weights), _each_item(piece)
+    rivals = _rivals(patterns.runs, panel)
+    outside = tie_score.summed(patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_))
+    score = outside / UNIT
+    kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, score)
+    return rivals, score
+
+
+def _shares(rivals: Ties, score: Array, classes: int) -> NDArray[np.float64]:
+    """Return a softmax of the rivals' scores, and 0 for all other classes."""
+    size = len(rivals.start) - 1
+    full = np.full((size, classes), -np.inf)
+    full[np.repeat(np.arange(size), np.diff(rivals.start)), rivals.classes] = score
+    return softmax(full)
 
 
 def power_fit(votes: Votes, gold: Gold | None = None) -> NDArray[np.int64]:

@@ -90,25 +90,19 @@ def _tempered(given: Given, p: int, label: int, members: Array, power: float, ou
 
 
 @kernel
-def chances_with_probabilities(
-    runs: Ragged, given: Given, known: Lists, powers: Array, ties: Ties, outside: Array, scale: float,
-    label: Array,
-) -> Array:  # fmt: skip
-    """Return the softmax share of every item's label, from what the authorities of the classes gave.
-
-    `outside` is what the other experts' answers say about each class.
-    """
+def add_probabilities(
+    runs: Ragged, given: Given, known: Lists, powers: Array, ties: Ties, score: Array
+) -> None:
+    """Add to the score of every item's classes what their authorities gave to them, as logarithms."""
     classes = 0
     for k in known.members:
         classes = max(classes, k + 1)
     place = np.full(classes, -1, np.int64)
     room = np.empty(len(known.members))
-    found = np.empty(len(label))
-    for n in range(len(label)):
+    for n in range(len(ties.start) - 1):
         low, high = ties.start[n], ties.start[n + 1]
-        score = outside[low:high].copy()
         for b in range(low, high):
-            place[ties.classes[b]] = b - low
+            place[ties.classes[b]] = b
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
             i = runs.expert[p]
             members = known.members[known.start[i] : known.start[i + 1]]
@@ -118,10 +112,8 @@ def chances_with_probabilities(
             for c in range(size):
                 if place[members[c]] >= 0:
                     score[place[members[c]]] += math.log(size * max(out[c], LEAST))
-        found[n] = _chance(ties.classes[low:high], score * scale, label[n])
         for b in range(low, high):
             place[ties.classes[b]] = -1
-    return found
 
 
 def _steps(runs: Ragged, given: Given, known: Lists, grid: Array, *_: Any) -> int:

@@ -9,7 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.decoding.intervals import wilson
 from covote.errors import InputError
+from covote.labels import GoldScore, Labels
 from covote.panel.checks import some_of
 from covote.votes import Votes
 
@@ -42,6 +44,44 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
         raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
     rows = np.flatnonzero(index >= 0)
     return rows, index[rows].astype(np.int64)
+
+
+def given(labels: Labels, votes: Votes, gold: Gold | None, *, learned: bool) -> Labels:
+    """Return labels in which items keep the class that is known of them; how the votes did is in `gold`."""
+    if gold is None:
+        return labels
+    rows, truth = gold_rows(gold, votes)
+    runs = votes.subset(rows).ragged
+    of_answer = np.repeat(truth, np.diff(runs.indptr))
+    asked = votes.panel.knows[runs.expert, of_answer]
+    right = asked & (runs.label == of_answer)
+    score = GoldScore(
+        len(rows),
+        int((labels.index[rows] == truth).sum()),
+        np.bincount(runs.expert[asked], minlength=len(votes.panel)),
+        np.bincount(runs.expert[right], minlength=len(votes.panel)),
+        learned,
+    )
+    return labels.with_given(rows, truth, score)
+
+
+def told(score: GoldScore) -> str:
+    """Say how labels did on items whose class is known.
+
+    >>> none = np.zeros(1, dtype=np.int64)
+    >>> told(GoldScore(80, 71, none, none, learned=False))
+    'On 80 items whose class is known: 71 right, 89%, interval 80 to 94%.'
+    """
+    low, high = wilson(score.right, score.known)
+    share = score.right / max(score.known, 1)
+    items = "1 item" if score.known == 1 else f"{score.known:,} items"
+    text = (
+        f"On {items} whose class is known: {score.right:,} right, {share:.0%}, interval {100 * low:.0f} to "
+        f"{100 * high:.0f}%."
+    )
+    if score.learned:
+        text += " The method learned from these very items, so others may do worse (covote compare)."
+    return text
 
 
 def no_gold(gold: Gold) -> InputError:

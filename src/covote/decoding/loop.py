@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from covote.decoding.protocol import Decoder, learns
+from covote.decoding.gold import Gold, given
+from covote.decoding.protocol import Decoder, estimates, learns
+from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import PART, Votes
@@ -49,17 +51,45 @@ class InMemory:
             yield from pool.map(task, list(self.votes.parts(size)) or [self.votes])
 
 
-def decode_parts(parts: Parts, decoder: Decoder, *, evidence: bool = True) -> Iterator[Labels]:
+@dataclass(frozen=True)
+class Wanted:
+    """What labels shall have beside the class: evidence, probabilities of all classes, known classes."""
+
+    evidence: bool = True
+    proba: bool = False
+    gold: Gold | None = None
+
+
+def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:  # noqa: B008
     """Yield the labels of every part, after having learned from all of them what the decoder learns."""
+    if wanted.proba and not estimates(decoder):
+        raise no_proba(decoder)
     weights = decoder.start(parts.panel)
     if learns(decoder):
         # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
-        bare = None if evidence or not decoder.only_for_ties else _without_ties(parts, decoder, weights)
+        simple = decoder.only_for_ties and not wanted.evidence and not wanted.proba and wanted.gold is None
+        bare = _without_ties(parts, decoder, weights) if simple else None
         if bare is not None:
             yield from bare
             return
         weights = learned(parts, decoder)
-    yield from parts.map(partial(decoder.score, weights=weights, evidence=evidence))
+    yield from parts.map(partial(labelled, decoder=decoder, weights=weights, wanted=wanted))
+
+
+def labelled(votes: Votes, *, decoder: Decoder, weights: Any, wanted: Wanted) -> Labels:
+    """Return the labels of a part of the votes, by weights that were learned."""
+    labels = decoder.score(votes, weights, wanted.evidence or wanted.proba)
+    if wanted.proba and estimates(decoder):
+        labels = labels.with_proba(decoder.proba(votes, weights))
+    return given(labels, votes, wanted.gold, learned=learns(decoder))
+
+
+def no_proba(decoder: Decoder) -> InputError:
+    """Say that a decoder has no probabilities of classes."""
+    return InputError(
+        f"{decoder} gives no probabilities of classes; choose another method, such as 'authority' with its "
+        "default for ties"
+    )
 
 
 def _without_ties(parts: Parts, decoder: Decoder, weights: Any) -> list[Labels] | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol, TypeGuard
 
+import numpy as np
+from numpy.typing import NDArray
+
 from covote.decoding.gold import Gold
 from covote.decoding.statistics import Statistics
 from covote.labels import Labels
@@ -36,6 +39,17 @@ class Decoder(Protocol):
 
     def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
         """Return the labels of a part of the votes, with or without what stands behind them."""
+
+    @property
+    def has_proba(self) -> bool:
+        """Whether it says how likely every class is; it is a :class:`Estimator` then."""
+
+
+class Estimator(Decoder, Protocol):
+    """A decoder that says how likely every class is."""
+
+    def proba(self, votes: Votes, weights: Any) -> NDArray[np.float64]:
+        """Return how likely every class is (items x classes); the label need not be the most likely one."""
 
 
 class Learned(Protocol):
@@ -77,3 +91,8 @@ class Learner(Decoder, Protocol):
 def learns(decoder: Decoder) -> TypeGuard[Learner]:
     """Whether a decoder learns from the votes."""
     return decoder.rounds > 0
+
+
+def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
+    """Whether a decoder says how likely every class is."""
+    return decoder.has_proba

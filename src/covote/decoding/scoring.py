@@ -134,6 +134,22 @@ def _equal(patterns: Rows, state: scoring_kernels.State, column: Column, base: A
     return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(tied_class)[order])
 
 
+def chances(
+    votes: Votes, column: Column, base: Array | None = None, temperature: float = 1.0
+) -> NDArray[np.float64]:
+    """Return how likely every class is (items x classes): a softmax of what :func:`apply` scores by."""
+    start = 0.0 if base is None else base / UNIT
+    return softmax((scores(votes, column) + start) / temperature)
+
+
+def softmax(score: Array) -> NDArray[np.float64]:
+    """Return probabilities; a class with score -inf gets 0, a row of them nothing at all."""
+    top = score.max(axis=1, keepdims=True, initial=-np.inf)
+    e = np.exp(score - np.where(np.isfinite(top), top, 0))
+    found: NDArray[np.float64] = e / np.maximum(e.sum(axis=1, keepdims=True), 1e-300)
+    return found
+
+
 def scores(votes: Votes, column: Column) -> NDArray[np.float64]:
     """Return the scores of all classes (items x classes); -inf for a class that was not heard."""
     panel = votes.panel

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import shares_kernels as kernels
-from covote.labels import CONFLICT, SURE, TIED, UNHEARD, Evidence, Ties
+from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Ties
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.vote_checks import smallest_int
@@ -76,7 +76,7 @@ def status(index: Array, tied: NDArray[np.bool_], found: kernels.Found) -> NDArr
 
     A class that was not heard has no violations: it explains any votes.
     """
-    codes = np.full(len(index), SURE, dtype=np.uint8)
+    codes = np.full(len(index), AGREED, dtype=np.uint8)
     codes[(found.fewest > 0) | (found.own > 0) | (index < 0)] = CONFLICT
     codes[found.unheard] = UNHEARD
     codes[tied | (found.clean > 1)] = TIED

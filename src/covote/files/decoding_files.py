@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from covote.decoding import Decoder, Statistics, make
 from covote.decoding.gold import gold_rows, no_gold
-from covote.decoding.loop import InMemory, Parts, learned
-from covote.decoding.protocol import learns
-from covote.files.label_files import label_batch, label_format, writing_labels
+from covote.decoding.loop import InMemory, Parts, Wanted, labelled, learned, no_proba
+from covote.decoding.protocol import estimates, learns
+from covote.errors import TooLargeError
+from covote.files.label_files import label_batch, label_format, proba_batch, writing_labels
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource
+from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.votes import Votes
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
+_MOST_COLUMNS = 3000  # classes in a file of probabilities
 _PASS = 1000  # steps of a pass over the votes, for progress
 
 
@@ -36,12 +39,23 @@ _PASS = 1000  # steps of a pass over the votes, for progress
 class Outcome:
     """What came of a file of votes: the counts behind summary and report, and what was learned.
 
-    `statistics` is None for methods that learn nothing from the votes.
+    `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
+    known.
     """
 
     panel: Panel
     tally: Tally
     statistics: Statistics | None
+    gold: GoldScore | None = None
+
+
+class PartDone(NamedTuple):
+    """The labels of a part and their probabilities, as they are written, and what they add up to."""
+
+    labels: pa.RecordBatch | None
+    proba: pa.RecordBatch | None
+    tally: Tally
+    gold: GoldScore | None
 
 
 def decode_file(
@@ -57,6 +71,7 @@ def decode_file(
     item: str | None = None,
     expert: str | None = None,
     label: str | None = None,
+    proba: str | os.PathLike[str] | None = None,
     looks: int = 0,
     progress: Progress | None = None,
     engine: Engine | None = None,
@@ -75,7 +90,9 @@ def decode_file(
     method, options
         As for :func:`covote.decode`.
     gold
-        Items whose class is known.
+        Items whose class is known; they keep it.
+    proba
+        A Parquet or CSV file for how likely every class is: the item, then one column per class.
     unknown, duplicates, none, item, expert, label
         As for :class:`covote.files.VoteFile`.
     looks
@@ -91,8 +108,9 @@ def decode_file(
         label=label,
     )  # fmt: skip
     return decode_votes(
-        file, output, method=method, gold=gold, looks=looks, progress=progress, engine=engine, **options
-    )
+        file, output, method=method, gold=gold, proba=proba, looks=looks, progress=progress, engine=engine,
+        **options,
+    )  # fmt: skip
 
 
 def decode_votes(
@@ -101,22 +119,26 @@ def decode_votes(
     *,
     method: str = "authority",
     gold: Mapping[Any, Name] | None = None,
+    proba: str | os.PathLike[str] | None = None,
     looks: int = 0,
     progress: Progress | None = None,
     engine: Engine | None = None,
     **options: Any,
 ) -> Outcome:
     """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept."""
-    if output is not None:
-        label_format(output)
+    for path in (output, proba):
+        if path is not None:
+            label_format(path)
     work = Work(2 * _PASS, progress)
     slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
     parts: Here | OnEngine = Here(source, work.part("learning", share=_PASS))
     if engine is not None and slices:
         parts = OnEngine(engine, slices, parts.work)
     if gold is not None:
-        gold = options["gold"] = _like_items(gold, next(source.parts()))
-    decoder = make(method, options)
+        gold = _like_items(gold, next(source.parts()))
+    decoder = make(method, options, gold)
+    if proba is not None:
+        check_proba(decoder, source.panel)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
     weights, statistics = decoder.start(source.panel), None
@@ -124,32 +146,57 @@ def decode_votes(
         weights = learned(_to_learn_from(parts, decoder), decoder)
         statistics = weights.statistics
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    task = partial(label_part, decoder=decoder, weights=weights, looks=looks, write=output is not None)
-    tally = Tally(source.panel, looks)
-    with nullcontext() if output is None else writing_labels(output) as writer:
-        for batch, counts in parts.map(task):
-            tally = tally + counts
+    wanted = Wanted(proba=proba is not None, gold=gold)
+    task = partial(
+        label_part, decoder=decoder, weights=weights, wanted=wanted, looks=looks, write=output is not None
+    )
+    tally, score = Tally(source.panel, looks), None
+    with ExitStack() as files:
+        writer = None if output is None else files.enter_context(writing_labels(output))
+        proba_writer = None if proba is None else files.enter_context(writing_labels(proba))
+        for part in parts.map(task):
+            tally = tally + part.tally
+            score = part.gold if score is None or part.gold is None else score + part.gold
             if writer is not None:
-                writer.write_batch(batch)
-    return Outcome(source.panel, tally, statistics)
+                writer.write_batch(part.labels)
+            if proba_writer is not None:
+                proba_writer.write_batch(part.proba)
+    return Outcome(source.panel, tally, statistics, score)
 
 
 def label_part(
-    votes: Votes, *, decoder: Decoder, weights: Any, looks: int, write: bool
-) -> tuple[pa.RecordBatch | None, Tally]:
+    votes: Votes, *, decoder: Decoder, weights: Any, wanted: Wanted, looks: int, write: bool
+) -> PartDone:
     """Return the labels of a part as they are written, and what they add up to."""
     tally = Tally(votes.panel, looks)
-    inverse = votes.rows.inverse if _by_row(decoder) and not votes.soft else None
+    inverse = votes.rows.inverse if wanted.gold is None and not votes.soft else None
+    find = partial(labelled, decoder=decoder, weights=weights, wanted=wanted)
     if inverse is not None:
         rows = votes.rows
-        found = decoder.score(rows.votes, weights)
+        found = find(rows.votes)
         tally.add(rows.votes, found, rows.count)
         labels = found.take(inverse, votes._ids, votes.start)
     else:
-        labels = replace(decoder.score(votes, weights), _ids=votes._ids, _start=votes.start)
+        labels = replace(find(votes), _ids=votes._ids, _start=votes.start)
         tally.add(votes, labels)
     tally.remember(votes, labels)
-    return label_batch(labels) if write else None, tally
+    return PartDone(
+        label_batch(labels) if write else None,
+        proba_batch(labels) if wanted.proba else None,
+        tally,
+        labels.gold,
+    )
+
+
+def check_proba(decoder: Decoder, panel: Panel) -> None:
+    """Refuse probabilities that a method does not give, or that make too many columns."""
+    if not estimates(decoder):
+        raise no_proba(decoder)
+    if len(panel.classes) > _MOST_COLUMNS:
+        raise TooLargeError(
+            f"a file of probabilities would have {len(panel.classes):,} columns; the limit is "
+            f"{_MOST_COLUMNS:,} classes"
+        )
 
 
 def _by_row(decoder: Decoder) -> bool:

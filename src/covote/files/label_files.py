@@ -65,7 +65,7 @@ class LabelWriter:
         one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
         self._waiting, self._rows = [], 0
         # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
-        times = pa.types.is_temporal(one.schema.field("item").type)
+        times = pa.types.is_temporal(one.schema.field(0).type)
         batch = _dense(one) if self._kind == "csv" or times else one
         if self._writer is None:
             self._writer = self._open(batch.schema)
@@ -86,7 +86,7 @@ class LabelWriter:
         import pyarrow.parquet as pq
 
         # Whole ids go by their differences, which are small where items are in order.
-        whole = pa.types.is_integer(schema.field("item").type)
+        whole = pa.types.is_integer(schema.field(0).type)  # the items
         return pq.ParquetWriter(
             str(self._path),
             schema,
@@ -129,6 +129,13 @@ def label_batch(labels: Labels) -> pa.RecordBatch:
         "status": _named(evidence.status.view(np.int8), texts(STATUSES)),
     }
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def proba_batch(labels: Labels) -> pa.RecordBatch:
+    """Return how likely every class is: the item, then one column per class, named as the class."""
+    columns = [id_array(labels._ids, labels._start, labels._start + len(labels))]
+    columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
+    return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])
 
 
 def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from covote.decoding.methods.authority import Authority
 from covote.labelling.kept import Kept
 from covote.labelling.votes import KeptVotes
-from covote.labels import SURE
+from covote.labels import AGREED
 from covote.panel import Panel
 
 
@@ -24,10 +24,10 @@ def by_cost(panel: Panel) -> list[list[int]]:
 
 
 def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
-    """Return which items are not sure: another class is possible even if nobody erred, or somebody did."""
+    """Return on which items not all agree: another class is possible if nobody erred, or somebody did."""
     decoder = Authority(ties="report")
     weights = decoder.start(votes.panel)
-    return np.concatenate([decoder.score(part, weights).evidence.status != SURE for part in votes.parts()])
+    return np.concatenate([decoder.score(part, weights).evidence.status != AGREED for part in votes.parts()])
 
 
 def missing(

@@ -79,6 +79,8 @@ class Labelling:
         How many questions (expert and item) all experts about all items would have been.
     soft
         Whether the experts' probabilities were used.
+    plain
+        The experts that gave none, while others did: because of them, nobody's were used.
     answers
         The folder where the answers are kept.
     """
@@ -89,6 +91,7 @@ class Labelling:
     soft: bool
     answers: Path
     silent: Panel | None = field(default=None)
+    plain: tuple[Name, ...] = ()
 
     @property
     def uncovered(self) -> list[tuple[Name, Name]]:
@@ -166,7 +169,7 @@ def label_file(
     """
     label_format(output)
     atomic.check_place(output)
-    make(method, options if gold is None else {**options, "gold": gold})  # a mistake here costs no question
+    make(method, options, gold)  # a mistake here costs no question
     if isinstance(batch, bool) or batch < 1:
         raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
@@ -284,4 +287,6 @@ class _Run:
         away = [run.name for run in self.experts if run.missing]
         silent = self._panel.without(*away) if away else None
         questions = self._items * len(self._panel)
-        return Labelling(outcome, self.experts, questions, votes.soft, self._kept.folder, silent)
+        plain = tuple(self._panel.names[i] for i in votes.plain)
+        plain = plain if len(plain) < len(self._panel) else ()
+        return Labelling(outcome, self.experts, questions, votes.soft, self._kept.folder, silent, plain)

@@ -57,14 +57,21 @@ class KeptVotes:
         self._found: dict[int, Parts] = {}
 
     @cached_property
+    def plain(self) -> list[int]:
+        """The experts that answered without probabilities."""
+        return [i for i in self._experts if self._answered_plainly(i)]
+
+    def _answered_plainly(self, i: int) -> bool:
+        for low in range(0, len(self._ids), self._batch):
+            part, _, given = self._answers(i, low, min(low + self._batch, len(self._ids)))
+            if part.probability is None and given.any():
+                return True
+        return False
+
+    @property
     def soft(self) -> bool:
         """Whether every expert that answered gives probabilities."""
-        for i in self._experts:
-            for low in range(0, len(self._ids), self._batch):
-                part, _, given = self._answers(i, low, min(low + self._batch, len(self._ids)))
-                if part.probability is None and given.any():
-                    return False
-        return True
+        return not self.plain
 
     def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
         """Yield the votes, in the order of the data."""

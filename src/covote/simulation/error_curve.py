@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, str], None]
 
+IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
+"""The model for which the bounds hold."""
+
 
 @dataclass(frozen=True)
 class ErrorCurve:
@@ -44,6 +47,8 @@ class ErrorCurve:
         No panel can err less (Thm 4; theory: section 5).
     random_panels, paper
         Random panels err less on average (theory: section 5; Thm 5).
+    ideal
+        Whether the bounds hold here: for perfect experts that answer every item, and uniform noise.
     """
 
     classes: int
@@ -56,28 +61,31 @@ class ErrorCurve:
     converse: NDArray[np.float64]
     random_panels: NDArray[np.float64]
     paper: NDArray[np.float64]
+    ideal: bool = True
 
     def rows(self) -> list[dict[str, float]]:
-        """Return one dict per number of experts."""
-        names = ("error", "low", "high", "fano", "converse", "random_panels", "paper")
+        """Return one dict per number of experts; without bounds where these do not hold."""
+        names = ["error", "low", "high"]
+        names += ["fano", "converse", "random_panels", "paper"] if self.ideal else []
         return [
             {"experts": m, **{name: float(getattr(self, name)[n]) for name in names}}
             for n, m in enumerate(self.experts)
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve between its bounds, on a logarithmic scale; return the axes."""
+        """Draw the curve, between its bounds where these hold, on a logarithmic scale; return the axes."""
         if ax is None:
             from matplotlib.figure import Figure
 
             ax = Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
         m, grid = self.experts, range(1, max(self.experts) + 1)
-        for bound, style, colour, text in (
+        drawn = (
             (paper_error, "--", "#b5532a", "upper bound, Thm 5"),
             (random_panel_error, "-", "#b5532a", "upper bound, exact over pairs"),
             (converse_error, "-", "#5b7f3a", "lower bound, converse"),
             (fano_error, "--", "#5b7f3a", "lower bound, Thm 4 (Fano)"),
-        ):
+        )
+        for bound, style, colour, text in drawn if self.ideal else ():
             values = np.array([bound(self.classes, self.size, n) for n in grid])
             ax.plot(
                 grid, np.where(values > 0, values, np.nan), style, color=colour, label=text, linewidth=1.4
@@ -163,6 +171,7 @@ def error_curve(
         np.array([converse_error(classes, size, m) for m in sizes]),
         np.array([random_panel_error(classes, size, m) for m in sizes]),
         np.array([paper_error(classes, size, m) for m in sizes]),
+        all(name in IDEAL and np.all(np.asarray(value) == IDEAL[name]) for name, value in model.items()),
     )  # fmt: skip
 
 

@@ -63,14 +63,14 @@ def test_a_class_without_authorities_is_left_out():
     panel = Panel.from_blocks(3, [[0, 1], [0, 1]])
     labels = decode(Votes.from_dense([[0, 0], [0, 1]], panel))
     assert labels.index.tolist() == [0, -1]
-    assert labels.status.tolist() == ["sure", "tied"]
+    assert labels.status.tolist() == ["agreed", "tied"]
 
 
 def test_one_class():
     panel = Panel.from_blocks(1, [[0], [0]])
     labels = decode(Votes.from_dense([[0, 0], [-2, -2], [-1, -1]], panel))
     assert labels.index.tolist() == [0, 0, -1]
-    assert labels.status.tolist() == ["sure", "conflict", "unheard"]
+    assert labels.status.tolist() == ["agreed", "conflict", "unheard"]
     assert np.isnan(labels.margin).all()
 
 

@@ -77,4 +77,4 @@ def test_a_none_contradicts_an_expert_that_never_says_it_falsely():
     panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
     labels = decode(Votes.from_dense([[-2, 2, 2]], panel), method="likelihood")
     assert labels.index.tolist() == [2]
-    assert labels.status.tolist() == ["sure"]
+    assert labels.status.tolist() == ["agreed"]

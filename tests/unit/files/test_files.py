@@ -178,7 +178,7 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     assert tally.confidences.sum() == np.isfinite(labels.confidence).sum()
     assert tally.violations.tolist() == np.bincount(labels.violations).tolist()
     looks = tally.second_look
-    unsure = [n for n in range(500) if labels.status[n] != "sure"]
+    unsure = [n for n in range(500) if labels.status[n] != "agreed"]
     confidence = np.nan_to_num(labels.confidence, nan=-1)  # items without a label come first
     worst = sorted((labels.index[n] >= 0, confidence[n]) for n in unsure)[:5]
     found = [(look.label is not None, look.confidence) for look in looks]

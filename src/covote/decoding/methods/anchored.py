@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from covote.decoding import scoring, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.statistics import Statistics
@@ -33,6 +36,7 @@ class Anchored:
     past: Statistics | None = None
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = True
 
     @property
     def rounds(self) -> int:
@@ -54,3 +58,8 @@ class Anchored:
         """Return the labels; the confidence is tempered by the number of authorities."""
         column = tie_score.remembered(weights)
         return scoring.apply(votes, column, temperature=tie_score.temperature(votes.panel), evidence=evidence)
+
+    def proba(self, votes: Votes, weights: tie_score.Weights) -> NDArray[np.float64]:
+        """Return how likely every class is, tempered like the confidence."""
+        column = tie_score.remembered(weights)
+        return scoring.chances(votes, column, temperature=tie_score.temperature(votes.panel))

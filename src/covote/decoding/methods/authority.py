@@ -71,6 +71,11 @@ class Authority:
         check_choice("ties", self.ties, ("default", "report"))
 
     @property
+    def has_proba(self) -> bool:
+        """Whether it says how likely every class is: what it learns does."""
+        return self.ties == "default"
+
+    @property
     def rounds(self) -> int:
         """One pass, to learn what decides ties."""
         return 1 if self.ties == "default" else 0
@@ -105,6 +110,11 @@ class Authority:
             chance = None if weights.score is None else confidence.of_votes(votes, index, weights.score)
             behind = shares.authority_evidence(votes, index, tied, chance)
         return Labels(votes.panel, index, tied, ties, behind, votes._ids, votes.start)
+
+    def proba(self, votes: Votes, weights: TieWeights) -> NDArray[np.float64]:
+        """Return how likely every class is by all answers."""
+        assert weights.score is not None
+        return confidence.table(votes, weights.score, weights.powers)
 
     def _soft(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of votes with probabilities.

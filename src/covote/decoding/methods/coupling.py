@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from covote.decoding import fusion
 from covote.decoding.methods.soft import Soft
+from covote.decoding.scoring import softmax
+from covote.votes import Votes
 
 
 @dataclass(frozen=True)
@@ -18,3 +23,8 @@ class Coupling(Soft):
     """
 
     by: ClassVar[int] = fusion.COUPLED
+
+    def proba(self, votes: Votes, weights: object) -> NDArray[np.float64]:
+        """Return q, sharpened again by as much as the probabilities were tempered."""
+        with np.errstate(divide="ignore"):
+            return softmax(np.log(np.maximum(self.table(votes), 0)) / self.power)

@@ -65,6 +65,7 @@ class DawidSkene:
     tolerance: float = 1e-3
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.smoothing < 0 or self.iterations < 1:
@@ -145,6 +146,10 @@ class DawidSkene:
             return scoring.label_rows(votes, find, evidence)
         columns = np.ascontiguousarray(weights.table.T)
         return scoring.apply(votes, lambda k: columns[k], weights.base, evidence=evidence)
+
+    def proba(self, votes: Votes, weights: Confusions) -> NDArray[np.float64]:
+        """Return how likely every class is under the model."""
+        return scoring.chances(votes, lambda k: np.ascontiguousarray(weights.table[:, k]), weights.base)
 
 
 def _safe(weights: Confusions, indptr: NDArray[np.int64]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import halves
+from covote.decoding import halves, scoring
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.methods import em_kernels
 from covote.decoding.methods.em_kernels import AUTHORITY, MODEL, SHARES, Coins
@@ -39,6 +39,12 @@ class Accuracies:
     statistics: Statistics
     accuracy: NDArray[np.float64]
     coins: Coins
+
+    def column(self, k: int) -> NDArray[np.int64]:
+        """Return what every answer weighs for class k."""
+        panel, cells = self.statistics.panel, self.statistics.panel.layout.cells
+        weight = np.where(cells.label == k, self.coins.right[cells.expert], self.coins.wrong[cells.expert])
+        return np.where(panel.knows[cells.expert, k], weight, 0)
 
     def per_answer(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what answers weigh (answers x classes) beyond what a class has if nobody votes for it."""
@@ -81,6 +87,7 @@ class Em:
     tolerance: float = 1e-5
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("begin", self.begin, ("shares", "authority"))
@@ -161,6 +168,10 @@ class Em:
             return best, best.ties(classes)
 
         return label_rows(votes, find, evidence)
+
+    def proba(self, votes: Votes, weights: Accuracies) -> NDArray[np.float64]:
+        """Return how likely every class is under the model."""
+        return scoring.chances(votes, weights.column)
 
 
 def _count_in_halves(patterns: Rows, count: Array, weights: Accuracies, share: Array, coins: Array) -> None:

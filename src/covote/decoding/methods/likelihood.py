@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_accuracy, per_name
 from covote.decoding.methods import likelihood_kernels
 from covote.decoding.methods.likelihood_kernels import LogWeights
-from covote.decoding.scoring import Best, label_rows
+from covote.decoding.scoring import UNIT, Best, label_rows, scores, softmax
 from covote.errors import InputError
 from covote.labels import Labels, Ties
 from covote.panel import Name, Panel
@@ -49,6 +49,7 @@ class Likelihood:
     false_alarm: float = 1.0
     rounds: ClassVar[int] = 0
     needs_probabilities: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = True
 
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""
@@ -70,6 +71,24 @@ class Likelihood:
             return best, best.ties(classes)
 
         return label_rows(votes, find, evidence)
+
+    def proba(self, votes: Votes, weights: LogWeights) -> NDArray[np.float64]:
+        """Return the posterior probability of every class; one that was not heard keeps its prior."""
+        panel, cells = votes.panel, votes.panel.layout.cells
+        other = np.where(
+            cells.label < len(panel.classes), weights.miss[cells.expert], weights.none[cells.expert]
+        )
+
+        def column(k: int) -> NDArray[np.int64]:
+            weight = np.where(cells.label == k, weights.hit[cells.expert], other)
+            return np.where(panel.knows[cells.expert, k], weight, 0)
+
+        ratio = scores(votes, column) * (UNIT / weights.scale)
+        log = np.where(np.isfinite(ratio), ratio, 0) + weights.prior / weights.scale
+        log[:, ~weights.possible] = -np.inf
+        # A gap beyond half of `certain` is an infinite one.
+        log[log.max(axis=1, keepdims=True) - log > weights.certain / weights.scale / 2] = -np.inf
+        return softmax(log)
 
 
 def log_weights(

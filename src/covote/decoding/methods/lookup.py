@@ -32,6 +32,7 @@ class Lookup:
 
     rounds: ClassVar[int] = 0
     needs_probabilities: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = False
 
     def start(self, panel: Panel) -> NDArray[np.bool_]:
         """Return the table (answer vectors x classes): which output sets each vector is in."""

@@ -33,6 +33,7 @@ class Pairwise:
 
     rounds: ClassVar[int] = 0
     needs_probabilities: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = False
 
     def start(self, panel: Panel) -> None:
         """Return nothing: comparisons need no weights."""

@@ -38,6 +38,7 @@ class Soft:
     by: ClassVar[int] = fusion.BOTH
     rounds: ClassVar[int] = 0
     needs_probabilities: ClassVar[bool] = True
+    has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
@@ -60,6 +61,13 @@ class Soft:
         for piece, span in fusion.pieces(votes):
             fusion.fused(piece, self.by, self.power, _rivals(piece, weights), table[span])
         return table
+
+    def proba(self, votes: Votes, weights: tie_score.Weights | None) -> NDArray[np.float64]:
+        """Return how likely every class is: its share of the scores of all."""
+        score = np.maximum(self.table(votes, weights), 0)  # -inf for a class that was not heard
+        total = score.sum(axis=1, keepdims=True)
+        found: NDArray[np.float64] = np.divide(score, total, out=np.zeros_like(score), where=total > 0)
+        return found
 
 
 def _rivals(piece: Votes, weights: tie_score.Weights | None) -> fusion.Rivals:

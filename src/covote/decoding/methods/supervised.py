@@ -22,7 +22,6 @@ from covote.decoding.calibration import (
     fitted_temperature,
     fitted_trust,
     own_share,
-    softmax,
     trusted,
 )
 from covote.decoding.fusion import log_given
@@ -32,6 +31,7 @@ from covote.decoding.methods.coupling import Coupling
 from covote.decoding.methods.soft import Soft
 from covote.decoding.methods.supervised_combination import Combination, combined, features
 from covote.decoding.methods.supervised_correction import LONGEST, Correction, corrected
+from covote.decoding.scoring import softmax
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
@@ -115,6 +115,7 @@ class Supervised:
     rounds: ClassVar[int] = 2  # one pass to learn how the experts answer, one to gather the labelled items
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
+    has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("learn_by", self.learn_by, ("auto", "temperature", "combination"))
@@ -213,6 +214,17 @@ class Supervised:
             share = own_share(agreement(piece, weights.authority) / weights.temperature, index, mean)
             confidence[span] = np.where(index >= 0, trusted(share, weights.trust), 0)
         return replace(labels, _evidence=labels.evidence._replace(confidence=confidence))
+
+    def proba(self, votes: Votes, weights: Judgement) -> NDArray[np.float64]:
+        """Return how likely every class is, as labelled items tell."""
+        found = np.zeros((len(votes), len(votes.panel.classes)))
+        for piece, span in _pieces(votes):
+            if weights.better is not None:
+                chance = _chances(piece, weights.authority, weights.better)
+                found[span] = chance / np.maximum(chance.sum(axis=1, keepdims=True), 1)
+            else:
+                found[span] = softmax(agreement(piece, weights.authority) / weights.temperature)
+        return found
 
 
 def agreement(part: Votes, weights: TieWeights) -> Array:

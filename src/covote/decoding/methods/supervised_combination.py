@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import scoring
-from covote.decoding.calibration import softmax
+from covote.decoding.scoring import softmax
 from covote.decoding.tie_score import Weights, remembered
 from covote.votes import Votes
 from covote.votes.rows import row_parts

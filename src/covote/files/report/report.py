@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from covote import atomic
+from covote.decoding.gold import told as sentence
 from covote.errors import InputError
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
 from covote.files.report.tally import Look, Tally
-from covote.labels import STATUSES
+from covote.labels import STATUSES, GoldScore
 from covote.panel import Name
 
 LOOKS = 25
@@ -28,10 +29,11 @@ REVIEW = 10_000
 _PAIRS = 15  # pairs of classes to list
 _MOST_PAIRS = 1000  # classes; beyond it, pairs of classes are not looked at one by one
 MEANINGS = {
-    "sure": "If nobody erred, no other class is possible.",
+    "agreed": "If nobody erred, no other class is possible.",
     "tied": "Several classes are equally good; a label here is the choice of a tie rule.",
     "conflict": "Somebody must have erred; the label explains the votes best.",
     "unheard": "Nobody who knows some class answered, so that class is still possible.",
+    "given": "The class was known beforehand, whatever the votes say.",
 }
 
 
@@ -54,18 +56,20 @@ def report_page(
 ) -> str:
     """Return the report as HTML; `notes` are warnings to show at its top."""
     told = {"source": source, "method": method, "inferred": inferred, "notes": notes}
-    return render("report.html", told | _contents(outcome.tally))
+    return render("report.html", told | _contents(outcome))
 
 
-def _contents(tally: Tally) -> dict[str, Any]:
+def _contents(outcome: Outcome) -> dict[str, Any]:
     """Return everything the page shows."""
     from covote import __version__
 
+    tally = outcome.tally
     panel = tally.panel
     agreement = tally.pair_agreement()
-    experts = _experts(tally)
+    experts = _experts(tally, outcome.gold)
     return {
         "headline": headline(tally),
+        "gold": "" if outcome.gold is None else sentence(outcome.gold),
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
         "votes": tally.votes,
@@ -115,8 +119,7 @@ def headline(tally: Tally) -> str:
     ]
     if open_items:
         parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
-    sure = int(tally.statuses[0])
-    if sure == tally.items:
+    if not tally.unsure:
         parts.append("no answer contradicts another")
     elif tally.unsure > open_items:
         parts.append(
@@ -210,7 +213,7 @@ def check_review(path: str | os.PathLike[str]) -> None:
     atomic.check_place(path)
 
 
-def _experts(tally: Tally) -> list[dict[str, Any]]:
+def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
     """Return the experts, the least reliable first."""
     rates, doubtful = tally.accuracy(), set(tally.doubtful())
     rows = [
@@ -224,6 +227,7 @@ def _experts(tally: Tally) -> list[dict[str, Any]]:
             "outside": int(tally.outside[i]),
             "nones": int(tally.nones[i]),
             "doubtful": name in doubtful,
+            "gold": "" if gold is None else f"{gold.expert_right[i]:,} of {gold.expert_asked[i]:,}",
         }
         for i, name in enumerate(tally.panel.names)
     ]

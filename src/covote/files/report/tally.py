@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.decoding.intervals import Z99, wilson
 from covote.files.report import tally_kernels
-from covote.labels import STATUSES, SURE, Labels
+from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.vote_checks import NONE_OF_MINE
@@ -133,7 +133,7 @@ class Tally:
         return whole
 
     def remember(self, part: Votes, labels: Labels) -> None:
-        """Keep items that are not sure: first those without a label, then those with the least confidence.
+        """Keep items on which not all agree: those without a label, then those with the least confidence.
 
         Of equal confidence, those with the smallest margin, then with the most violations.
         """
@@ -143,7 +143,7 @@ class Tally:
         doubt = 2.0 * (labels.index < 0) + 1 - np.nan_to_num(evidence.confidence.astype(np.float64), nan=0.5)
         doubt -= 1e-9 * np.nan_to_num(evidence.margin.astype(np.float64), nan=0.0)
         doubt += 1e-13 * np.minimum(evidence.violations, 999)
-        doubt[evidence.status == SURE] = -np.inf
+        doubt[(evidence.status == AGREED) | (evidence.status == GIVEN)] = -np.inf
         few = min(self.looks, int((doubt > -np.inf).sum()))
         for n in np.argsort(-doubt, kind="stable")[:few]:
             # Of equally doubtful items the first stay: an entry is the greater the earlier its item came.
@@ -162,7 +162,7 @@ class Tally:
     @property
     def unsure(self) -> int:
         """How many items are worth a second look."""
-        return self.items - int(self.statuses[SURE])
+        return self.items - int(self.statuses[AGREED]) - int(self.statuses[GIVEN])
 
     # What it says about experts
 
