@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from covote.asking import Asker
     from covote.covers import complete, design, select
-    from covote.decoding import decode
+    from covote.decoding import compare, decode, explain
     from covote.decoding.expert_report import expert_report, pair_agreement
     from covote.errors import CovoteError
     from covote.files import decode_file
@@ -30,11 +30,13 @@ __all__ = [
     "PanelClassifier",
     "Votes",
     "__version__",
+    "compare",
     "complete",
     "decode",
     "decode_file",
     "design",
     "expert_report",
+    "explain",
     "label_file",
     "pair_agreement",
     "select",
@@ -49,11 +51,13 @@ _PLACES = {
     "Panel": "panel",
     "PanelClassifier": "learn",
     "Votes": "votes",
+    "compare": "decoding",
     "complete": "covers",
     "decode": "decoding",
     "decode_file": "files",
     "design": "covers",
     "expert_report": "decoding",
+    "explain": "decoding",
     "label_file": "labelling",
     "pair_agreement": "decoding",
     "select": "covers",

@@ -26,6 +26,8 @@ RUNS = {
     "select": ("select", "panel.toml", "-o", "chosen.toml"),
     "bounds": ("bounds", 10, 4),
     "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
+    "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--picture", "c.svg"),
+    "explain": ("explain", "votes.csv", "i3", "--panel", "panel.toml"),
     "label": (
         "label",
         "data.npy",
@@ -57,6 +59,7 @@ def folder(tmp_path):
     (tmp_path / "first_class.py").write_text("def answer(batch):\n    return ['a'] * len(batch)\n")
     np.save(tmp_path / "data.npy", np.zeros((5, 2)))
     (tmp_path / "votes.csv").write_text(VOTES)
+    (tmp_path / "gold.csv").write_text("item,label\ni1,a\ni3,c\n")
     rows = [f"i{n},{'xyz'[k]},{'aac'[k]}\n" for n in range(2000) for k in range(3)]
     mixed = np.random.default_rng(0).permutation(rows)
     (tmp_path / "shuffled.csv").write_text("item,expert,label\n" + "".join(mixed))

@@ -9,10 +9,12 @@ import typer
 from covote.cli.ask import ask
 from covote.cli.bounds import bounds_command
 from covote.cli.check import check
+from covote.cli.compare import compare
 from covote.cli.complete import complete
 from covote.cli.decode import decode
 from covote.cli.demo import demo
 from covote.cli.design import design
+from covote.cli.explain import explain
 from covote.cli.label import label
 from covote.cli.reproduce import reproduce
 from covote.cli.select import select
@@ -35,6 +37,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "select": select,
     "bounds": bounds_command,
     "decode": decode,
+    "compare": compare,
+    "explain": explain,
     "label": label,
     "ask": ask,
     "simulate": simulate,

@@ -128,7 +128,7 @@ Workers = Annotated[
 Picture = Annotated[
     Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
 ]
-Method = Annotated[str, typer.Option(help=f"How to decode: {', '.join(DECODERS)}.")]
+Method = Annotated[str, typer.Option(help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.")]
 Ties = Annotated[
     str | None,
     typer.Option(
@@ -139,6 +139,10 @@ Gold = Annotated[
     Path | None,
     typer.Option(help="A table of items whose class is known (item, label).", show_default=False),
 ]
+VotesFile = Annotated[
+    Path, typer.Argument(help="Votes: .parquet, .csv or .jsonl; long or wide.", show_default=False)
+]
+VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.", show_default=False)]
 Report = Annotated[
     Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
 ]

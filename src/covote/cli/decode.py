@@ -107,7 +107,7 @@ def decode(
         options["past"] = _statistics(past)
     known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
     if stats is not None:
-        _check_stats(stats, method, options, known.get("gold"))
+        _check_stats(stats, "authority" if method == "auto" else method, options, known.get("gold"))
     where = _cluster(engine, scheduler, workers)
     with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
         outcome = decode_file(
@@ -129,12 +129,14 @@ def decode(
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
-        write_report(report, outcome, source=votes.name, method=method, inferred=inferred)
+        write_report(report, outcome, source=votes.name, method=outcome.method, inferred=inferred)
     if review is not None:
         write_review(review, outcome)
     if as_json:
         output.say_json({**outcomes.summary(outcome), "inferred_panel": inferred})
         return
+    if method == "auto":
+        output.say(f"Decoded by {outcome.method}{', the best on the gold items' if gold else ''}.")
     outcomes.tell(outcome, time.monotonic() - started, inferred=inferred)
     output.say_written(output_file, proba, stats, report, review)
     if not any((output_file, proba, stats, report, review)):

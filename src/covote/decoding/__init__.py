@@ -3,68 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, Literal
 
+from covote.decoding.comparing import Comparison, compare
+from covote.decoding.decoders import DECODERS, make
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
+from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
 from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
-from covote.decoding.methods.anchored import Anchored
-from covote.decoding.methods.authority import Authority
-from covote.decoding.methods.coupling import Coupling
-from covote.decoding.methods.dawid_skene import DawidSkene
-from covote.decoding.methods.em import Em
-from covote.decoding.methods.likelihood import Likelihood
-from covote.decoding.methods.lookup import Lookup
-from covote.decoding.methods.mean import Mean
-from covote.decoding.methods.pairwise import Pairwise
-from covote.decoding.methods.supervised import Supervised
 from covote.decoding.protocol import Decoder, Learner, learns
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels, joined
 from covote.panel import Panel
-from covote.panel.checks import did_you_mean
 from covote.votes import Votes
 
 __all__ = [
     "DECODERS",
+    "Comparison",
     "Decoder",
     "ExpertReport",
+    "Explanation",
     "InMemory",
     "Learner",
     "PairAgreement",
     "Parts",
     "Statistics",
     "Wanted",
+    "compare",
     "decode",
     "decode_parts",
     "expert_report",
+    "explain",
     "learned",
     "learns",
     "make",
     "pair_agreement",
 ]
 
-DECODERS: dict[str, type[Decoder]] = {
-    "authority": Authority,
-    "lookup": Lookup,
-    "likelihood": Likelihood,
-    "pairwise": Pairwise,
-    "anchored": Anchored,
-    "em": Em,
-    "dawid-skene": DawidSkene,
-    "coupling": Coupling,
-    "mean": Mean,
-    "supervised": Supervised,
-}
-"""Every method by name. A new decoder is one new file and one line here."""
-
 
 def decode(
     votes: Votes,
     panel: Panel | None = None,
-    method: str = "authority",
+    method: str | Decoder = "authority",
     *,
     ties: Literal["default", "report"] | None = None,
     gold: Gold | None = None,
@@ -82,7 +63,9 @@ def decode(
     panel
         Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
     method
-        The name of a decoder, a key of ``DECODERS``.
+        The name of a decoder, a key of ``DECODERS``; or a decoder of your own, an object with the members of
+        :class:`covote.decoding.Decoder`. ``"auto"`` takes what :func:`compare` finds best on the gold items,
+        and the default without any.
     ties
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
         tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
@@ -116,23 +99,10 @@ def decode(
         raise InputError(f"workers must be at least 1, not {workers}")
     if ties is not None:
         options["ties"] = ties
+    if method == "auto":
+        method = "authority" if gold is None else compare(votes, gold).best
     decoder = make(method, options, gold)
     if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
     parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
     return joined(list(parts), votes._ids, votes.start)
-
-
-def make(method: str, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
-    """Return the decoder of that name; options are the parameters of its class, as gold is if it learns."""
-    if method not in DECODERS:
-        near = did_you_mean(method, tuple(DECODERS))
-        raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}")
-    known = [field.name for field in fields(DECODERS[method])]
-    for name in options:
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            raise InputError(f"method {method!r} has no option {name!r}; it has: {listed}")
-    if gold is not None and "gold" in known:
-        options = {**options, "gold": gold}
-    return DECODERS[method](**options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -44,6 +45,21 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
         raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
     rows = np.flatnonzero(index >= 0)
     return rows, index[rows].astype(np.int64)
+
+
+def like_items(gold: Mapping[Any, Any], part: Votes) -> Mapping[Any, Any]:
+    """Return gold whose ids have the type of the votes' ids: a CSV file cannot tell 7 from "7"."""
+    text = isinstance(part.items[0], str)
+    if text and not all(isinstance(item, str) for item in gold):
+        return {str(item): label for item, label in gold.items()}
+    if not text and part.items.dtype.kind in "iu" and any(isinstance(item, str) for item in gold):
+        return {_integer(item): label for item, label in gold.items()}
+    return gold
+
+
+def _integer(item: Any) -> Any:
+    """Return text as the integer that it is written as: "7" is 7, but "007" is another item."""
+    return int(item) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", str(item)) else item
 
 
 def given(labels: Labels, votes: Votes, gold: Gold | None, *, learned: bool) -> Labels:

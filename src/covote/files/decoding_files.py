@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from covote.decoding import Decoder, Statistics, make
-from covote.decoding.gold import gold_rows, no_gold
+from covote.decoding import Decoder, Statistics, compare, make
+from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import InMemory, Parts, Wanted, labelled, learned, no_proba
 from covote.decoding.protocol import estimates, learns
 from covote.errors import TooLargeError
@@ -22,6 +21,7 @@ from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.votes import Votes
+from covote.votes.arrays import joined
 from covote.votes.rows import fits, merged
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Outcome:
     tally: Tally
     statistics: Statistics | None
     gold: GoldScore | None = None
+    method: str = "authority"
 
 
 class PartDone(NamedTuple):
@@ -135,7 +136,9 @@ def decode_votes(
     if engine is not None and slices:
         parts = OnEngine(engine, slices, parts.work)
     if gold is not None:
-        gold = _like_items(gold, next(source.parts()))
+        gold = like_items(gold, next(source.parts()))
+    if method == "auto":
+        method = "authority" if gold is None else compare(joined(list(source.parts())), gold).best
     decoder = make(method, options, gold)
     if proba is not None:
         check_proba(decoder, source.panel)
@@ -161,7 +164,7 @@ def decode_votes(
                 writer.write_batch(part.labels)
             if proba_writer is not None:
                 proba_writer.write_batch(part.proba)
-    return Outcome(source.panel, tally, statistics, score)
+    return Outcome(source.panel, tally, statistics, score, method)
 
 
 def label_part(
@@ -287,18 +290,3 @@ class OnSlice:
 
 def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
     return len(gold_rows(gold, votes)[0])
-
-
-def _like_items(gold: Mapping[Any, Name], part: Votes) -> Mapping[Any, Name]:
-    """Return gold whose ids have the type of the votes' ids: a CSV file cannot tell 7 from "7"."""
-    text = isinstance(part.items[0], str)
-    if text and not all(isinstance(item, str) for item in gold):
-        return {str(item): label for item, label in gold.items()}
-    if not text and part.items.dtype.kind in "iu" and any(isinstance(item, str) for item in gold):
-        return {_integer(item): label for item, label in gold.items()}
-    return gold
-
-
-def _integer(item: Any) -> Any:
-    """Return text as the integer that it is written as: "7" is 7, but "007" is another item."""
-    return int(item) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", str(item)) else item

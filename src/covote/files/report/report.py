@@ -6,19 +6,19 @@ import csv
 import datetime
 import io
 import os
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from covote import atomic
+from covote.decoding.explaining import sides
 from covote.decoding.gold import told as sentence
 from covote.errors import InputError
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.report.tally import Look, Tally
+from covote.files.report.tally import Tally
 from covote.labels import STATUSES, GoldScore
 from covote.panel import Name
 
@@ -92,7 +92,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "heat": _drawn(charts.heat(panel.classes, agreement), "Agreement per pair of classes")
         if agreement.size and len(panel.classes) > 1
         else "",
-        "looks": [(look, sides(look, tally)) for look in tally.second_look[:LOOKS]],
+        "looks": [(look, *sides(panel, look.candidates, look.answers)) for look in tally.second_look[:LOOKS]],
         "unsure": tally.unsure,
         "doubtful": tally.doubtful(),
     }
@@ -150,32 +150,6 @@ def _uncovered(tally: Tally) -> dict[str, Any]:
             for k, j in zip(first[order].tolist(), second[order].tolist(), strict=True)
         ],
     }
-
-
-def sides(look: Look, tally: Tally) -> dict[str, Any]:
-    """Return the votes on an item by candidate: who says it, and who knows it and says something else.
-
-    If a candidate is the truth, those who know it and say something else are wrong. `others` counts the
-    answers of experts who know no candidate.
-    """
-    panel = tally.panel
-    candidates, heard = [], set()
-    for name in look.candidates:
-        knows = panel.knows[:, panel.class_index(name)]
-        asked = [expert for expert in look.answers if knows[panel.expert_index(expert)]]
-        heard.update(asked)
-        candidates.append(
-            {
-                "name": name,
-                "says": [expert for expert in asked if look.answers[expert] == name],
-                "differs": [
-                    (expert, look.answers[expert]) for expert in asked if look.answers[expert] != name
-                ],
-                "silent": int(knows.sum()) - len(asked),
-            }
-        )
-    rest = Counter(answer for expert, answer in look.answers.items() if expert not in heard)
-    return {"candidates": candidates, "others": rest.most_common()}
 
 
 def write_review(path: str | os.PathLike[str], outcome: Outcome) -> int:

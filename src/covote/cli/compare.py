@@ -1,0 +1,46 @@
+"""`covote compare`: which decoder is best on one's own gold items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote import atomic
+from covote.cli import output
+from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel
+from covote.panel import Panel
+
+
+def compare(
+    votes: VotesFile,
+    panel_file: VotesPanel,
+    gold: Annotated[
+        Path, typer.Option(help="A table of items whose class is known (item, label).", show_default=False)
+    ],
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Say how every method does on items whose class is known, and which one to use."""
+    from covote.decoding import compare as compared
+    from covote.decoding.gold import like_items
+    from covote.files import VoteFile, read_gold
+
+    output.check_picture(picture)
+    atomic.check_apart([picture], [votes, panel_file, gold])
+    panel = Panel.load(panel_file)
+    known = read_gold(gold, panel)
+    read = VoteFile(votes, panel).read()
+    found = compared(read, like_items(known, read), seed=seed)
+    if picture is not None:
+        output.draw(found, picture)
+    if as_json:
+        output.say_json({"methods": found.rows(), "use": found.best, "advice": found.advice})
+        return
+    output.say(str(found))
+    output.say_written(picture)

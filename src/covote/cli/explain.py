@@ -1,0 +1,41 @@
+"""`covote explain`: why an item has its label."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from covote.cli import output
+from covote.cli.arguments import Gold, Json, Method, VotesFile, VotesPanel
+from covote.panel import Panel
+
+
+def explain(
+    votes: VotesFile,
+    item: Annotated[str, typer.Argument(help="The item, as the votes name it.", show_default=False)],
+    panel_file: VotesPanel,
+    method: Method = "authority",
+    gold: Gold = None,
+    as_json: Json = False,
+) -> None:
+    """Show what speaks for each class that an item may be, and who must be wrong."""
+    from covote.decoding import decode, make
+    from covote.decoding import explain as explained
+    from covote.decoding.gold import like_items
+    from covote.files import VoteFile, read_gold
+
+    panel = Panel.load(panel_file)
+    known = None if gold is None else read_gold(gold, panel)
+    read = VoteFile(votes, panel).read()
+    if known is not None:
+        known = dict(like_items(known, read))
+    (name,) = like_items({item: None}, read)
+    with output.warnings_as_lines():
+        proba = method == "auto" or make(method, {}, known).has_proba
+        labels = decode(read, method=method, gold=known, proba=proba)
+    found = explained(read, name, labels)
+    if as_json:
+        output.say_json(found.to_dict())
+        return
+    output.say(str(found))

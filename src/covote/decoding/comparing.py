@@ -1,0 +1,228 @@
+"""Which decoder is best on one's own gold items."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding.decoders import DECODERS, make
+from covote.decoding.gold import Gold, gold_rows, no_gold
+from covote.decoding.intervals import wilson
+from covote.decoding.loop import InMemory, Wanted, decode_parts
+from covote.errors import CovoteError, InputError
+from covote.labels import joined
+from covote.panel import Panel
+from covote.votes import Votes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DEFAULT = "authority"
+FOLDS = 5
+SURELY = 0.05
+"""How often a method that is no better than the default may be advised all the same, over all methods."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one method did on the gold items.
+
+    Attributes
+    ----------
+    right, known, open
+        Items with the right label, all gold items, and those that it left without a label.
+    low, high
+        95% interval (Wilson) of the share of right labels.
+    held_out
+        Whether the items were held out when it learned; methods that learn nothing from gold need not.
+    chance
+        How likely a lead over the default as large as this one, or larger, would be if neither were better
+        (a one-sided sign test on the items on which exactly one of the two is right).
+    note
+        Why there is no score, if there is none.
+    """
+
+    method: str
+    right: int
+    known: int
+    open: int
+    low: float
+    high: float
+    held_out: bool
+    chance: float
+    note: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of right labels; NaN without a score."""
+        return math.nan if self.note else self.right / self.known
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the methods did on the gold items, the best first, and which one to use."""
+
+    scores: tuple[Score, ...]
+    best: str
+
+    @property
+    def advice(self) -> str:
+        """Which method to use, and why, in a sentence."""
+        found = {score.method: score for score in self.scores}
+        default, best = found[DEFAULT], found[self.best]
+        if self.best != DEFAULT:
+            more = (
+                f"{best.right:,} of {best.known:,} right, {best.right - default.right:,} more than {DEFAULT}"
+            )
+            return f"Use {self.best}: {more}, which is hardly chance (p = {best.chance:.2g})."
+        return f"Use {DEFAULT}, the default: no other is surely better on {default.known:,} gold items."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dict per method."""
+        return [asdict(score) for score in self.scores]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of right labels with its interval, one line per method; return the axes."""
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(7.0, 1.2 + 0.35 * len(self.scores)), layout="constrained").add_subplot()
+        shown = [score for score in self.scores if not score.note][::-1]
+        for n, score in enumerate(shown):
+            colour = "#1f6f8b" if score.method == self.best else "#8a94a0"
+            ax.plot([100 * score.low, 100 * score.high], [n, n], color=colour, linewidth=2)
+            ax.plot([100 * score.share], [n], "o", color=colour)
+        ax.set_yticks(range(len(shown)), [score.method for score in shown])
+        ax.set_xlabel("gold items labelled right (%), with 95% interval")
+        ax.set_title(f"Use {self.best}")
+        ax.grid(axis="x", alpha=0.3)
+        return ax
+
+    def __str__(self) -> str:
+        width = max(len(score.method) for score in self.scores)
+        lines = [f"{'method':{width}}   right   share  interval     open"]
+        for score in self.scores:
+            if score.note:
+                lines.append(f"{score.method:{width}}  {score.note}")
+                continue
+            span = f"{score.low:.1%} to {score.high:.1%}"
+            lines.append(
+                f"{score.method:{width}}  {score.right:>6,}  {score.share:>6.1%}  {span}  {score.open:>4,}"
+            )
+        return "\n".join([*lines, "", self.advice])
+
+
+def compare(
+    votes: Votes,
+    gold: Gold,
+    panel: Panel | None = None,
+    *,
+    methods: Iterable[str] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Say how every method does on items whose class is known, and which one to use.
+
+    A method that learns from gold is shown four fifths of the gold items and scored on the fifth that it was
+    not shown, five times. Another method than the default is advised only where it is surely better.
+
+    Parameters
+    ----------
+    votes, panel
+        As for :func:`decode`.
+    gold
+        Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
+    methods
+        The methods to compare; unless given, all that these votes allow, except for `lookup`.
+    seed
+        Same seed, same fifths.
+
+    >>> from covote import simulate
+    >>> from covote.panel import Panel
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> truth = ["cat", "dog", "fox"] * 20
+    >>> compare(simulate(panel, truth, seed=1), dict(enumerate(truth)), methods=["authority", "em"]).best
+    'authority'
+    """
+    if panel is not None:
+        votes = votes.for_panel(panel)
+    rows, truth = gold_rows(gold, votes)
+    if not len(rows):
+        raise no_gold(gold) if len(gold) else InputError("there are no gold items to compare the methods on")
+    names = list(DECODERS) if methods is None else list(methods)
+    if methods is None:
+        names.remove("lookup")
+        names = [name for name in names if votes.soft or not DECODERS[name].needs_probabilities]
+    if DEFAULT not in names:
+        names.append(DEFAULT)
+    fold = _folds(truth, seed)
+    found: dict[str, NDArray[np.int64]] = {}
+    notes: dict[str, str] = {}
+    for name in names:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # what a method warns of shows in its score
+                found[name] = _labels(votes, name, rows, truth, fold)
+        except CovoteError as error:
+            notes[name] = str(error)
+    default = found[DEFAULT] == truth
+    scores = [_score(name, label, truth, default) for name, label in found.items()]
+    surely = SURELY / max(len(found) - 1, 1)
+    better = [score for score in scores if score.chance <= surely]
+    scores.sort(key=lambda score: -score.right)
+    scores += [Score(name, 0, len(rows), 0, 0.0, 1.0, False, 1.0, note) for name, note in notes.items()]
+    best = max(better, key=lambda score: score.right).method if better else DEFAULT
+    return Comparison(tuple(scores), best)
+
+
+def _labels(
+    votes: Votes, method: str, rows: NDArray[np.int64], truth: NDArray[np.int64], fold: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the labels of the gold items, each by weights that were learned without it."""
+    if not _learns_from_gold(method):
+        return _decoded(votes, method, None)[rows]
+    label = np.empty(len(rows), dtype=np.int64)
+    for f in np.unique(fold):
+        shown = fold != f
+        known = np.full(votes.stop, -1)
+        known[votes.start + rows[shown]] = truth[shown]
+        label[~shown] = _decoded(votes, method, known)[rows[~shown]]
+    return label
+
+
+def _decoded(votes: Votes, method: str, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    parts = decode_parts(InMemory(votes), make(method, {}, gold), Wanted(evidence=False))
+    return joined(list(parts)).index.astype(np.int64)
+
+
+def _learns_from_gold(method: str) -> bool:
+    return "gold" in DECODERS[method].__dataclass_fields__
+
+
+def _folds(truth: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Deal the items of every class out in turn, in an order by chance."""
+    order = np.random.default_rng(seed).permutation(len(truth))
+    order = order[np.argsort(truth[order], kind="stable")]
+    fold = np.empty(len(truth), dtype=np.int64)
+    fold[order] = np.arange(len(truth)) % FOLDS
+    return fold
+
+
+def _score(
+    method: str, label: NDArray[np.int64], truth: NDArray[np.int64], default: NDArray[np.bool_]
+) -> Score:
+    from scipy.stats import binom
+
+    right = label == truth
+    low, high = wilson(right.sum(), len(right))
+    wins, losses = int((right & ~default).sum()), int((default & ~right).sum())
+    chance = float(binom.sf(wins - 1, wins + losses, 0.5)) if wins + losses else 1.0
+    return Score(
+        method, int(right.sum()), len(right), int((label < 0).sum()), float(low), float(high),
+        _learns_from_gold(method), chance,
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Why an item has its label: what speaks for each class that it may be, and who must be wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from covote.errors import InputError
+from covote.labels import Labels
+from covote.panel import Name, Panel
+from covote.panel.checks import some_of
+from covote.votes import Votes
+
+MOST = 6
+"""Classes that are shown side by side, beyond those that tie."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A class that an item may be.
+
+    Attributes
+    ----------
+    says
+        The authorities of the class that name it.
+    differs
+        Those that say something else (None: "none of mine"): if this class is the truth, they are wrong.
+    silent
+        How many authorities of it did not answer.
+    chance
+        How likely the class is; NaN if the labels do not say.
+    """
+
+    name: Name
+    says: tuple[Name, ...]
+    differs: tuple[tuple[Name, Name | None], ...]
+    silent: int
+    chance: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What was said about an item, by candidate; `others` answered without knowing any of them."""
+
+    item: Any
+    label: Name | None
+    status: str
+    candidates: tuple[Candidate, ...]
+    others: tuple[tuple[Name | None, int], ...]
+
+    @property
+    def wrong(self) -> tuple[Name, ...]:
+        """The experts who are wrong whichever of the candidates is the truth."""
+        if not self.candidates:
+            return ()
+        common = set.intersection(*({name for name, _ in one.differs} for one in self.candidates))
+        return tuple(name for name, _ in self.candidates[0].differs if name in common)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "wrong": list(self.wrong)}
+
+    def __str__(self) -> str:
+        what = "has no label" if self.label is None else f"is {self.label}"
+        lines = [f"{self.item} {what} ({self.status})."]
+        width = max((len(str(one.name)) for one in self.candidates), default=0)
+        for one in self.candidates:
+            asked = len(one.says) + len(one.differs)
+            chance = f", {one.chance:.0%} likely" if one.chance == one.chance else ""
+            silent = f", {one.silent} not asked" if one.silent else ""
+            lines.append(f"  {one.name!s:{width}}  {len(one.says)} of {asked} authorities{chance}{silent}")
+            if one.says:
+                lines.append(f"    say so: {_listed(one.says)}")
+            if one.differs:
+                named = [f"{name} ({_said(answer)})" for name, answer in one.differs]
+                lines.append(f"    wrong if it is: {_listed(named)}")
+        if self.others:
+            named = [f"{_said(answer)} x {count}" for answer, count in self.others]
+            lines.append(f"  Others, who know none of these: {_listed(named)}")
+        if self.wrong:
+            lines.append(f"  Wrong whichever of these it is: {_listed(self.wrong)}.")
+        return "\n".join(lines)
+
+
+def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanation:
+    """Say what speaks for each class that an item may be, and who must be wrong.
+
+    Parameters
+    ----------
+    votes
+        What the experts answered.
+    item
+        The id of the item, as in ``votes.items``.
+    labels
+        The labels of these votes, if there are some; else they are decoded by the default.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
+    >>> print(explain(Votes.from_dense([[0, 1, 2]], panel), 0))
+    0 has no label (tied).
+      cat  1 of 2 authorities, 33% likely
+        say so: ann
+        wrong if it is: cy (fox)
+      dog  1 of 2 authorities, 33% likely
+        say so: bob
+        wrong if it is: ann (cat)
+      fox  1 of 2 authorities, 33% likely
+        say so: cy
+        wrong if it is: bob (dog)
+    """
+    from covote.decoding import decode  # which offers this function, too
+
+    n = _position(votes, item)
+    if labels is None:
+        labels = decode(votes, proba=True)
+    one = votes.part(n, n + 1).ragged
+    answers = {
+        votes.panel.names[i]: votes.label_name(int(label))
+        for i, label in zip(one.expert.tolist(), one.label.tolist(), strict=True)
+    }
+    names = [labels.value[n], *labels.tied_classes(n), labels.runner_up[n]]
+    names += [name for name, _ in Counter(answers.values()).most_common(MOST)]
+    known = {name for name in names if name is not None}
+    chances = {} if labels._proba is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
+    kept = [name for name in dict.fromkeys(names) if name in known][: max(MOST, len(labels.tied_classes(n)))]
+    candidates, others = sides(votes.panel, kept, answers, chances)
+    plain = item.item() if isinstance(item, np.generic) else item
+    return Explanation(plain, labels.value[n], str(labels.status[n]), candidates, others)
+
+
+def sides(
+    panel: Panel,
+    names: Iterable[Name],
+    answers: Mapping[Name, Name | None],
+    chances: Mapping[Name, float] | None = None,
+) -> tuple[tuple[Candidate, ...], tuple[tuple[Name | None, int], ...]]:
+    """Return the answers to an item by candidate, and those of experts who know none of the candidates."""
+    candidates, heard = [], set()
+    for name in names:
+        knows = panel.knows[:, panel.class_index(name)]
+        asked = [expert for expert in answers if knows[panel.expert_index(expert)]]
+        heard.update(asked)
+        says = tuple(expert for expert in asked if answers[expert] == name)
+        differs = tuple((expert, answers[expert]) for expert in asked if answers[expert] != name)
+        chance = float((chances or {}).get(name, np.nan))
+        candidates.append(Candidate(name, says, differs, int(knows.sum()) - len(asked), chance))
+    rest = Counter(answer for expert, answer in answers.items() if expert not in heard)
+    return tuple(candidates), tuple(rest.most_common())
+
+
+def _position(votes: Votes, item: Any) -> int:
+    found = np.flatnonzero(votes.items == item)
+    if not len(found):
+        some = some_of([repr(one) for one in votes.items[:5].tolist()])
+        raise InputError(f"no item {item!r} in these votes; they have {len(votes):,} items, such as {some}")
+    return int(found[0])
+
+
+def _said(answer: Name | None) -> str:
+    return "none of mine" if answer is None else str(answer)
+
+
+def _listed(names: Iterable[Any]) -> str:
+    shown = [str(name) for name in names]
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    return ", ".join(shown[:12]) + more

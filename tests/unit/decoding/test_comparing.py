@@ -1,0 +1,113 @@
+"""Comparing the decoders on gold items, and explaining single items."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from covote import CovoteError, Panel, Votes, compare, decode, explain, simulate
+
+CROWD = Panel(2, np.ones((9, 2)))
+SKILL = [0.95, 0.9] + [0.55] * 7
+
+
+def crowd(items=300, seed=0):
+    truth = np.random.default_rng(seed).integers(0, 2, items)
+    return simulate(CROWD, truth, accuracy=SKILL, seed=seed), dict(enumerate(truth.tolist()))
+
+
+def test_a_surely_better_method_is_advised_and_taken():
+    votes, gold = crowd()
+    found = compare(votes, gold, methods=["em", "authority"])
+    assert found.best == "em"
+    assert found.scores[0].method == "em"
+    assert found.scores[0].chance < 0.05
+    known = {n: gold[n] for n in range(100)}
+    auto, em = (decode(votes, method=method, gold=known) for method in ("auto", "em"))
+    assert compare(votes, known).best != "authority"
+    assert (auto.index == em.index).mean() > 0.95
+
+
+def test_the_default_stays_where_nothing_is_surely_better():
+    votes, gold = crowd()
+    few = {n: gold[n] for n in range(6)}
+    assert compare(votes, few).best == "authority"
+    assert (decode(votes, method="auto").index == decode(votes).index).all()
+
+
+def test_methods_that_learn_from_gold_are_scored_on_items_they_were_not_shown():
+    # Nobody knows anything: the votes are noise, and only who has seen the answers can be right.
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 400)
+    votes = Votes.from_dense(rng.integers(0, 2, (400, 9)), CROWD)
+    found = compare(votes, dict(enumerate(truth.tolist())))
+    for score in found.scores:
+        assert score.share < 0.6
+        assert score.held_out == (
+            score.method in ("authority", "anchored", "em", "dawid-skene", "supervised")
+        )
+
+
+def test_shares_and_intervals_are_those_of_the_labels():
+    votes, gold = crowd(200)
+    score = {one.method: one for one in compare(votes, gold, methods=["likelihood"]).scores}["likelihood"]
+    labels = decode(votes, method="likelihood")
+    assert score.right == sum(labels.value[n] == k for n, k in gold.items())
+    assert score.low < score.share < score.high
+
+
+def test_a_method_that_cannot_learn_says_why():
+    votes, gold = crowd(60)
+    found = compare(votes, {n: gold[n] for n in range(10)})
+    assert "labelled items" in {one.method: one for one in found.scores}["supervised"].note
+    with pytest.raises(CovoteError, match="no gold items"):
+        compare(votes, {})
+
+
+def test_an_explanation_names_who_must_be_wrong():
+    panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 1, 1]], ["a", "b", "c", "d"])
+    votes = Votes.from_dense([[0, 1, 0, 2], [0, 2, -1, -2]], panel, items=["x", "y"])
+    found = explain(votes, "x")
+    sides = {one.name: one for one in found.candidates}
+    assert found.label == "cat"
+    assert sides["cat"].says == ("a", "c")
+    assert sides["cat"].differs == ()
+    assert set(sides["dog"].differs) == {("a", "cat"), ("d", "fox")}
+    for one in found.candidates:
+        knows = panel.knows[:, panel.class_index(one.name)]
+        assert len(one.says) + len(one.differs) + one.silent == knows.sum()
+    assert found.wrong == ()
+    other = explain(votes, "y", decode(votes, method="pairwise"))
+    assert ("d", None) in {answer for one in other.candidates for answer in one.differs}
+    assert "none of mine" in str(other)
+    with pytest.raises(CovoteError, match="no item 'z'"):
+        explain(votes, "z")
+
+
+def test_commands_say_the_same(tmp_path):
+    votes, gold = crowd(80)
+    votes.panel.save(tmp_path / "panel.toml")
+    rows = "".join(
+        f"{n},{name},{v}\n"
+        for n, row in enumerate(votes.dense)
+        for name, v in zip(CROWD.names, row, strict=True)
+    )
+    (tmp_path / "votes.csv").write_text("item,expert,label\n" + rows)
+    (tmp_path / "gold.csv").write_text("item,label\n" + "".join(f"{n},{k}\n" for n, k in gold.items()))
+
+    def run(*words):
+        command = [sys.executable, "-m", "covote", *words, "--json"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    found = run("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--picture", "c.png")
+    expected = compare(votes, gold)
+    assert found["use"] == expected.best
+    assert [row["right"] for row in found["methods"]] == [score.right for score in expected.scores]
+    assert (tmp_path / "c.png").stat().st_size > 1000
+    told = run("explain", "votes.csv", "7", "--panel", "panel.toml")
+    here = explain(votes, 7)
+    assert told["label"] == here.label
+    assert [one["says"] for one in told["candidates"]] == [list(one.says) for one in here.candidates]
