@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,7 +87,7 @@ class GoldScore:
 class Labels:
     """One label per item, with what speaks for and against it.
 
-    Labels are plain arrays: they can be pickled, and they keep no votes alive.
+    Labels are plain arrays: they can be pickled, and they keep no votes alive but those on tied items.
 
     Attributes
     ----------
@@ -99,8 +99,6 @@ class Labels:
         item has no label, and :meth:`tied_classes` says between which classes it lies.
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
-    ties
-        The classes that share the best score, for the tied items.
     gold
         How the labels did on items whose class is known, before these were given their class; None without
         such items.
@@ -112,7 +110,7 @@ class Labels:
     panel: Panel
     index: NDArray[Any]
     tied: NDArray[np.bool_]
-    ties: Ties = NO_TIES
+    _ties: Ties | Callable[[], Ties] = NO_TIES
     _evidence: Evidence | None = None
     _ids: Any = None
     _start: int = 0
@@ -131,6 +129,11 @@ class Labels:
     def value(self) -> NDArray[np.object_]:
         """The class name of every item, None where there is no label."""
         return self._names(self.index)
+
+    @cached_property
+    def ties(self) -> Ties:
+        """The classes that share the best score, for the tied items."""
+        return self._ties() if callable(self._ties) else self._ties
 
     @property
     def evidence(self) -> Evidence:
@@ -274,7 +277,7 @@ class Labels:
             proba = proba.copy()
             proba[rows] = 0
             proba[rows, truth] = 1
-        return replace(self, index=index, tied=tied, ties=ties, _evidence=evidence, gold=gold, _proba=proba)
+        return replace(self, index=index, tied=tied, _ties=ties, _evidence=evidence, gold=gold, _proba=proba)
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
         classes = np.empty(len(self.panel.classes) + 1, dtype=object)

@@ -24,9 +24,8 @@ from covote.decoding import fusion, shares, tie_score
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.scoring import UNIT, softmax
 from covote.labels import Ties
-from covote.panel import Panel
-from covote.votes import Ragged, Votes
-from covote.votes.rows import Rows, item_counts, row_parts
+from covote.votes import Votes
+from covote.votes.rows import Rows, each_row, row_parts
 
 Array = NDArray[Any]
 
@@ -37,19 +36,15 @@ RIVALS = 32
 """Classes that compete with a label, those with the best N_k / d_k; the others have next to no chance."""
 
 
-def of_votes(votes: Votes, index: Array, weights: tie_score.Weights) -> NDArray[np.float32]:
-    """Return how likely the labels of plain votes are right; NaN where there is none."""
-    panel, column = votes.panel, tie_score.remembered(weights)
+def of_rows(patterns: Rows, index: Array, weights: tie_score.Weights) -> NDArray[np.float64]:
+    """Return how likely the labels of answer rows are right; NaN where there is none."""
+    panel, column = patterns.votes.panel, tie_score.remembered(weights)
     scale = 1 / (UNIT * tie_score.temperature(panel))
-    found = np.empty(len(votes), np.float32)
-    for patterns, span in row_parts(votes):
-        label = _of_rows(patterns, index[span])
-        chance = np.empty(len(patterns))
-        for piece, rows in _pieces(patterns):
-            rivals = _rivals(piece.runs, panel)
-            score = tie_score.summed(piece, rivals, column, np.ones(len(piece), np.bool_))
-            chance[rows] = kernels.chances(rivals, score, scale, label[rows])
-        found[span] = patterns.spread_values(chance)
+    found = np.empty(len(patterns))
+    for piece, rows in _pieces(patterns):
+        rivals = shares.best_classes(piece.runs, panel, RIVALS)
+        score = tie_score.summed(piece, rivals, column, np.ones(len(piece), np.bool_))
+        found[rows] = kernels.chances(rivals, score, scale, index[rows])
     return found
 
 
@@ -78,7 +73,7 @@ def table(votes: Votes, weights: tie_score.Weights, powers: Array | None) -> NDA
     for patterns, span in row_parts(votes):
         of_rows = np.zeros((len(patterns), len(panel.classes)))
         for some, rows in _pieces(patterns):
-            rivals = _rivals(some.runs, panel)
+            rivals = shares.best_classes(some.runs, panel, RIVALS)
             whole = tie_score.summed(some, rivals, column, np.ones(len(some), np.bool_))
             of_rows[rows] = _shares(rivals, whole * (scale / UNIT), len(panel.classes))
         found[span] = patterns.spread_values(of_rows)
@@ -89,8 +84,8 @@ def _scores_with_probabilities(
     piece: Votes, weights: tie_score.Weights, powers: Array
 ) -> tuple[Ties, NDArray[np.float64]]:
     """Return the rivals of every item, and their I + O with tempered probabilities in place of I."""
-    panel, column, patterns = piece.panel, tie_score.remembered(weights), _each_item(piece)
-    rivals = _rivals(patterns.runs, panel)
+    panel, column, patterns = piece.panel, tie_score.remembered(weights), each_row(piece)
+    rivals = shares.best_classes(patterns.runs, panel, RIVALS)
     outside = tie_score.summed(patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_))
     score = outside / UNIT
     kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, score)
@@ -131,26 +126,9 @@ def fitted_powers(fit: NDArray[np.int64] | None, experts: int) -> NDArray[np.flo
     return np.where(fit.any(axis=1), POWERS[fit.argmax(axis=1)], 1.0)
 
 
-def _rivals(runs: Ragged, panel: Panel) -> Ties:
-    return Ties(*kernels.leading(runs, panel.layout.known, len(panel.classes), RIVALS))
-
-
 def _pieces(patterns: Rows) -> Iterator[tuple[Rows, slice]]:
     """Yield answer rows in slices, so that all classes of each fit into memory."""
     size, at = max(1024, (1 << 24) // max(len(patterns.votes.panel.classes), 256)), 0
     for part in patterns.votes.parts(size):
-        yield _each_item(part), slice(at, at + len(part))
+        yield each_row(part), slice(at, at + len(part))
         at += len(part)
-
-
-def _each_item(votes: Votes) -> Rows:
-    return Rows(votes, item_counts(votes), None)
-
-
-def _of_rows(patterns: Rows, values: Array) -> Array:
-    """Return one value per row from one per item; items with the same answers have the same."""
-    if patterns.inverse is None:
-        return values
-    found = np.empty(len(patterns), values.dtype)
-    found[patterns.inverse] = values
-    return found

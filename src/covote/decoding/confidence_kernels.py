@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.fusion_kernels import Given, gave, tempered
-from covote.decoding.shares_kernels import counters, forget, grown, hear
 from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged
@@ -22,37 +21,6 @@ SMOOTHING = 1e-3
 
 LEAST = 1e-6
 """The least probability that a class gets after tempering."""
-
-
-@kernel
-def leading(runs: Ragged, known: Lists, classes: int, most: int) -> tuple[Array, Array]:
-    """List the classes with the `most` best N_k / d_k of every item, in ascending order: (start, classes).
-
-    Classes that tie with the last of them are listed too.
-    """
-    counts = counters(classes)
-    share = np.empty(classes)
-    first = np.zeros(len(runs.indptr), np.int64)
-    listed = np.empty(max(len(first), 16), np.int64)
-    at = 0
-    for n in range(len(runs.indptr) - 1):
-        number = hear(runs, n, known, counts)
-        for c in range(number):
-            k = counts.heard[c]
-            share[c] = counts.votes[k] / counts.asked[k]  # equal fractions are equal as floats
-        least = 0.0
-        if number > most:
-            least = np.partition(share[:number], number - most)[number - most]
-        listed = grown(listed, at + number)
-        begin = at
-        for c in range(number):
-            if share[c] >= least:
-                listed[at] = counts.heard[c]
-                at += 1
-        listed[begin:at].sort()
-        first[n + 1] = at
-        forget(counts, number)
-    return first, listed[:at].copy()
 
 
 @helper(inline="always")

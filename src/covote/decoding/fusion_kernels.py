@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.scoring import Best
-from covote.decoding.shares_kernels import grown
+from covote.decoding.shares_kernels import grown, insert
 from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged
@@ -217,12 +217,10 @@ def fuse(
         begin, ties = end, grown(ties, end + count)
         for c in range(count if found.shared[n] > 1 else 0):
             if score[c] == top:
-                ties[end] = heard[c]
-                end += 1
+                end = insert(ties, begin, end, heard[c])
         if rule.by == BOTH and found.shared[n] == 1:
             end = _list_authorities(count, heard, votes, asked, ties, end)
         tie_sizes[n] = end - begin
-        ties[begin:end].sort()
         if len(table):
             for c in range(count):
                 table[n, heard[c]] = score[c] / ONE
@@ -308,7 +306,7 @@ def _decide(n: int, count: int, heard: Array, score: Array, found: Best) -> Any:
 @helper(inline="always")
 def _list_authorities(count: int, heard: Array, votes: Array, asked: Array, ties: Array, at: int) -> int:
     """List the classes that share the best N_k / d_k in `ties` from `at` on, if several; return the end."""
-    top_n, top_d, many = np.int64(-1), np.int64(1), 0
+    top_n, top_d, many, begin = np.int64(-1), np.int64(1), 0, at
     for c in range(count):
         left, right = votes[c] * top_d, top_n * asked[c]
         if left > right:
@@ -317,6 +315,5 @@ def _list_authorities(count: int, heard: Array, votes: Array, asked: Array, ties
             many += 1
     for c in range(count if many > 1 else 0):
         if votes[c] * top_d == top_n * asked[c]:
-            ties[at] = heard[c]
-            at += 1
+            at = insert(ties, begin, at, heard[c])
     return at

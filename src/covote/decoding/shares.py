@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import shares_kernels as kernels
-from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Ties
+from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Ties
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.vote_checks import smallest_int
@@ -42,32 +42,26 @@ def label(votes: Votes) -> tuple[Array, NDArray[np.bool_]]:
     return index, tied
 
 
-def best_classes(runs: Ragged, panel: Panel) -> Ties:
-    """Return the classes that share the best score, of every item; none of an item without answers."""
-    return Ties(*kernels.best_classes(runs, panel.layout.known, len(panel.classes)))
+def best_classes(runs: Ragged, panel: Panel, most: int = 1) -> Ties:
+    """Return the classes with the `most` best scores, of every item; none of an item without answers."""
+    return Ties(*kernels.leading(runs, panel.layout.known, len(panel.classes), most))
 
 
-def authority_evidence(
-    votes: Votes, index: Array, tied: NDArray[np.bool_], confidence: NDArray[np.float32] | None
-) -> Evidence:
-    """Return what stands behind authority labels; the confidence is NaN if none is given."""
-    found = _empty(index)
-    if votes.columns is not None and _narrow(votes):
-        kernels.examine_columns(
-            votes.columns, votes.start, votes.panel.layout.authorities, votes.complete, index, found
-        )
-    else:
-        for runs, span in ragged_parts(votes):
-            _examine(runs, votes.panel, index[span], kernels.Found(*(values[span] for values in found)))
-    if confidence is None:
-        confidence = np.full(len(votes), np.nan, np.float32)
-    return Evidence(confidence, found.margin, found.runner_up, found.fewest, status(index, tied, found))
+def tied_classes(votes: Votes) -> Ties:
+    """Return the classes that share the best score, of every item."""
+    found = [best_classes(runs, votes.panel) for runs, _ in ragged_parts(votes)]
+    sizes = np.concatenate([np.diff(ties.start) for ties in found])
+    return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([ties.classes for ties in found]))
 
 
 def examined(runs: Ragged, panel: Panel, index: Array) -> kernels.Found:
-    """Return what the scores say about labels of ragged votes, whichever method found them."""
-    found = _empty(index)
-    _examine(runs, panel, index, found)
+    """Return what the scores say about the labels of ragged votes, whichever method found them."""
+    layout, size = panel.layout, len(index)
+    found = kernels.Found(
+        np.empty(size, np.float32), np.empty_like(index), np.empty(size, np.int32),
+        np.empty(size, np.int16), np.empty(size, np.int16), np.empty(size, np.bool_),
+    )  # fmt: skip
+    kernels.examine(runs, layout.known, len(panel.classes), len(layout.heard), index, found)
     return found
 
 
@@ -98,17 +92,3 @@ def _narrow(votes: Votes) -> bool:
     """Whether dense votes suit the loops over blocks of items."""
     assert votes.columns is not None
     return votes.columns.dtype == np.int8 and int(votes.panel.layout.authorities.counts.max()) <= MOST
-
-
-def _examine(runs: Ragged, panel: Panel, index: Array, found: kernels.Found) -> None:
-    layout = panel.layout
-    kernels.examine_runs(runs, layout.known, len(panel.classes), len(layout.heard), index, found)
-
-
-def _empty(index: Array) -> kernels.Found:
-    size = len(index)
-    return kernels.Found(
-        np.empty(size, np.float32), np.empty_like(index), np.empty(size, np.int16),
-        np.empty(size, np.int32), np.empty(size, np.int16), np.empty(size, np.int16),
-        np.empty(size, np.bool_),
-    )  # fmt: skip

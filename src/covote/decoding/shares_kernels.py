@@ -27,14 +27,13 @@ STRIDE = BLOCK + 64
 class Found(NamedTuple):
     """What the authority scores say about every item, beside its label.
 
-    The margin of the best score, the runner-up, how many classes share the best score (theory: section 3);
-    and the fewest violations d_k - N_k of any class, those of the label, how many heard classes have none,
-    and whether some class was not heard although the panel has authorities for it.
+    The margin of the best score and the runner-up (theory: section 3); the fewest violations d_k - N_k of any
+    class, those of the label, how many heard classes have none, and whether some class was not heard although
+    the panel has authorities for it.
     """
 
     margin: Array
     runner_up: Array
-    shared: Array
     fewest: Array
     own: Array
     clean: Array
@@ -172,7 +171,7 @@ def label_columns(
     """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
 
     N_k / d_k is compared by cross multiplication in 16 bits. No class yet is -1 / 1, which every class beats
-    that was heard. Three times as fast as `examine_columns` (benchmarks/decoding.py: "a tenth of the answers
+    that was heard. Thirty times as fast as `leading` (benchmarks/decoding.py: "a tenth of the answers
     missing").
     """
     first = authorities.first
@@ -189,112 +188,6 @@ def label_columns(
                 _count(columns, begin, size, authorities, k, np.int8(-1), missing)
             _keep_best_share(hits, missing, authorities.counts[k], state, np.int16(k), size)
         _report_shares(state, index[a : a + size], tied[a : a + size], size)
-
-
-@helper
-def _keep_fewest(hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array) -> None:
-    """Update: fewest violations, those of the label, heard classes without, classes that were not heard."""
-    for t in range(len(index)):
-        d = np.int16(authorities - np.int16(missing[t]))
-        v = np.int16(d - np.int16(hits[t]))
-        fewest, own = state[t], state[STRIDE + t]
-        clean, silent = state[2 * STRIDE + t], state[3 * STRIDE + t]
-        state[t] = np.int16(min(fewest, v))
-        state[STRIDE + t] = np.int16(v if index[t] == k else own)
-        state[2 * STRIDE + t] = np.int16(clean + (np.int16(v == 0) & np.int16(d != 0)))
-        state[3 * STRIDE + t] = np.int16(silent | np.int16(d == 0))
-
-
-@helper
-def _keep_two_best(hits: Array, missing: Array, authorities: Any, state: Array, size: int) -> None:
-    """Update: best share N / d, next share N / d, how many classes have the best one."""
-    for t in range(size):
-        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
-        top_n, top_d, next_n = state[t], state[STRIDE + t], state[2 * STRIDE + t]
-        next_d, count = state[3 * STRIDE + t], state[4 * STRIDE + t]
-        left, right = np.int16(n * top_d), np.int16(top_n * d)
-        more = left > right
-        same = np.int16(np.int16(left == right) & np.int16(d != 0))
-        passed = np.int16(np.int16(more) | same)
-        nearer = np.int16(n * next_d) > np.int16(next_n * d)
-        low_n, low_d = np.int16(n if nearer else next_n), np.int16(d if nearer else next_d)
-        state[2 * STRIDE + t] = np.int16(top_n if passed != 0 else low_n)
-        state[3 * STRIDE + t] = np.int16(top_d if passed != 0 else low_d)
-        state[t] = np.int16(n if more else top_n)
-        state[STRIDE + t] = np.int16(d if more else top_d)
-        sharing = np.int16(count + same)
-        state[4 * STRIDE + t] = np.int16(np.int16(1) if more else sharing)
-
-
-@helper
-def _keep_runner_up(
-    hits: Array, missing: Array, authorities: Any, index: Array, k: Any, state: Array
-) -> None:
-    """Update: share N / d of the best class apart from the label, that class, whether it is several."""
-    for t in range(len(index)):
-        n, d = np.int16(hits[t]), np.int16(authorities - np.int16(missing[t]))
-        n0, d0 = state[t], state[STRIDE + t]
-        class0, several = state[2 * STRIDE + t], state[3 * STRIDE + t]
-        left, right = np.int16(n * d0), np.int16(n0 * d)
-        other = np.int16(np.int16(index[t] != k) & np.int16(d != 0))
-        level = np.int16(np.int16(left == right) & other)
-        better = np.int16((np.int16(left > right) & other) | (level & np.int16(d > d0)))
-        equal = np.int16(several | np.int16(level & np.int16(d == d0)))
-        state[t] = np.int16(n if better != 0 else n0)
-        state[STRIDE + t] = np.int16(d if better != 0 else d0)
-        state[2 * STRIDE + t] = np.int16(np.int16(k) if better != 0 else class0)
-        state[3 * STRIDE + t] = np.int16(np.int16(0) if better != 0 else equal)
-
-
-@helper
-def _report_found(
-    best: Array, other: Array, index: Array, margin: Array, runner_up: Array, shared: Array
-) -> None:
-    for t in range(len(index)):
-        next_n = best[2 * STRIDE + t]
-        # numba divides in double precision whatever the integers, numpy does not.
-        gap = np.int64(best[t]) / best[STRIDE + t] - np.int64(next_n) / best[3 * STRIDE + t]
-        margin[t] = gap if next_n >= 0 else np.nan
-        none = np.int16(np.int16(other[3 * STRIDE + t] != 0) | np.int16(index[t] < 0))
-        runner_up[t] = np.int8(np.int8(-1) if none != 0 else np.int8(other[2 * STRIDE + t]))
-        shared[t] = best[4 * STRIDE + t]
-
-
-@kernel(steps=lambda columns, start, authorities, complete, index, *_: _block_steps(authorities, index, 24))
-def examine_columns(
-    columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, found: Found
-) -> None:
-    """Find what the authority scores say about labelled dense votes; needs d_k <= 181."""
-    hits, missing = np.zeros(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
-    violations, best = np.empty(4 * STRIDE, np.int16), np.empty(5 * STRIDE, np.int16)
-    other = np.empty(4 * STRIDE, np.int16)
-    for a in range(0, len(index), BLOCK):
-        size, begin = min(BLOCK, len(index) - a), start + a
-        labels = index[a : a + size]
-        violations[:STRIDE] = 32767
-        violations[STRIDE:] = 0
-        best[:] = 1
-        best[:STRIDE] = best[2 * STRIDE : 3 * STRIDE] = -1
-        best[4 * STRIDE :] = 0
-        other[:] = 0
-        other[:STRIDE] = other[2 * STRIDE : 3 * STRIDE] = -1
-        other[STRIDE : 2 * STRIDE] = 1
-        for k in range(len(authorities.counts)):
-            d = authorities.counts[k]
-            if d == 0:
-                continue
-            _count(columns, begin, size, authorities, k, np.int8(k), hits)
-            if not complete:
-                _count(columns, begin, size, authorities, k, np.int8(-1), missing)
-            _keep_fewest(hits, missing, d, labels, np.int8(k), violations)
-            _keep_two_best(hits, missing, d, best, size)
-            _keep_runner_up(hits, missing, d, labels, np.int8(k), other)
-        span = slice(a, a + size)
-        found.fewest[span] = violations[:size]
-        found.own[span] = violations[STRIDE : STRIDE + size]
-        found.clean[span] = violations[2 * STRIDE : 2 * STRIDE + size]
-        found.unheard[span] = violations[3 * STRIDE : 3 * STRIDE + size] != 0
-        _report_found(best, other, labels, found.margin[span], found.runner_up[span], found.shared[span])
 
 
 @helper
@@ -326,7 +219,7 @@ def label_runs(runs: Ragged, knows_bits: Array, index: Array, tied: Array) -> No
 
     `mask` has one bit for each expert that answered the item, so d_k is the number of bits it has in common
     with the authorities of k, and only classes with votes are looked at. Unsigned indices spare the check for
-    negative ones. More than ten times as fast as `best_classes` (benchmarks/decoding.py: "authority ragged").
+    negative ones. More than ten times as fast as `leading` (benchmarks/decoding.py: "authority ragged").
     """
     indptr, expert, label = runs.indptr, runs.expert, runs.label
     classes, words = knows_bits.shape
@@ -417,12 +310,24 @@ def grown(array: Array, size: int) -> Array:
     if size <= len(array):
         return array
     longer = np.empty(2 * size, array.dtype)
-    longer[: len(array)] = array
+    for n in range(len(array)):  # numba takes seconds to compile the assignment of a slice
+        longer[n] = array[n]
     return longer
 
 
+@helper(inline="always")
+def insert(listed: Array, begin: int, end: int, k: int) -> int:
+    """Insert k into listed[begin:end], which is ascending and short; return the new end."""
+    place = end
+    while place > begin and listed[place - 1] > k:
+        listed[place] = listed[place - 1]
+        place -= 1
+    listed[place] = k
+    return end + 1
+
+
 @kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
-def examine_runs(
+def examine(
     runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
 ) -> None:
     """Find what the authority scores say about labelled ragged votes.
@@ -433,7 +338,7 @@ def examine_runs(
     counts = counters(classes)
     for n in range(len(index)):
         number = hear(runs, n, known, counts)
-        top_n, top_d, top_count, next_n, next_d = -1, 1, 0, -1, 1
+        top_n, top_d, next_n, next_d = -1, 1, -1, 1
         other, other_n, other_d, several = -1, -1, 1, False
         least, clean = len(runs.expert), 0
         for c in range(number):
@@ -443,9 +348,8 @@ def examine_runs(
             clean += d == h
             if h * top_d > top_n * d:
                 next_n, next_d = top_n, top_d
-                top_n, top_d, top_count = h, d, 1
+                top_n, top_d = h, d
             elif h * top_d == top_n * d:
-                top_count += 1
                 next_n, next_d = top_n, top_d
             elif h * next_d > next_n * d:
                 next_n, next_d = h, d
@@ -457,7 +361,6 @@ def examine_runs(
                     several = True
         found.margin[n] = top_n / top_d - next_n / next_d if next_n >= 0 else np.nan
         found.runner_up[n] = -1 if several or index[n] < 0 else other
-        found.shared[n] = top_count
         found.unheard[n] = number < with_authority
         found.fewest[n] = 0 if found.unheard[n] else least
         found.own[n] = 0 if index[n] < 0 else counts.asked[index[n]] - counts.votes[index[n]]
@@ -466,27 +369,30 @@ def examine_runs(
 
 
 @kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
-def best_classes(runs: Ragged, known: Lists, classes: int) -> tuple[Array, Array]:
-    """List the classes with the best N_k / d_k of every item, in ascending order: (start, classes)."""
-    counts = counters(classes)
-    first = np.zeros(len(runs.indptr), np.int64)
-    best = np.empty(max(len(first), 16), np.int64)
-    at = 0
-    for n in range(len(runs.indptr) - 1):
+def leading(runs: Ragged, known: Lists, classes: int, most: int) -> tuple[Array, Array]:
+    """List the classes with the `most` best N_k / d_k of every item, in ascending order: (start, classes).
+
+    Classes that tie with the last of them are listed too.
+    """
+    counts, top = counters(classes), np.empty(most)
+    start = np.zeros(len(runs.indptr), np.int64)
+    listed, at = np.empty(max(len(start), 16), np.int64), 0
+    for n in range(len(start) - 1):
         number = hear(runs, n, known, counts)
-        top_n, top_d = -1, 1
+        # The best shares, the least of them first; equal fractions are equal as floats.
+        top[:] = -1.0
+        for c in range(number if number > most else 0):
+            share = counts.votes[counts.heard[c]] / counts.asked[counts.heard[c]]
+            b = 0
+            while b < most and share > top[b]:
+                top[b - 1 if b else 0] = top[b]
+                top[b] = share
+                b += 1
+        listed, begin = grown(listed, at + number), at
         for c in range(number):
             k = counts.heard[c]
-            if counts.votes[k] * top_d > top_n * counts.asked[k]:
-                top_n, top_d = counts.votes[k], counts.asked[k]
-        best = grown(best, at + number)
-        begin = at
-        for c in range(number):
-            k = counts.heard[c]
-            if counts.votes[k] * top_d == top_n * counts.asked[k]:
-                best[at] = k
-                at += 1
-        best[begin:at].sort()
-        first[n + 1] = at
+            if counts.votes[k] / counts.asked[k] >= top[0]:
+                at = insert(listed, begin, at, k)
+        start[n + 1] = at
         forget(counts, number)
-    return first, best[:at].copy()
+    return start, listed[:at].copy()

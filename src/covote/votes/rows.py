@@ -116,7 +116,7 @@ def answer_rows(votes: Votes) -> Rows:
     """Find the different answer rows, where a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
     if votes.times is not None or not fits(votes.panel):
         # A copy, so that votes which remember their rows are not kept alive by them.
-        return Rows(replace(votes), item_counts(votes), None)
+        return each_row(replace(votes))
     dense = votes.to_dense()
     first, count, inverse = distinct(_keys(dense))
     assert dense.columns is not None
@@ -137,6 +137,11 @@ def distinct(keys: NDArray[np.int64]) -> tuple[Array, Array, Array]:
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
     return first[order], count[order], rank[which]
+
+
+def each_row(votes: Votes) -> Rows:
+    """Return every entry of the votes as a row of its own."""
+    return Rows(votes, item_counts(votes), None)
 
 
 def item_counts(votes: Votes) -> NDArray[np.int64]:

@@ -6,7 +6,8 @@ Paper: Eq. (2)-(4), argmax_k N_k / d_k.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,13 @@ from numpy.typing import NDArray
 from covote.decoding import confidence, shares, tie_score
 from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
+from covote.decoding.scoring import gathered
 from covote.decoding.statistics import Statistics
-from covote.labels import NO_TIES, Labels, Ties
+from covote.labels import NO_TIES, Evidence, Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import row_parts
-from covote.votes.vote_checks import check_choice
-
-Array = NDArray[Any]
+from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes.vote_checks import check_choice, smallest_int
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,46 @@ class Authority:
         """Return the labels."""
         if self.ties == "default" and votes.soft:
             return self._soft(votes, weights, evidence)
-        index, tied = shares.label(votes)
-        ties = NO_TIES
-        if index.min(initial=0) < 0 and tied.any():
-            index[tied], ties = self._decided(votes.subset(np.flatnonzero(tied)), weights)
-        behind = None
         if evidence:
-            chance = None if weights.score is None else confidence.of_votes(votes, index, weights.score)
-            behind = shares.authority_evidence(votes, index, tied, chance)
-        return Labels(votes.panel, index, tied, ties, behind, votes._ids, votes.start)
+            return self._by_rows(votes, weights, evidence)
+        # Loops that find the label alone are many times as fast as those that list classes.
+        index, tied = shares.label(votes)
+        ties: Ties | partial[Ties] = NO_TIES
+        if index.min(initial=0) < 0 and tied.any():
+            doubtful = votes.subset(np.flatnonzero(tied))
+            ties = partial(shares.tied_classes, doubtful)
+            if self.ties == "default":
+                index[tied] = self._by_rows(doubtful, weights, evidence).index
+        return Labels(votes.panel, index, tied, ties, None, votes._ids, votes.start)
+
+    def _by_rows(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
+        """Return the labels of votes, from those of their different answer rows."""
+        found = (rows.spread(self._of_rows(rows, weights, evidence)) for rows, _ in row_parts(votes))
+        return gathered(votes, found)
+
+    def _of_rows(self, patterns: Rows, weights: TieWeights, evidence: bool) -> Labels:
+        """Return the labels of answer rows."""
+        panel = patterns.votes.panel
+        best = shares.best_classes(patterns.runs, panel)
+        number = np.diff(best.start)
+        alone, tied = number == 1, number > 1
+        index = np.full(len(patterns), -1, smallest_int(len(panel.classes)))
+        index[alone] = best.classes[best.start[:-1][alone]]
+        ties = best.take(np.flatnonzero(tied))
+        if self.ties == "default" and len(ties.classes):
+            doubtful = each_row(patterns.votes.subset(np.flatnonzero(tied)))
+            index[tied] = tie_score.decided(doubtful, ties, panel, weights.score if weights.enough else None)
+        if not evidence:
+            return Labels(panel, index, tied, ties)
+        found = shares.examined(patterns.runs, panel, index)
+        chance = np.full(len(patterns), np.nan)
+        if weights.score is not None:
+            chance = confidence.of_rows(patterns, index, weights.score)
+        behind = Evidence(
+            chance.astype(np.float32), found.margin, found.runner_up, found.fewest,
+            shares.status(index, tied, found),
+        )  # fmt: skip
+        return Labels(panel, index, tied, ties, behind)
 
     def proba(self, votes: Votes, weights: TieWeights) -> NDArray[np.float64]:
         """Return how likely every class is by all answers."""
@@ -128,19 +159,3 @@ class Authority:
         chance = confidence.with_probabilities(votes, labels.index, weights.score, weights.powers)
         halfway = ((labels.confidence + chance) / 2).astype(np.float32)
         return replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
-
-    def _decided(self, votes: Votes, weights: TieWeights) -> tuple[Array, Ties]:
-        """Return the choice (or -1) and the classes with the best score of items that are all tied."""
-        chosen, start, index = [], [np.zeros(1, np.int64)], []
-        for patterns, _ in row_parts(votes):
-            ties = shares.best_classes(patterns.runs, votes.panel)
-            choice = np.full(len(patterns), -1)
-            if self.ties == "default":
-                choice = tie_score.decided(
-                    patterns, ties, votes.panel, weights.score if weights.enough else None
-                )
-            chosen.append(patterns.spread_values(choice))
-            ties = ties if patterns.inverse is None else ties.take(patterns.inverse)
-            start.append(ties.start[1:] + start[-1][-1])
-            index.append(ties.classes)
-        return np.concatenate(chosen), Ties(np.concatenate(start), np.concatenate(index))

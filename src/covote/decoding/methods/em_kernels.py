@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.scoring import Best
-from covote.decoding.shares_kernels import Counters, counters, forget, grown, hear
+from covote.decoding.shares_kernels import Counters, counters, forget, grown, hear, insert
 from covote.panel.layout import Lists
 from covote.votes import Ragged
 
@@ -222,8 +222,6 @@ def coin_best(runs: Ragged, known: Lists, classes: int, coins: Coins, found: Bes
             ties, begin = grown(ties, at + shared), at
             for c in range(number):
                 if score[heard[c]] == top:
-                    ties[at] = heard[c]
-                    at += 1
-            ties[begin:at].sort()
+                    at = insert(ties, begin, at, heard[c])
         forget(counts, number)
     return ties[:at].copy()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.scoring import Best
-from covote.decoding.shares_kernels import grown
+from covote.decoding.shares_kernels import grown, insert
 from covote.panel.layout import Lists
 from covote.votes import Ragged
 
@@ -114,7 +114,5 @@ def most_likely(runs: Ragged, known: Lists, weights: LogWeights, found: Best) ->
             ties, begin = grown(ties, at + sharing), at
             for c in range(count):
                 if score[touched[c]] >= score[best] - slack:
-                    ties[at] = touched[c]
-                    at += 1
-            ties[begin:at].sort()
+                    at = insert(ties, begin, at, touched[c])
     return ties[:at].copy()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.scoring import Best
-from covote.decoding.shares_kernels import Counters, counters, forget, grown, hear
+from covote.decoding.shares_kernels import Counters, counters, forget, grown, hear, insert
 from covote.panel.layout import Lists
 from covote.votes import Ragged
 
@@ -121,9 +121,7 @@ def tournament(runs: Ragged, known: Lists, classes: int, found: Best) -> Array:
             ties, begin = grown(ties, at + shared), at
             for c in range(number):
                 if _order(heard[c], best, points, counts) == 0:
-                    ties[at] = heard[c]
-                    at += 1
-            ties[begin:at].sort()
+                    at = insert(ties, begin, at, heard[c])
         elif second >= 0:
             found.margin[n] = (points[best] - points[second]) / (2 * (number - 1))
         forget(counts, number)

@@ -14,7 +14,7 @@ from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows, item_counts
+from covote.votes.rows import each_row
 
 Array = NDArray[Any]
 
@@ -74,7 +74,7 @@ def _rivals(piece: Votes, weights: tie_score.Weights | None) -> fusion.Rivals:
     """Return the classes with the best N_k / d_k, and how far the tie score of each is behind."""
     if weights is None:
         return fusion.NO_RIVALS
-    patterns = Rows(piece, item_counts(piece), None)
+    patterns = each_row(piece)
     ties = shares.best_classes(patterns.runs, piece.panel)
     ahead, _, large = tie_score.compared(patterns, ties, weights)
     return fusion.Rivals(ties, np.where(large, 0.0, ahead / UNIT))
