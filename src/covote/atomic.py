@@ -91,6 +91,30 @@ def _same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
+def locked(path: Path, taken: str) -> int | None:
+    """Lock a file, made for that, until the process ends or the handle is closed; return the handle.
+
+    Raises FileError with the words `taken` if another process has it. None where files cannot be locked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # told by whoever writes there next
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise FileError(taken) from error
+    except OSError:  # some network folders know no locks
+        os.close(handle)
+        return None
+    return handle
+
+
 @contextmanager
 def _named(target: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)

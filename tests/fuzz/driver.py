@@ -1,5 +1,9 @@
 """Run many cases in child processes in which a crash counts: ``python -m tests.fuzz.driver 20000``.
 
+Where every index of compiled loops is to be checked, and those loops are to run even for a few votes::
+
+    NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/checked python -m tests.fuzz.driver 2000 --mode compiled
+
 A child runs a chunk of cases and says which one it is at. One that dies (a signal, or a case of more than
 PATIENCE seconds) leaves the number of that case, and a new child goes on behind it.
 """
@@ -9,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import functools
 import hashlib
 import io
 import json
@@ -23,7 +28,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PATIENCE = 20
-CHUNK = 100
+COMPILING = 300
+"""Seconds for a case in which loops are compiled: the first of a process, and any where all are."""
+CHUNK = 250
 
 
 def verdict(number: int, folder: Path) -> tuple[str, str | None]:
@@ -72,7 +79,13 @@ def run(argv: list[str]) -> tuple[int | str, str]:
     import traceback
     import warnings
 
+    import typer.main
+
     from covote.cli import main
+
+    # Typer makes all commands anew for every call, which takes longer than most of them.
+    if not hasattr(typer.main.get_command, "cache_info"):
+        typer.main.get_command = functools.cache(typer.main.get_command)
 
     errors = io.StringIO()
     arguments, sys.argv = sys.argv, ["covote", *argv]
@@ -104,13 +117,13 @@ def child(first: int, last: int, mode: str) -> None:
     """Run the cases first..last-1, a line of JSON for each before and after."""
     from covote import compiled
 
-    # Compiled loops are loaded before the clock runs.
     say = os.fdopen(os.dup(1), "w")
     with compiled.running(mode):
         for number in range(first, last):
             folder = Path(tempfile.mkdtemp(prefix="covote-fuzz-"))
             print(json.dumps([number]), file=say, flush=True)
-            faulthandler.dump_traceback_later(PATIENCE * (6 if number == first else 1), exit=True)
+            compiling = mode == "compiled" or number == first
+            faulthandler.dump_traceback_later(COMPILING if compiling else PATIENCE, exit=True)
             started = time.monotonic()
             try:
                 kind, wrong = verdict(number, folder)
@@ -129,11 +142,12 @@ def chunk(first: int, last: int, mode: str) -> list[tuple[int, str, str | None]]
     """Run cases in child processes, a new one behind each crash; return (number, kind, what is wrong)."""
     found: list[tuple[int, str, str | None]] = []
     while first < last:
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last), "--mode", mode],
-            capture_output=True, text=True, check=False, env=environment,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="covote-fuzz-") as settings:
+            environment = {**os.environ, "PYTHONHASHSEED": "0", "XDG_CONFIG_HOME": settings}
+            ran = subprocess.run(
+                [sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last), "--mode", mode],
+                capture_output=True, text=True, check=False, env=environment,
+            )  # fmt: skip
         lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("[")]
         found += [(line[0], line[1], line[2]) for line in lines if len(line) > 1]
         done = {line[0] for line in lines if len(line) > 1}

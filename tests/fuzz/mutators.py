@@ -100,7 +100,7 @@ def lying_statistics(random: Random, data: bytes, footer: int) -> bytes:
     for place in random.sample(runs, min(len(runs), random.choice([1, 2, 4]))):
         size = out[place]
         number = random.choice([-(2**31), 2**31 - 1, -5, 0, 3, 1000, 10**9])
-        out[place + 1 : place + 1 + size] = number.to_bytes(size, "little", signed=True)
+        out[place + 1 : place + 1 + size] = (number % 256**size).to_bytes(size, "little")
     return bytes(out)
 
 

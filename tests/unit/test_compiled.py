@@ -200,3 +200,12 @@ def test_no_other_module_imports_numba():
     source = Path(compiled.__file__).parent
     users = [path.name for path in source.rglob("*.py") if "import numba" in path.read_text()]
     assert users == ["compiled.py"]
+
+
+def test_kernels_compile_where_nothing_can_be_kept():
+    """As in a read-only installation whose user has no home: numba finds no folder for what it compiled."""
+    text = "def total(values):\n    whole = 0\n    for v in values:\n        whole += v\n    return whole"
+    names = {}
+    exec(compile(text, "/nowhere/kernels.py", "exec"), names)
+    with running("compiled"):
+        assert kernel(names["total"])(np.arange(5)) == 10

@@ -20,10 +20,9 @@ def main() -> None:
     if before is signal.default_int_handler:
         # Nothing has begun, so nothing is lost: not even libraries that are half loaded are told.
         signal.signal(signal.SIGINT, _leave)
-    import typer
-
     from covote import compiled
     from covote.cli.app import app
+    from covote.cli.output import complain
     from covote.errors import CovoteError
 
     signal.signal(signal.SIGINT, before)
@@ -31,24 +30,22 @@ def main() -> None:
     try:
         app()
     except CovoteError as error:
-        typer.echo(f"covote: {error}", err=True)
+        complain(f"covote: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("covote: interrupted", err=True)
+        complain("covote: interrupted")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # `covote ... | head`: the reader has had enough.
         sys.stderr.close()
         sys.exit(0)
     except (OverflowError, MemoryError) as error:
-        typer.echo(
-            f"covote: a number is too large for this machine ({error}); choose a smaller one", err=True
-        )
+        complain(f"covote: a number is too large for this machine ({error}); choose a smaller one")
         sys.exit(2)
     except OSError as error:
         if error.filename is None or error.strerror is None:
             raise
-        typer.echo(f"covote: {str(error.filename)[:100]}: {error.strerror}; choose another place", err=True)
+        complain(f"covote: {str(error.filename)[:100]}: {error.strerror}; choose another place")
         sys.exit(2)
 
 

@@ -105,7 +105,8 @@ def _prompt(asker: Asker, question: Question) -> str:
     output.say(f"item {question.item + 1}: {len(possible)} classes are possible: {shown}")
     known = ", ".join(map(str, question.classes))
     try:
-        return str(typer.prompt(f"ask {question.expert}: which of {known}?", prompt_suffix=" ")).strip()
+        asked = output.visible(f"ask {question.expert}: which of {known}?")
+        return str(typer.prompt(asked, prompt_suffix=" ")).strip()
     except typer.Abort:
         return "quit"
 

@@ -80,7 +80,8 @@ def label(
         bool,
         typer.Option(
             "--trust",
-            help="Let models run code that the panel names: Python modules, pickles, torch programs.",
+            help="Let models run code that the panel names: Python modules, pickles, torch programs. "
+            "Remembered for this panel until it, its models or the code beside it change.",
         ),
     ] = False,
     method: Method = "authority",
@@ -96,6 +97,7 @@ def label(
 
     Killed and started again, it goes on where it was.
     """
+    from covote.cli.trusted import is_trusted, remember
     from covote.engines import make_engine
     from covote.files import read_gold
     from covote.files.report.report import LOOKS, write_report
@@ -106,9 +108,10 @@ def label(
     outcomes.check_report(report)
     atomic.check_apart([output_file, report], [data, panel_file, gold])
     panel = Panel.load(panel_file)
-    running = running_code(panel.models) if trust else []
-    if running and not as_json:
-        output.say(f"Trusted to run code: {some_of(sorted(set(running)))}.")
+    running = sorted(set(running_code(panel.models)))
+    before = bool(running) and not trust and is_trusted(panel_file, panel)
+    if running and (trust or before) and not as_json:
+        output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
@@ -127,13 +130,15 @@ def label(
             strict=strict,
             only_doubtful=only_doubtful,
             refresh=refresh,
-            trust=trust,
+            trust=trust or before,
             method=method,
             looks=LOOKS if report is not None else 0,
             engine=chosen,
             progress=progress,
             **options,
         )
+    if running and trust:
+        remember(panel_file, panel)
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=method, notes=notes)
@@ -141,7 +146,7 @@ def label(
         output.say_json(_summary(found, only_doubtful))
         return
     for note in notes:
-        typer.echo(f"Warning: {note}", err=True)
+        output.complain(f"Warning: {note}")
     by_chance = found.soft and method == "authority" and ties != "report"
     _tell(found, time.monotonic() - started, only_doubtful, by_chance)
     output.say_written(output_file, report)
@@ -153,7 +158,7 @@ def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) ->
     try:
         return run(*arguments, **options)
     except KeyboardInterrupt:
-        typer.echo("The answers so far are kept; the same command goes on from there.", err=True)
+        output.complain("The answers so far are kept; the same command goes on from there.")
         raise
 
 

@@ -30,16 +30,36 @@ MANY = 2000  # classes, beyond which a command does not count all pairs just to 
 PICTURES = (".png", ".svg", ".pdf")
 
 
+# Names come from files, and must neither steer a terminal nor turn the direction of a line around.
+_STEERING = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}  # those that JSON lets through
+_STEERING |= {code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+
+
+def visible(text: str) -> str:
+    """Return a text in which characters that steer a terminal are written out.
+
+    >>> visible("\x1b[2Jskin")
+    '\\\\x1b[2Jskin'
+    """
+    return text.translate(_STEERING)
+
+
 def say(text: str = "") -> None:
-    """Print a line for a person."""
-    print(text)
+    """Print text for a person."""
+    print(visible(text))
+
+
+def complain(text: str) -> None:
+    """Print one line to stderr."""
+    print(visible(text).replace("\n", "\\n"), file=sys.stderr)
 
 
 def say_json(data: Any) -> None:
     """Print an answer for a program."""
     # Where not every letter can be written, JSON has another way to write it.
     plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    print(json.dumps(data, ensure_ascii=plain, indent=1, default=_plain))
+    print(json.dumps(data, ensure_ascii=plain, indent=1, default=_plain).translate(_IN_JSON))
 
 
 def _plain(value: Any) -> Any:
@@ -84,7 +104,7 @@ def warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for text in dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning):
-        print(f"Warning: {text}", file=sys.stderr)
+        complain(f"Warning: {text}")
 
 
 def certificate_dict(panel: Panel) -> dict[str, Any] | None:
@@ -146,10 +166,7 @@ def draw(what: Drawable, path: Path) -> None:
         with atomic.replacing(path) as beside:
             figure.savefig(beside, dpi=150, format=kind)  # type: ignore[union-attr]
     if any("Glyph" in str(warning.message) for warning in caught) and kind != "svg":
-        print(
-            f"Warning: {path} has boxes where matplotlib's font lacks letters; an .svg has them.",
-            file=sys.stderr,
-        )
+        complain(f"Warning: {path} has boxes where matplotlib's font lacks letters; an .svg has them.")
 
 
 def show_matrix(panel: Panel) -> None:

@@ -65,16 +65,14 @@ def reproduce(
             context = Context(source, out, profile, seed, not stored, progress)
             report = run(context, tables or ())
     except KeyboardInterrupt:
-        typer.echo(
-            f"covote: interrupted; finished experts are kept in {out}, the same command goes on", err=True
-        )
+        output.complain(f"covote: interrupted; finished experts are kept in {out}, the same command goes on")
         raise typer.Exit(130) from None
     if as_json:
         output.say_json(report.as_dict())
     else:
         _tell(report)
     for name, reason in report.left_out.items():
-        typer.echo(f"covote: {name} was not run: {reason}", err=True)
+        output.complain(f"covote: {name} was not run: {reason}")
     if report.left_out:
         raise typer.Exit(2)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,15 +57,19 @@ class Data(Protocol):
     def read(self, start: int, stop: int) -> Rows:
         """Return the items start:stop."""
 
+    def files(self, start: int, stop: int) -> list[Path]:
+        """Return the files that the items start:stop are in."""
+
 
 class Array:
     """A ``.npy`` file; its first axis are the items, which are called 0, 1, 2, ..."""
 
     def __init__(self, place: DataPlace) -> None:
+        self._path = place.path
         if place.id or place.columns or place.size:
             raise InputError(f"{place.path} has no columns to choose; leave --id, --columns and --size out")
         try:
-            self._array = np.load(place.path, mmap_mode="r", allow_pickle=False)
+            found = np.load(place.path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
             raise FileError(f"no file {place.path}") from error
         except Exception as error:  # numpy parses the head of the file as Python, which fails in many ways
@@ -73,13 +78,17 @@ class Array:
             raise FileError(
                 f"{place.path} cannot be read as an array of numbers: {reason}; write one with numpy.save"
             ) from error
-        if not isinstance(self._array, np.ndarray) or self._array.ndim == 0:
+        if not isinstance(found, np.memmap) or found.ndim == 0:
             raise InputError(f"{place.path} is no array with one entry per item")
+        # Only the head was looked at. The numbers are read, not mapped: a file that is cut while it is mapped
+        # would end the process.
+        self._shape, self._kind, self._offset = found.shape, found.dtype, found.offset
+        self._by_column = not found.flags.c_contiguous
 
     @property
     def items(self) -> int:
         """How many items there are."""
-        return len(self._array)
+        return int(self._shape[0])
 
     def ids(self) -> NDArray[np.int64]:
         """Return the positions."""
@@ -87,7 +96,24 @@ class Array:
 
     def read(self, start: int, stop: int) -> Rows:
         """Return the items start:stop."""
-        return np.asarray(self._array[start:stop])
+        count, entries = stop - start, math.prod(self._shape[1:])
+        with self._path.open("rb") as file:
+            if not self._by_column:
+                rows = self._bytes(file, start * entries, count * entries)
+                return np.frombuffer(rows, dtype=self._kind).reshape(count, *self._shape[1:])
+            columns = [self._bytes(file, column * self.items + start, count) for column in range(entries)]
+        return np.frombuffer(b"".join(columns), dtype=self._kind).reshape(*self._shape[:0:-1], count).T
+
+    def _bytes(self, file: BinaryIO, first: int, count: int) -> bytes:
+        file.seek(self._offset + first * self._kind.itemsize)
+        data = file.read(count * self._kind.itemsize)
+        if len(data) < count * self._kind.itemsize:
+            raise FileError(f"{self._path} has become shorter while it was read; write it again")
+        return data
+
+    def files(self, start: int, stop: int) -> list[Path]:
+        """Return the file."""
+        return [self._path]
 
 
 @lru_cache(maxsize=4)
@@ -116,11 +142,17 @@ def files_of(path: Path) -> list[Path]:
 
 
 def glance(files: Iterable[Path]) -> str:
-    """Return what can be seen of files without reading them: names, sizes and times of change."""
+    """Return what can be seen of files without reading them: names, sizes and times of change.
+
+    The time of writing can be set back by whoever writes (rsync and tar do), the time of change cannot.
+    """
     seen = hashlib.sha256()
     for file in files:
-        stat = file.stat()
-        seen.update(f"{file.name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+        try:
+            stat = file.stat()
+        except OSError as error:
+            raise FileError(f"{file} is gone: {error.strerror}; put it back, or start again") from error
+        seen.update(f"{file.name}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ctime_ns}\0".encode())
     return seen.hexdigest()
 
 

@@ -100,6 +100,10 @@ class Table:
             return pieces[0]
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
 
+    def files(self, start: int, stop: int) -> list[Path]:
+        """Return the file."""
+        return [self._path]
+
     def _read_group(self, group: int) -> _Group:
         last = self._group  # another thread may replace it
         if last is not None and last.number == group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +61,19 @@ class Images:
                 )
         return np.stack(images)
 
+    def files(self, start: int, stop: int) -> list[Path]:
+        """Return the files of the images start:stop."""
+        return self._files[start:stop]
+
     def _image(self, path: Path) -> NDArray[np.uint8]:
         from PIL import Image
 
         try:
-            with Image.open(path) as image:
+            with warnings.catch_warnings(), Image.open(path) as image:
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)
                 colours = image.convert("RGB")
+        except Image.DecompressionBombError as error:
+            raise FileError(f"{path} is too large: {error}; shrink or remove it") from error
         except (OSError, ValueError, SyntaxError) as error:
             raise FileError(f"{path} cannot be read as an image: {error}; repair or remove it") from error
         if self._size is not None and colours.size != self._size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import InputError
 from covote.labels import STATUSES, Labels
+from covote.panel.checks import shown
 from covote.votes.item_ids import id_array
 from covote.votes.names import arrow, name_array, texts
 
 ROWS = 1 << 19
 """Labels in a row group."""
 _TYPES = {"parquet": "parquet", "pq": "parquet", "csv": "csv"}
+_FORMULA = r"^[=+@\t\r]|^-[^0-9.]"
 _DICTIONARIES = ["label", "runner_up", "status", "confidence", "margin", "violations"]
 
 
@@ -67,6 +70,8 @@ class LabelWriter:
         # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
         times = pa.types.is_temporal(one.schema.field(0).type)
         batch = _dense(one) if self._kind == "csv" or times else one
+        if self._kind == "csv":
+            _warn_of_formulas(batch)
         if self._writer is None:
             self._writer = self._open(batch.schema)
         try:
@@ -136,6 +141,22 @@ def proba_batch(labels: Labels) -> pa.RecordBatch:
     columns = [id_array(labels._ids, labels._start, labels._start + len(labels))]
     columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
     return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])
+
+
+def _warn_of_formulas(batch: pa.RecordBatch) -> None:
+    """Warn of names that are formulas to a spreadsheet; the file says what the votes said, so they stay."""
+    import pyarrow.compute as pc
+
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            continue
+        found = column.filter(pc.match_substring_regex(column, _FORMULA))
+        if len(found):
+            warnings.warn(
+                f"a spreadsheet would take {shown(found[0].as_py())} in column {name!r} for a formula: "
+                "import this column as text",
+                stacklevel=2,
+            )
 
 
 def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:

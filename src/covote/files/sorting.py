@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from covote.errors import FileError
+from covote.errors import FileError, InputError
 
 _MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
 
@@ -52,12 +52,17 @@ def _asked(
     with tempfile.TemporaryDirectory(prefix="covote-") as folder, duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{_MEMORY}'")
         connection.execute("SET temp_directory = ?", [folder])
-        connection.register("votes", pa.RecordBatchReader.from_batches(first.schema, guarded()))
         try:
+            connection.register("votes", pa.RecordBatchReader.from_batches(first.schema, guarded()))
             yield from connection.sql(question).to_arrow_reader(rows)
         except (duckdb.Error, OSError) as error:
             if failure:
                 raise failure[0] from None
+            if isinstance(error, duckdb.NotImplementedException):
+                kind = first.schema.field("item").type
+                raise InputError(
+                    f"items of type {kind} cannot be sorted; name them by whole numbers or text"
+                ) from error
             if isinstance(error, FileError):
                 raise
             reason = str(error).splitlines()[0]

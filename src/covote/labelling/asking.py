@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import ExpertError
-from covote.files.data import DataPlace, open_data
+from covote.errors import CovoteError, ExpertError, FileError
+from covote.files.data import Data, DataPlace, Rows, glance, open_data
 from covote.labelling.journal import Writers, encoded
 from covote.labelling.kept import Kept
 from covote.models import Expert, open_expert
@@ -58,12 +58,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Question:
-    """One expert, one batch; `rows` are the items of it to ask about, None for all."""
+    """One expert, one batch; `rows` are the items of it to ask about, None for all.
+
+    `seen` is what the files of the batch looked like when the run began.
+    """
 
     expert: int
     start: int
     stop: int
-    rows: NDArray[np.bool_] | None = None
+    rows: NDArray[np.bool_] | None
+    seen: str
 
     @property
     def items(self) -> int:
@@ -85,7 +89,7 @@ def ask(job: Job, question: Question) -> Reply:
     candidate = job.experts[question.expert]
     expert = opened(candidate, job.models)
     with _READING:
-        batch = open_data(job.data).read(question.start, question.stop)
+        batch = _read(open_data(job.data), question)
     rows = question.rows
     try:
         answers = expert.answer(batch if rows is None else taken(batch, rows))
@@ -94,6 +98,29 @@ def ask(job: Job, question: Question) -> Reply:
     record = encoded(question.start, question.stop, rows, answers)
     _WRITERS.append(Kept(job.answers).expert_folder(candidate.name), job.run, record)
     return Reply(question, note=answers.note)
+
+
+def _read(data: Data, question: Question) -> Rows:
+    """Return a batch, but not of data that have changed since the run began."""
+    failure: CovoteError | None = None
+    try:
+        batch = data.read(question.start, question.stop)
+    except CovoteError as error:
+        failure = error
+    files = data.files(question.start, question.stop)
+    if glance(files) != question.seen:
+        raise changed(files[0] if len(files) == 1 else files[0].parent) from failure
+    if failure is not None:
+        raise failure
+    return batch
+
+
+def changed(path: Path) -> FileError:
+    """Say that data were written to while they were being labelled."""
+    return FileError(
+        f"{path} was changed while it was being labelled; the answers kept so far are about the data as they "
+        "were. Wait until it is complete, then run again with --refresh"
+    )
 
 
 _WRITERS = Writers()

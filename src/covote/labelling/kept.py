@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
@@ -24,10 +25,21 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lock: int | None = None
 
     def make(self) -> None:
-        """Make the folder."""
+        """Make the folder, and keep other runs out of it until it is closed."""
         atomic.make_folder(self.folder, "-o")
+        self._lock = atomic.locked(
+            self.folder / "lock",
+            f"another run is writing to {self.folder}; wait for its end, or choose another -o",
+        )
+
+    def close(self) -> None:
+        """Let other runs in."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def expert_folder(self, name: Name) -> Path:
         """Return the folder of one expert; its name is for people, its end makes it unique."""

@@ -13,7 +13,7 @@ from covote.errors import CovoteError, InputError
 from covote.files.data import Data, DataPlace, digest, files_of, glance, open_data
 from covote.files.data_tables import id_column, refuse_missing, refuse_repeated, staged
 from covote.files.vote_batches import Source
-from covote.labelling.asking import Candidate, opened
+from covote.labelling.asking import Candidate, changed, opened
 from covote.labelling.kept import Kept
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
@@ -30,6 +30,8 @@ class Prepared:
     data: Data
     ids: Any
     experts: Sequence[Candidate]
+    seen: Mapping[int, str]
+    """What the files of each batch look like, by its first item."""
 
 
 def prepare(
@@ -41,7 +43,8 @@ def prepare(
     for candidate in candidates:
         opened(candidate, models)
     kept.make()
-    content = _content(kept, files)
+    seen = glance(files)
+    content = _content(kept, files, seen)
     table = not data.path.is_dir() and data.path.suffix.lower() != ".npy"
     if table:
         names = Source(data.path).names
@@ -54,7 +57,7 @@ def prepare(
         "batch": batch,
     }
     _settle(kept, candidates, facts, data.path, refresh)
-    kept.write_facts(_DATA, {"data": content, "seen": glance(files)})
+    kept.write_facts(_DATA, {"data": content, "seen": seen})
     path = _staged(kept, data, content) if table else data.path
     place = replace(data, path=path.resolve(), version=content)
     source = open_data(place)
@@ -63,7 +66,11 @@ def prepare(
         raise InputError(f"{data.path} has no items: there is nothing to label")
     if place.id is not None:
         refuse_repeated(ids, replace(place, path=data.path))
-    return Prepared(place, source, ids, candidates)
+    starts = range(0, source.items, batch)
+    looks = {start: glance(source.files(start, start + batch)) for start in starts}
+    if glance(files_of(data.path)) != seen:
+        raise changed(data.path)
+    return Prepared(place, source, ids, candidates, looks)
 
 
 def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
@@ -86,10 +93,9 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
     return found
 
 
-def _content(kept: Kept, files: list[Path]) -> str:
+def _content(kept: Kept, files: list[Path], seen: str) -> str:
     """Return a fingerprint of the data; they are read only if they do not look as they did."""
     before = kept.read_facts(_DATA)
-    seen = glance(files)
     if before is not None and before.get("seen") == seen and isinstance(before.get("data"), str):
         return str(before["data"])
     return digest(files)

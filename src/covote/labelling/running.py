@@ -175,14 +175,15 @@ def label_file(
     chosen = tuple(columns) if columns is not None else None
     kept, folder = Kept(answers_folder(output)), Path(models)
     place = DataPlace(Path(data), id, chosen, size)
-    ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
-    job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
-    run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
-    wanted = run.in_rounds() if only_doubtful else run.all()
-    votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
-    run.check_heard(votes)
-    outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
-    return run.result(outcome, votes, wanted)
+    with closing(kept):
+        ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
+        job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
+        run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
+        wanted = run.in_rounds() if only_doubtful else run.all()
+        votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
+        run.check_heard(votes)
+        outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
+        return run.result(outcome, votes, wanted)
 
 
 class _Run:
@@ -217,7 +218,13 @@ class _Run:
         return wanted
 
     def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
-        todo = {i: [Question(i, *place) for place in self._missing(i, wanted[i])] for i in experts}
+        todo = {
+            i: [
+                Question(i, start, stop, rows, self._ready.seen[start])
+                for start, stop, rows in self._missing(i, wanted[i])
+            ]
+            for i in experts
+        }
         done = dict.fromkeys(experts, 0)
         with closing(self._replies(todo)) as replies:
             for reply in replies:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Timer
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError, InputError
 from covote.models.batches import in_fixed_batches, matrix, selected
-from covote.models.kind import TEXT, TEXTS, Kind, Setting, whole
+from covote.models.kind import SECONDS, TEXT, TEXTS, Kind, Setting, whole
 from covote.models.protocol import Batch
 
 _TYPES = {
@@ -27,6 +28,9 @@ _TYPES = {
     "tensor(bool)": np.bool_,
     "tensor(string)": np.object_,
 }
+
+TIMEOUT = 600.0
+"""Seconds that a model may take for a batch unless the panel gives it others."""
 
 
 class Input(NamedTuple):
@@ -45,8 +49,10 @@ class Onnx:
     ``classes`` (a JSON list), or by the output itself (scikit-learn's ZipMap).
     """
 
-    def __init__(self, session: Any, output: str | None, classes: Sequence[Any] | None) -> None:
-        self._session = session
+    def __init__(
+        self, session: Any, output: str | None, classes: Sequence[Any] | None, timeout: float = TIMEOUT
+    ) -> None:
+        self._session, self._timeout = session, timeout
         self._inputs = [Input(node.name, node.type, tuple(node.shape or ())) for node in session.get_inputs()]
         if classes is None:
             classes = _written_classes(session.get_modelmeta().custom_metadata_map.get("classes"))
@@ -60,9 +66,25 @@ class Onnx:
         return in_fixed_batches(self._run, self._arrays(batch), self._rows)
 
     def _run(self, arrays: list[NDArray[Any]]) -> Any:
-        return self._session.run(
-            self._wanted, {node.name: array for node, array in zip(self._inputs, arrays, strict=True)}
-        )[0]
+        from onnxruntime import RunOptions
+
+        options = RunOptions()
+        # A model may loop without end: onnxruntime looks at this flag before every step.
+        clock = Timer(self._timeout, setattr, (options, "terminate", True))
+        clock.daemon = True
+        clock.start()
+        try:
+            fed = {node.name: array for node, array in zip(self._inputs, arrays, strict=True)}
+            return self._session.run(self._wanted, fed, options)[0]
+        except Exception as error:
+            if not options.terminate:
+                raise
+            raise ExpertError(
+                f"did not answer within {self._timeout:g} s; write timeout = ... beside the model to give it "
+                "longer, or batch = ... to ask about fewer items at a time"
+            ) from error
+        finally:
+            clock.cancel()
 
     def _arrays(self, batch: Batch) -> list[NDArray[Any]]:
         if len(self._inputs) == 1:
@@ -127,6 +149,7 @@ def _open(
     output: str | None = None,
     threads: int = 0,
     providers: Sequence[str] = ("CPUExecutionProvider",),
+    timeout: float = TIMEOUT,
 ) -> Onnx:
     """Load an ONNX file; `threads` and `providers` are onnxruntime's (0 threads: as many as cores)."""
     import onnxruntime
@@ -140,13 +163,13 @@ def _open(
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path} cannot be read as an ONNX file: {reason}") from error
-    return Onnx(session, output, setting.classes)
+    return Onnx(session, output, setting.classes, timeout)
 
 
 ONNX = Kind(
     "onnx",
     _open,
-    {"output": TEXT, "threads": whole(0), "providers": TEXTS},
+    {"output": TEXT, "threads": whole(0), "providers": TEXTS, "timeout": SECONDS},
     ("onnx",),
     "onnxruntime",
     "onnx",

@@ -85,7 +85,7 @@ def encoded(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
     import pyarrow as pa
 
     found = flat(values)
-    if pa.types.is_nested(found.type):
+    if pa.types.is_nested(found.type) or isinstance(found.type, pa.BaseExtensionType):
         raise InputError(f"names are text or integers, not of type {found.type}")
     if pa.types.is_dictionary(found.type):
         return found

@@ -21,7 +21,15 @@ from covote.panel.checks import did_you_mean, shown, some_of
 from covote.votes import votes_kernels
 from covote.votes.item_ids import id_array, item_ids, refuse_repeated
 from covote.votes.names import NULL, STRANGE, arrow, arrow_table, by_text, name_array, name_codes, named
-from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged, frozen, is_complete, smallest_int
+from covote.votes.vote_checks import (
+    NONE_OF_MINE,
+    NOT_ASKED,
+    Ragged,
+    contradiction,
+    frozen,
+    is_complete,
+    smallest_int,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -172,7 +180,7 @@ class Reader:
                 raise self._no_vote(first_row + bad, experts[expert_row[bad]], labels[label_row[bad]])
             who[verdict > 0] = -1
             what[verdict > 0] = NOT_ASKED
-        chance = self._chances(columns[3], who, first_row) if len(columns) > 3 else None
+        chance = self._chances(columns[3], who, what, first_row) if len(columns) > 3 else None
         return Codes(item, who, what, np.arange(first_row, first_row + len(item)), chance)
 
     @cached_property
@@ -206,12 +214,12 @@ class Reader:
             f"{which}; add it to {panel.names[index]!r} in the panel, {drop}"
         )
 
-    def _chances(self, column: Any, who: NDArray[Any], first_row: int) -> pa.Array:
+    def _chances(self, column: Any, who: NDArray[Any], what: NDArray[Any], first_row: int) -> pa.Array:
         """Return the probabilities as float32, or lists of them, after a look at every one of a vote."""
         import pyarrow as pa
 
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        lists = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+        lists = pa.types.is_nested(column.type) and not pa.types.is_struct(column.type)
         try:
             column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -238,6 +246,11 @@ class Reader:
                 f"{self.where}row {first_row + int(owner[wrong[0]])}: {chances[wrong[0]]} is not a "
                 "probability between 0 and 1; correct it or remove the row"
             )
+        if lists:
+            starts = np.concatenate([[0], np.cumsum(lengths)])
+            found = contradiction(chances, starts, who, what, self.panel)
+            if found is not None:
+                raise InputError(f"{self.where}row {first_row + found[0]}: {found[1]}")
         return column
 
     # Rows of whole items to votes

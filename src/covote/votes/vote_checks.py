@@ -14,6 +14,8 @@ from covote.votes import votes_kernels
 
 NOT_ASKED = -1
 NONE_OF_MINE = -2
+SLACK = 0.005
+"""How much more than 1 probabilities may add up to, for each class: people round to two digits."""
 
 
 class Ragged(NamedTuple):
@@ -215,6 +217,45 @@ def ragged_probabilities(
             f"class its expert knows ({starts[-1]})"
         )
     return None, frozen(flat), frozen(starts)
+
+
+def contradiction(
+    flat: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    expert: NDArray[Any],
+    label: NDArray[Any],
+    panel: Panel,
+) -> tuple[int, str] | None:
+    """Return the first vote whose probabilities cannot be, and why; None if there is none.
+
+    Those of vote p, one for each class that its expert knows, are ``flat[starts[p]:starts[p + 1]]``. They add
+    up to at most 1 (less where the expert thinks of other classes), and none is above that of the answer.
+    """
+    some = np.flatnonzero(np.diff(starts) > 0)
+    if not len(some):
+        return None
+    sums = np.add.reduceat(flat, starts[some], dtype=np.float64)
+    best = np.maximum.reduceat(flat, starts[some])
+    sizes, who, what = np.diff(starts)[some], expert[some], label[some]
+    answered = what >= 0
+    place = np.where(answered, np.cumsum(panel.knows, axis=1)[who, np.maximum(what, 0)] - 1, 0)
+    own = np.where(answered, flat[starts[some] + place], best)
+    wrong = (sums > 1 + SLACK * (2 + sizes)) | (answered & ((best <= 0) | (own < best)))
+    wrong &= what != NOT_ASKED
+    if not wrong.any():
+        return None
+    p = int(np.argmax(wrong))
+    name = f"expert {panel.names[int(who[p])]!r}"
+    if sums[p] > 1 + SLACK * (2 + sizes[p]):
+        why = f"the probabilities of {name} add up to {sums[p]:.4g}; divide them by their sum"
+    elif best[p] <= 0:
+        why = f"the probabilities of {name} are all 0; leave them out where there are none"
+    else:
+        why = (
+            f"{name} answered {panel.classes[int(what[p])]!r} and gives it the probability {own[p]:.4g}, but "
+            f"another class {best[p]:.4g}; correct one of the two, or leave the probabilities out"
+        )
+    return int(some[p]), why
 
 
 def checked_ids(items: Any, size: int) -> Any:

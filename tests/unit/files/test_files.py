@@ -49,7 +49,12 @@ def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, metho
 def test_probabilities_travel_with_the_votes(tmp_path, column, kind):
     rng = np.random.default_rng(0)
     matrix = simulate(PANEL, np.arange(60) % 5).dense
-    soft = rng.random((60, 4)) if column == "probability" else rng.random((60, int(PANEL.sizes.sum())))
+    soft = rng.random((60, 4))
+    if column == "probabilities":
+        # What an expert answers is its most probable class.
+        soft = rng.random((60, 4, 5)) * PANEL.knows
+        soft[*np.indices((60, 4)), matrix] += 1
+        soft /= soft.sum(axis=2, keepdims=True)
     whole = Votes.from_dense(matrix, PANEL, probabilities=soft.astype(np.float32))
     table = whole.to_arrow("long")
     table = table.take(rng.permutation(table.num_rows))

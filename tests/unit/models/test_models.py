@@ -245,6 +245,37 @@ def naming(path, said, columns=None):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
+def test_an_onnx_loop_without_end_is_given_up(tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+
+    def value(name, kind=TensorProto.FLOAT, shape=()):
+        return helper.make_tensor_value_info(name, kind, list(shape))
+
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Add", ["sum", "one"], ["next"])],
+        "body",
+        [value("n", TensorProto.INT64), value("go", TensorProto.BOOL), value("sum", shape=[None])],
+        [value("on", TensorProto.BOOL), value("next", shape=[None])],
+        [helper.make_tensor("one", TensorProto.FLOAT, [], [1.0])],
+    )
+    graph = helper.make_graph(
+        [
+            helper.make_node("Loop", ["", "yes", "x"], ["looped"], body=body),
+            helper.make_node("Cast", ["looped"], ["label"], to=TensorProto.INT64),
+        ],
+        "endless",
+        [value("x", shape=[None])],
+        [value("label", TensorProto.INT64, [None])],
+        [helper.make_tensor("yes", TensorProto.BOOL, [], [True])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx")
+    expert = open_expert("ann", [1, 2], {"use": "m.onnx", "timeout": 0.3}, tmp_path)
+    with pytest.raises(CovoteError, match=r"expert 'ann' did not answer within 0.3 s; write timeout"):
+        expert.answer(np.zeros(3))
+
+
 @pytest.mark.parametrize("columns", [None, 1])
 def test_onnx_labels_are_text_in_the_models_own_words(columns, tmp_path):
     said = ["ohr", "Haut", "7", "lung", "über"]

@@ -1,0 +1,76 @@
+"""Panels whose code a person has allowed to run: remembered by where they are and what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from covote import atomic
+from covote.errors import CovoteError
+from covote.models.entries import entry
+from covote.panel import Panel
+
+_CODE = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg")
+_MOST = 2000
+"""Files with code beside a panel above which it is not remembered."""
+
+
+def is_trusted(panel_file: Path, panel: Panel) -> bool:
+    """Whether a person has let this very panel run code before."""
+    content = _content(panel_file, panel)
+    return content is not None and _known().get(str(panel_file.resolve())) == content
+
+
+def remember(panel_file: Path, panel: Panel) -> None:
+    """Remember that a person lets a panel run code; nothing is said where that cannot be written down."""
+    content = _content(panel_file, panel)
+    if content is None or (place := _place()) is None:
+        return
+    known = {**_known(), str(panel_file.resolve()): content}
+    with suppress(CovoteError, OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic.write_text(place, json.dumps(known, indent=1) + "\n")
+
+
+def _known() -> dict[str, str]:
+    place = _place()
+    try:
+        return {} if place is None else dict(json.loads(place.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def _place() -> Path | None:
+    try:
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "covote" / "trusted.json"
+    except RuntimeError:  # nobody's home
+        return None
+
+
+def _content(panel_file: Path, panel: Panel) -> str | None:
+    """Return a fingerprint of a panel, its models, and all code beside it that they could import."""
+    whole = hashlib.sha256()
+    try:
+        for path in _files(panel_file, panel):
+            with path.open("rb") as file:
+                whole.update(str(path).encode("utf-8", "surrogateescape"))
+                whole.update(hashlib.file_digest(file, "sha256").digest())
+    except (OSError, CovoteError):
+        return None
+    return whole.hexdigest()
+
+
+def _files(panel_file: Path, panel: Panel) -> Iterator[Path]:
+    folder = panel_file.resolve().parent
+    yield panel_file.resolve()
+    for model in panel.models:
+        if model is not None and (found := entry(model)).kind.endings:
+            yield folder / found.place
+    code = sorted(path for path in folder.rglob("*") if path.suffix in _CODE and path.is_file())
+    if len(code) > _MOST:
+        raise CovoteError(f"{folder} has more than {_MOST} files with code")
+    yield from code

@@ -1,0 +1,221 @@
+"""Data, models and outputs that others touch while `covote label` runs, and between two runs."""
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from covote.errors import FileError
+from covote.files.data import DataPlace, open_data
+
+CLASSES = ["ant", "bee", "cat"]
+BLOCKS = {"a": ["ant", "bee"], "b": ["bee", "cat"], "c": ["ant", "cat"]}
+MODULE = """
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CLASSES = ["ant", "bee", "cat"]
+
+def expert(name, known):
+    def answer(batch):
+        x = batch["x"] if isinstance(batch, dict) else batch.reshape(len(batch), -1)[:, 0]
+        with open(HERE / f"{name}.log", "a") as log:
+            log.write(f"{len(x)}\\n")
+        trick = HERE / "trick.py"
+        if trick.exists():
+            exec(trick.read_text(), {"HERE": HERE, "name": name})
+        said = [CLASSES[int(k) % 3] for k in x]
+        return [label if label in known else known[0] for label in said]
+    return answer
+
+a, b, c = expert("a", ["ant", "bee"]), expert("b", ["bee", "cat"]), expert("c", ["ant", "cat"])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    module = f"changing_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    experts = [{"name": n, "knows": k, "model": f"python:{module}:{n}"} for n, k in BLOCKS.items()]
+    (tmp_path / "panel.json").write_text(json.dumps({"classes": CLASSES, "experts": experts}))
+    return tmp_path
+
+
+def write(folder, kind, shift=0):
+    """Write forty items; `shift` turns every class into the next one."""
+    x = (np.arange(40) + shift) % 3
+    if kind == "npy":
+        np.save(folder / "data.npy", np.column_stack([x, np.arange(40)]))
+    elif kind == "parquet":
+        pq.write_table(
+            pa.table({"item": np.arange(40), "x": x}),
+            folder / "data.parquet",
+            row_group_size=4,
+            use_dictionary=False,
+            compression="none",
+        )
+    elif kind == "csv":
+        rows = "".join(f"{n},{k}\n" for n, k in enumerate(x))
+        (folder / "data.csv").write_text(f"item,x\n{rows}")
+    else:
+        from PIL import Image
+
+        (folder / "data").mkdir(exist_ok=True)
+        for n, k in enumerate(x):
+            Image.new("RGB", (2, 2), (int(k), 0, 0)).save(folder / "data" / f"{n:02d}.bmp")
+    return "data" if kind == "images" else f"data.{kind}"
+
+
+def label(covote, data, *more):
+    return covote(
+        "label", data, "--panel", "panel.json", "-o", "labels.parquet", "--batch", 4, "--trust", *more
+    )
+
+
+def labels():
+    return pq.read_table("labels.parquet").column("label").to_pylist()
+
+
+def truth(shift=0):
+    return [CLASSES[(n + shift) % 3] for n in range(40)]
+
+
+def asked(folder, name):
+    log = folder / f"{name}.log"
+    return sum(map(int, log.read_text().split())) if log.exists() else 0
+
+
+TRICK = """
+import os, shutil
+if name == "b" and not (HERE / "done").exists():
+    (HERE / "done").touch()
+    for path in sorted((HERE / "next").rglob("*")):
+        if path.is_file():
+            {how}
+"""
+OVER = "(HERE / path.relative_to(HERE / 'next')).write_bytes(path.read_bytes())"
+RENAMED = "os.replace(path, HERE / path.relative_to(HERE / 'next'))"
+
+
+@pytest.mark.parametrize("how", [OVER, RENAMED])
+@pytest.mark.parametrize("kind", ["npy", "parquet", "images"])
+def test_data_that_are_rewritten_during_the_run_give_no_mixed_labels(covote, folder, kind, how):
+    (folder / "next").mkdir()
+    write(folder / "next", kind, shift=1)
+    data = write(folder, kind)
+    (folder / "trick.py").write_text(TRICK.format(how=how))
+    ran = label(covote, data)
+    assert ran.status == 2, ran.out
+    assert "was changed while it was being labelled" in ran.err
+    assert not Path("labels.parquet").exists()
+    ran = label(covote, data)
+    assert ran.status == 2
+    assert "have changed since" in ran.err
+    ran = label(covote, data, "--refresh")
+    assert ran.status == 0, ran.err
+    assert labels() == truth(1)
+
+
+def test_text_is_read_once_so_that_changes_come_too_late(covote, folder):
+    (folder / "next").mkdir()
+    write(folder / "next", "csv", shift=1)
+    data = write(folder, "csv")
+    (folder / "trick.py").write_text(TRICK.format(how=OVER))
+    assert label(covote, data).status == 0
+    assert labels() == truth()
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "csv", "images"])
+def test_data_of_the_same_size_and_time_are_not_taken_for_the_old_ones(covote, folder, kind):
+    data = write(folder, kind)
+    assert label(covote, data).status == 0
+    files = [folder / data] if kind != "images" else sorted((folder / data).iterdir())
+    before = {path: path.stat() for path in files}
+    write(folder, kind, shift=1)
+    for path, stat in before.items():
+        assert path.stat().st_size == stat.st_size
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    ran = label(covote, data)
+    assert ran.status == 2
+    assert "have changed since" in ran.err
+    assert label(covote, data, "--refresh").status == 0
+    assert labels() == truth(1)
+
+
+def test_an_array_that_is_cut_while_it_is_read_ends_in_a_line(covote, folder):
+    data = write(folder, "npy")
+    (folder / "trick.py").write_text("import os\nos.truncate(HERE / 'data.npy', 200)")
+    ran = label(covote, data)
+    assert ran.status == 2
+    assert "data.npy" in ran.err
+    opened = open_data(DataPlace(folder / write(folder, "npy"), version="whole"))
+    os.truncate(folder / "data.npy", 200)
+    with pytest.raises(FileError, match="shorter"):
+        opened.read(30, 40)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [np.float32, ">i4", "U3", np.dtype([("a", "i2"), ("b", "f8")])])
+@pytest.mark.parametrize("shape", [(7,), (7, 3), (7, 2, 3), (7, 4, 1, 2)])
+def test_arrays_come_as_they_were_saved(tmp_path, shape, kind, order):
+    values = np.arange(np.prod(shape)).reshape(shape)
+    array = np.asarray(values.astype(kind), order=order)
+    np.save(tmp_path / "data.npy", array)
+    data = open_data(DataPlace(tmp_path / "data.npy", version=f"{shape}{kind}{order}"))
+    assert data.items == 7
+    np.testing.assert_array_equal(data.read(2, 6), array[2:6])
+    assert data.read(2, 6).dtype == array.dtype
+
+
+def test_two_runs_do_not_write_to_one_place(covote, folder):
+    data = write(folder, "npy")
+    assert label(covote, data).status == 0
+    before = [asked(folder, name) for name in BLOCKS]
+    with open(folder / "labels.votes" / "lock") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        ran = label(covote, data, "--refresh")
+    assert ran.status == 2
+    assert "another run is writing to labels.votes" in ran.err
+    assert [asked(folder, name) for name in BLOCKS] == before
+    assert label(covote, data).status == 0
+
+
+def test_a_panel_that_was_trusted_is_trusted_again_until_anything_changes(
+    covote, folder, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    data = write(folder, "npy")
+
+    def untrusting(panel="panel.json"):
+        return covote("label", data, "--panel", panel, "-o", "labels.parquet", "--batch", 4)
+
+    assert untrusting().status == 2
+    assert label(covote, data).status == 0
+    ran = untrusting()
+    assert ran.status == 0, ran.err
+    assert "Trusted to run code as before: python:changing_" in ran.out
+    # Another place, another panel, other code beside it: each is another word to be given.
+    (folder / "elsewhere").mkdir()
+    for path in [folder / "panel.json", *folder.glob("changing_*.py")]:
+        shutil.copy(path, folder / "elsewhere")
+    assert untrusting("elsewhere/panel.json").status == 2
+    shutil.rmtree(folder / "elsewhere")
+    assert untrusting().status == 0
+    text = (folder / "panel.json").read_text()
+    (folder / "panel.json").write_text(text + " ")
+    assert untrusting().status == 2
+    (folder / "panel.json").write_text(text)
+    assert untrusting().status == 0
+    (folder / "helper.py").write_text("")
+    assert untrusting().status == 2
+    (folder / "helper.py").unlink()
+    (tmp_path / "settings" / "covote" / "trusted.json").write_text("[[")
+    assert untrusting().status == 2
