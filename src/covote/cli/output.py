@@ -31,9 +31,10 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 # Names come from files, and must neither steer a terminal nor turn the direction of a line around.
+_TURNING = (*range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _STEERING = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-_IN_JSON = {code: f"\\u{code:04x}" for code in range(127, 160)}  # those that JSON lets through
-_STEERING |= {code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+_STEERING |= {code: f"\\u{code:04x}" for code in _TURNING}
+_IN_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}  # those that JSON lets through
 
 
 def visible(text: str) -> str:
