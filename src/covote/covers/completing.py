@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 
 import numpy as np
@@ -148,7 +147,7 @@ def _few_of_the_capacities(
     blocks, used = greedy_fill(need, sizes, state)
     if used == len(sizes):
         left = anneal_fill(
-            need, blocks, sizes, effort_named(effort).filling // 2, state, _ticking(work, sizes)
+            need, blocks, sizes, effort_named(effort).filling // 2, state, _reporting(work, len(sizes))
         )
         if left:
             raise CoverError(
@@ -173,40 +172,31 @@ def _fewer(
     if len(need) ** 2 > LARGEST_TABLE:
         return best, proof
     state, length, undecided = chance(seed), FIRST, -1
-    try:
-        attempt = _without_least_needed(need, best, sizes)
-        while len(best) > proof[0] and work.done < work.total and not work.stopped:
-            fewer = sizes[: len(attempt)]
-            tick = _ticking(work, best)
-            moves = min(length, work.total - work.done)
-            if anneal_fill(need, attempt, fewer, moves, state, tick) == 0:
-                best, length = attempt, FIRST
-                attempt = _without_least_needed(need, best, sizes)
-                continue
-            length *= 2
-            if undecided == len(fewer):
-                continue
-            every = exhaust(need, fewer, effort_named(effort).exhausting, partial(tick, 0))
-            if every is None:
-                undecided = len(fewer)
-            elif len(every) == 0:
-                proof = len(best), "exhaustive search"
-            else:
-                best = every
-                attempt = _without_least_needed(need, best, sizes)
-    except KeyboardInterrupt:
-        pass
+    attempt = _without_least_needed(need, best, sizes)
+    while len(best) > proof[0] and work.done < work.total and not work.stopped:
+        fewer = sizes[: len(attempt)]
+        moves, part = min(length, work.total - work.done), _reporting(work, len(best))
+        if anneal_fill(need, attempt, fewer, moves, state, part) == 0:
+            best, length = attempt, FIRST
+            attempt = _without_least_needed(need, best, sizes)
+            continue
+        length *= 2
+        if undecided == len(fewer):
+            continue
+        every = exhaust(need, fewer, effort_named(effort).exhausting, part)
+        if every is None:
+            undecided = len(fewer)
+        elif len(every) == 0:
+            proof = len(best), "exhaustive search"
+        else:
+            best = every
+            attempt = _without_least_needed(need, best, sizes)
     return best, proof
 
 
-def _ticking(work: Work, best: Blocks) -> Callable[[int], None]:
-    """Return what tells the work of moves made, and stops the search when someone wants that."""
-
-    def tick(moves: int) -> None:
-        if work.advance(moves, f"{len(best)} new experts so far"):
-            raise KeyboardInterrupt
-
-    return tick
+def _reporting(work: Work, experts: int) -> Work:
+    """Return a part of the work that says how many new experts there are so far."""
+    return work.part(f"{experts} new experts so far", work.total, work.total)
 
 
 def _without_least_needed(need: Need, blocks: Blocks, sizes: Sizes) -> Blocks:

@@ -21,7 +21,7 @@ from covote.covers.set_cover.problem import PoolCover, pool_cover
 from covote.errors import CoverError, InputError
 from covote.panel import Name, Panel
 from covote.panel.certificate import Certificate
-from covote.progress import Progress
+from covote.progress import Progress, Work
 
 Flags = NDArray[np.bool_]
 
@@ -149,31 +149,24 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     search = Weighting(problem, seed)
     budget = effort_named(effort)
     planned = search.steps(budget.choosing)
-
-    def tick(message: str = "looking for a cheaper choice") -> None:
-        if progress is not None:
-            progress(min(search.made, planned), planned, f"{message}; {search.total:g} so far")
-
     lower, bound = 0.0, "Lagrangian"
-    try:
+    with Work(planned, progress) as work:
         for steps in (min(EASY, planned // 20), planned // 20):
-            search.run(steps - search.made, tick)
-            found, _ = lagrangian_bound(problem, search.total, budget.bounding, tick)
+            search.run(steps - search.made, work)
+            found, _ = lagrangian_bound(problem, search.total, budget.bounding, work)
             lower = round_up(found, unit)
-            if lower >= search.total * (1 - 1e-9):
+            if work.stopped or lower >= search.total * (1 - 1e-9):
                 break
         for share in (4, 2):
-            if lower >= search.total * (1 - 1e-9):
+            if work.stopped or lower >= search.total * (1 - 1e-9):
                 break
             gap = (search.total - lower) / search.total
             if len(problem.column_rows) <= PROVABLE[gap <= SMALL_GAP]:
-                best, proved = branch(problem, search.best, unit, budget.choosing // share, tick)
+                best, proved = branch(problem, search.best, unit, budget.choosing // share, work)
                 search.offer(best)
                 if proved:
                     return search.best, search.total, "branch and bound"
-            search.run(planned - search.made, tick)
-    except KeyboardInterrupt:
-        pass
+            search.run(planned - search.made, work)
     return search.best, lower, bound
 
 

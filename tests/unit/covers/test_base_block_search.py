@@ -5,6 +5,7 @@ from covote.covers.constructions.triples import triples
 from covote.covers.pruning import pair_counts
 from covote.covers.search.symmetric.base_block_search import Action, Run, cyclic
 from covote.covers.search.symmetric.groups import Symmetry
+from covote.progress import Work
 
 STEINER_SYSTEMS = {(7, 3): 7, (13, 4): 13, (25, 4): 50, (28, 4): 63, (37, 4): 111, (40, 4): 130, (41, 5): 82}
 
@@ -46,11 +47,11 @@ def test_no_moves_find_nothing():
 def test_the_search_stops_when_told():
     seen = []
 
-    def pause(made, best):
+    def stop(made, total, words):
         seen.append(made)
-        return True
+        raise KeyboardInterrupt
 
-    assert cyclic(61, 6, target=123, moves=10**12, pause=pause) is None
+    assert cyclic(61, 6, target=123, moves=10**12, work=Work(10**12, stop)) is None
     assert len(seen) == 1
 
 

@@ -6,6 +6,7 @@ from covote.covers.random_kernels import chance
 from covote.covers.search.block_annealing import _Attempt, anneal, repair
 from covote.covers.search.block_annealing_kernels import OWN, change, swap
 from covote.covers.search.greedy import greedy
+from covote.progress import Work
 
 KNOWN_OPTIMA = {
     (7, 3): 7,
@@ -78,11 +79,12 @@ def assert_tables_tell_the_truth(attempt, expected, times):
 def test_the_search_pauses_and_stops_when_told():
     seen = []
 
-    def pause(made, best):
-        seen.append((made, best))
-        return len(seen) == 3
+    def stop(made, total, words):
+        seen.append(made)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
 
-    cover = anneal(greedy(20, 5), 20, moves=10**12, pause=pause)
+    cover = anneal(greedy(20, 5), 20, moves=10**12, work=Work(10**12, stop))
     assert len(seen) == 3
     assert shortfall(cover, 20, 1) == 0
 
@@ -107,10 +109,10 @@ def test_a_damaged_cover_is_repaired():
     damaged = cover.copy()
     damaged[0] = [x for x in range(10) if x not in cover[0]][:4]
     assert (pair_counts(damaged, 10) + np.eye(10, dtype=int) == 0).any()
-    repaired = repair(damaged, 10, moves=1_000_000, state=chance(0))
+    repaired = repair(damaged, 10, moves=1_000_000, state=chance(0), work=Work(0))
     assert repaired.shape == cover.shape
     assert (pair_counts(repaired, 10) + np.eye(10, dtype=int) > 0).all()
 
 
 def test_too_few_blocks_are_not_repaired():
-    assert repair(greedy(10, 4)[:8], 10, moves=100_000, state=chance(0)) is None
+    assert repair(greedy(10, 4)[:8], 10, moves=100_000, state=chance(0), work=Work(0)) is None

@@ -4,6 +4,7 @@ import pytest
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.random_kernels import chance
 from covote.covers.search import dual_annealing, dual_annealing_kernels
+from covote.progress import Work
 from tests.plain_covers import covers
 
 
@@ -73,9 +74,11 @@ def test_masks_and_blocks_are_two_views_of_one_cover():
     )
 
 
-def test_a_pause_stops_the_search():
+def test_the_search_stops_when_told():
     start = dual_annealing.random_start(30, 4, 5, np.random.default_rng(0))
-    assert dual_annealing.meet(start, 4, 5, moves=10**12, state=chance(0), pause=lambda step: True) is None
+    work = Work(10**12)
+    work.stop()
+    assert dual_annealing.meet(start, 4, 5, moves=10**12, state=chance(0), work=work) is None
 
 
 def test_experts_with_too_many_classes_leave_the_least_needed_out():

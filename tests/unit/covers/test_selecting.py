@@ -9,6 +9,7 @@ from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import pool_cover
 from covote.errors import CoverError, InputError, UnknownNameError
+from covote.progress import Work
 
 
 def random_pool(classes, size, experts, seed):
@@ -51,7 +52,7 @@ def test_scores_stay_what_they_mean(times):
     pool = random_pool(12, 6, 60, 1)
     problem = problem_of(pool, times)
     search = Weighting(problem, 3)
-    search.run(2_000, lambda: None)
+    search.run(2_000, Work(0))
     t = search._tables
     held = np.zeros(len(problem.demand), dtype=int)
     for j in np.flatnonzero(t.inside):
@@ -92,7 +93,7 @@ def test_the_bound_is_the_value_of_a_linear_programme():
     for j in range(len(pool)):
         matrix[problem.column_rows[problem.column_start[j] : problem.column_start[j + 1]], j] = 1
     exact = linprog(pool.cost, A_ub=-matrix, b_ub=-problem.demand, bounds=(0, 1)).fun
-    bound, _ = lagrangian_bound(problem, exact * 1.3, 2000)
+    bound, _ = lagrangian_bound(problem, exact * 1.3, 2000, Work(0))
     assert 0.98 * exact <= bound <= exact + 1e-6
 
 
@@ -100,7 +101,7 @@ def test_branch_and_bound_starts_from_any_cover():
     pool = random_pool(10, 4, 60, 0)
     problem = problem_of(pool)
     everyone = np.ones(len(pool), dtype=bool)
-    best, proved = branch(problem, everyone, cost_unit(pool.cost), 10**9, lambda: None)
+    best, proved = branch(problem, everyone, cost_unit(pool.cost), 10**9, Work(0))
     assert proved
     assert pool.cost[best].sum() == select(pool).certificate.size
 

@@ -8,6 +8,7 @@ from covote.covers.capacities.capacity_bounds import least_weights, refute
 from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.capacities.unequal_sizes import capacity_cover
 from covote.errors import CoverError, InputError
+from covote.progress import Work
 
 
 def needed(classes, times=1):
@@ -55,15 +56,13 @@ def test_small_cases_are_decided_and_right():
 
 @pytest.mark.parametrize(("classes", "capacities"), [(10, (4, 4, 4, 6, 6)), (10, (4,) * 8), (9, (4,) * 7)])
 def test_every_way_is_tried_where_counting_does_not_decide(classes, capacities):
-    assert (
-        exhaust(needed(classes), np.array(sorted(capacities)[::-1], np.int32), 10**9, lambda: None).size == 0
-    )
+    assert exhaust(needed(classes), np.array(sorted(capacities)[::-1], np.int32), 10**9, Work(0)).size == 0
     with pytest.raises(CoverError, match=r"cannot cover every pair .* at least 1 more of capacity"):
         capacity_cover(classes, capacities)
 
 
 def test_exhaustive_search_finds_what_there_is():
-    blocks = exhaust(needed(7), np.full(7, 3, dtype=np.int32), 10**9, lambda: None)
+    blocks = exhaust(needed(7), np.full(7, 3, dtype=np.int32), 10**9, Work(0))
     assert Panel.from_blocks(7, blocks).covers()
 
 
@@ -135,6 +134,6 @@ def test_bad_capacities(capacities, options):
 
 
 def test_the_exhaustive_search_uses_all_its_bits():
-    everything = exhaust(needed(64), np.array([64, 2], dtype=np.int32), 10**9, lambda: None)
+    everything = exhaust(needed(64), np.array([64, 2], dtype=np.int32), 10**9, Work(0))
     assert np.array_equal(np.sort(everything[0]), np.arange(64))
-    assert exhaust(needed(65), np.array([65], dtype=np.int32), 10**9, lambda: None) is None
+    assert exhaust(needed(65), np.array([65], dtype=np.int32), 10**9, Work(0)) is None

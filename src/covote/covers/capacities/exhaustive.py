@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
+
+from covote.progress import Work
 
 STEP = 50_000_000
 """Most entries between two looks at the outside world."""
@@ -15,18 +15,19 @@ HOPELESS = 500
 
 
 def exhaust(
-    need: NDArray[np.int16], sizes: NDArray[np.int32], work: int, tick: Callable[[], None]
+    need: NDArray[np.int16], sizes: NDArray[np.int32], entries: int, work: Work
 ) -> NDArray[np.int32] | None:
-    """Return blocks that fill the need, no blocks if there is no way, None if undecided after so much work.
+    """Return blocks that fill the need, no blocks if there is no way, None if undecided.
 
-    `need` is symmetric with a zero diagonal; `sizes` come largest first. Each block is filled up to its size,
-    and -1 beyond. `tick` is called several times a second.
+    At most so many entries are looked at, and several times a second `work` may stop the search. `need` is
+    symmetric with a zero diagonal; `sizes` come largest first. Each block is filled up to its size, and -1
+    beyond.
     """
     from covote.covers.capacities.exhaustive_kernels import FILLED, MOST, UNDECIDED, search
 
     v, experts = len(need), len(sizes)
     each = v * v * experts
-    if max(v, experts) > MOST or experts == 0 or work < HOPELESS * each:
+    if max(v, experts) > MOST or experts == 0 or entries < HOPELESS * each:
         return None
     known, room, missing = np.zeros(experts, dtype=np.uint64), sizes.copy(), need.astype(np.int32)
     if (need + np.eye(v, dtype=np.int16) * need.max()).min() == need.max():
@@ -46,11 +47,10 @@ def exhaust(
     )
     outcome = UNDECIDED
     while outcome == UNDECIDED:
-        if work <= 0:
+        if entries <= 0 or work.advance(0):
             return None
-        outcome = search(v, known, room, sizes, missing, *tables, max(1, min(STEP, work) // each))
-        work -= STEP
-        tick()
+        outcome = search(v, known, room, sizes, missing, *tables, max(1, min(STEP, entries) // each))
+        entries -= STEP
     return _blocks(known, sizes, v) if outcome == FILLED else np.empty((0, 0), dtype=np.int32)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.progress import Work
+
 Need = NDArray[np.int16]
 Blocks = NDArray[np.int32]
-Tick = Callable[[int], None]
 
 HOT, COLD = 0.6, 0.15
 """The first and the last temperature of a run, in uncovered pairs."""
@@ -54,12 +53,12 @@ def anneal_fill(
     sizes: NDArray[np.int32],
     moves: int,
     state: NDArray[np.uint64],
-    tick: Tick,
+    work: Work,
 ) -> int:
     """Swap classes, by simulated annealing, until nothing is needed; return how many pairs still are.
 
-    The blocks are changed in place, to the best ones seen. `tick` hears how many moves were made, several
-    times a second.
+    The blocks are changed in place, to the best ones seen. `work` hears how many moves were made, several
+    times a second, and may stop the search.
     """
     from covote.covers.capacities.filling_kernels import anneal, list_uncovered
 
@@ -85,6 +84,7 @@ def anneal_fill(
         )
         if left[0] < best_left:
             best, best_left = blocks.copy(), int(left[0])
-        tick(made)
+        if work.advance(made):
+            break
     blocks[:] = best
     return best_left

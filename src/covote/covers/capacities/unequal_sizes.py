@@ -14,7 +14,7 @@ from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError
-from covote.progress import Progress
+from covote.progress import Progress, Work
 
 MOST_TIMES = 1_000
 """The counts of a search are small whole numbers."""
@@ -68,27 +68,22 @@ def _search(
     order = np.argsort(-sizes, kind="stable")
     ordered = sizes[order]
     budget = effort_named(effort)
-    moves, done = budget.filling, 0
+    moves = budget.filling
     best, left = _blank(ordered), need.size
-
-    def tick(made: int) -> None:
-        nonlocal done
-        done += made
-        if progress is not None:
-            progress(min(done, moves), moves, "looking for a way to cover every pair")
-
     state = chance(seed)
-    stopped = ""
-    try:
+    with Work(moves, progress) as whole:
+        work = whole.part("looking for a way to cover every pair", moves, moves)
         for run in range(RUNS):
+            if work.stopped:
+                break
             blocks, used = greedy_fill(need, ordered, state)
             blocks[used:] = _blank(ordered)[used:]
-            now = anneal_fill(need, blocks, ordered, moves // RUNS, state, tick)
+            now = anneal_fill(need, blocks, ordered, moves // RUNS, state, work)
             if now < left:
                 best, left = blocks, now
             if left == 0:
                 return _in_order(best, ordered, order), "simulated annealing of the given capacities"
-            every = exhaust(need, ordered, budget.exhausting, lambda: tick(0)) if run == 0 else None
+            every = exhaust(need, ordered, budget.exhausting, work) if run == 0 else None
             if every is not None and len(every):
                 return _in_order(every, ordered, order), "exhaustive search for the given capacities"
             if every is not None:
@@ -96,10 +91,9 @@ def _search(
                     f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
                     + remedy(need, sizes)
                 )
-    except KeyboardInterrupt:
-        stopped = "the search was stopped; "
     open_pairs = slack_of(need, best, ordered) < 0
     asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
+    stopped = "the search was stopped; " if work.stopped else ""
     raise CoverError(
         f"{stopped}no way was found for {asked}, and none was ruled out: "
         f"{open_pairs.sum() // 2} pairs are left; one more expert for "

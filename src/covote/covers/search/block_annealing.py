@@ -6,16 +6,12 @@ aim at an uncovered pair are ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.covers.pruning import pair_counts, prune, without_least_needed
 from covote.covers.search.block_annealing_kernels import OWN, Tables, walk
-
-Pause = Callable[[int, int], bool]
-"""Called between two stretches of a search with (moves made, size of the best cover); True stops it."""
+from covote.progress import Work
 
 HOT, COLD = 0.45, 0.2
 """First and last temperature of an attempt, in uncovered pairs."""
@@ -41,7 +37,7 @@ def anneal(
     moves: int,
     seed: int = 0,
     lower: int = 0,
-    pause: Pause | None = None,
+    work: Work | None = None,
 ) -> NDArray[np.int32]:
     """Shrink a cover: drop a block, repair by annealing, repeat.
 
@@ -53,8 +49,8 @@ def anneal(
         The budget: swaps to try.
     lower
         Stop when the cover has no more blocks than this.
-    pause
-        Called every tenth of a second or so; the search stops when it returns True.
+    work
+        Hears of the moves every tenth of a second or so, and may stop the search.
 
     Returns
     -------
@@ -70,28 +66,29 @@ def anneal(
     if k < 2 or k >= classes or max(b, classes) * classes > LARGEST_TABLE:
         return best
     state = chance(seed)
+    work = work or Work(moves)
     made = 0
     length = FIRST_LENGTH
     attempt = _Attempt(without_least_needed(best, classes, times, last=True), classes, times)
     while made < moves and len(best) > max(lower, 1):
-        made, stopped = attempt.run(min(length, moves - made), made, state, len(best), pause)
+        made += attempt.run(min(length, moves - made), state, work)
         if attempt.shortfall == 0:
             best = prune(attempt.blocks, classes, times)
             attempt = _Attempt(without_least_needed(best, classes, times, last=True), classes, times)
             length = FIRST_LENGTH
         else:
             length *= 2
-        if stopped:
+        if work.stopped:
             break
     return best
 
 
 def repair(
-    blocks: ArrayLike, classes: int, *, moves: int, state: NDArray[np.uint64], pause: Pause | None = None
+    blocks: ArrayLike, classes: int, *, moves: int, state: NDArray[np.uint64], work: Work
 ) -> NDArray[np.int32] | None:
     """Swap classes of blocks that miss some pairs until they cover them all; None if that fails."""
     attempt = _Attempt(np.array(blocks, dtype=np.int32, ndmin=2), classes, 1)
-    attempt.run(moves, 0, state, len(attempt.blocks) + 1, pause)
+    attempt.run(moves, state, work)
     return attempt.blocks if attempt.shortfall == 0 else None
 
 
@@ -108,25 +105,23 @@ class _Attempt:
         """How many pairs are not covered often enough."""
         return int(self.tables.cost[0])
 
-    def run(
-        self, length: int, made: int, state: NDArray[np.uint64], best: int, pause: Pause | None
-    ) -> tuple[int, bool]:
-        """Cool down once over `length` moves; return the moves made in all, and whether to stop."""
-        begin, end = made, made + length
-        step = min(STRETCH, max(1, length // 64))
-        while made < end and self.shortfall:
-            temperature = HOT * (COLD / HOT) ** ((made - begin) / length)
-            made += walk(
+    def run(self, length: int, state: NDArray[np.uint64], work: Work) -> int:
+        """Cool down once over `length` moves; return how many were made."""
+        made, stretch = 0, min(STRETCH, max(1, length // 64))
+        while made < length and self.shortfall:
+            temperature = HOT * (COLD / HOT) ** (made / length)
+            step = walk(
                 self.tables,
                 self.times,
                 odds(temperature, self.blocks.shape[1]),
                 int(AIMED * 2**32),
-                min(step, end - made),
+                min(stretch, length - made),
                 state,
             )
-            if pause is not None and pause(made, best):
-                return made, True
-        return made, False
+            made += step
+            if work.advance(step):
+                break
+        return made
 
 
 def _tables(blocks: NDArray[np.int32], classes: int, times: int) -> Tables:

@@ -8,13 +8,12 @@ Annealing over such moves finds the best weighted designs whenever there are not
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.covers.blocks import Blocks, padded
 from covote.covers.search.dual_annealing_kernels import walk
+from covote.progress import Work
 
 Masks = NDArray[np.uint64]
 
@@ -77,13 +76,13 @@ def meet(
     state: NDArray[np.uint64],
     times: int = 1,
     hot: float = HOT,
-    pause: Callable[[int], bool] | None = None,
+    work: Work | None = None,
 ) -> Blocks | None:
     """Anneal the sets of experts, in place, until all meet and no expert has more than `size` classes.
 
     Any two sets have to share `times` experts.
 
-    Returns the blocks, or None if the budget of moves (or the patience of `pause`) ends before.
+    Returns the blocks, or None if the budget of moves ends before, or somebody stops the work.
     """
     load = has_expert(masks, experts).sum(axis=1)
     over = np.maximum(load - size, 0)
@@ -97,7 +96,7 @@ def meet(
         temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
         walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, new, state)
         made += step
-        if pause is not None and pause(step):
+        if work is not None and work.advance(step):
             break
     return blocks_of(masks, experts, size) if cost[0] == 0 else None
 

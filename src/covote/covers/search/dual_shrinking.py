@@ -68,14 +68,10 @@ def shrink(search: Search, effort: Effort, swaps: int = 0) -> None:
         experts = len(search.found.blocks) - 1
         blocks = None
         for start, length in _starts(search, experts, effort.weights):
+            moves = min(length, effort.meeting - made)
+            work = search.part(moves)
             blocks = meet(
-                start.masks,
-                experts,
-                search.size,
-                moves=min(length, effort.meeting - made),
-                state=state,
-                hot=start.hot,
-                pause=search.moved,
+                start.masks, experts, search.size, moves=moves, state=state, hot=start.hot, work=work
             )
             if blocks is None and swaps and not search.over:
                 blocks = _repaired(search, start.masks, experts, swaps, state)
@@ -90,7 +86,7 @@ def _repaired(
     search: Search, masks: Masks, experts: int, swaps: int, state: NDArray[np.uint64]
 ) -> Blocks | None:
     blocks = without_room(fitted(masks, experts, search.size), search.classes)
-    return repair(blocks, search.classes, moves=swaps, state=state, pause=search.pause())
+    return repair(blocks, search.classes, moves=swaps, state=state, work=search.part(swaps))
 
 
 def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start, int]]:

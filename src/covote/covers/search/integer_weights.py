@@ -53,7 +53,7 @@ def settle_twins(search: Search) -> None:
         if blocks is not None:
             search.offer(Cover(blocks, words))
         tries = 0 if blocks is not None or _offer_twins(search, masks, words) else tries + 1
-        search.moved(0)
+        search.part(0).advance(0)
 
 
 def settle_bases(search: Search) -> None:
@@ -67,7 +67,7 @@ def settle_bases(search: Search) -> None:
             experts = len(search.found.blocks) - 1
             masks = blow_up_start(base.blocks, search.classes, experts, random)
             found = _offer_twins(search, masks, base.construction)
-            search.moved(0)
+            search.part(0).advance(0)
 
 
 def _offer_twins(search: Search, masks: Masks, construction: str) -> bool:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import padded, without_room
 from covote.covers.pruning import prune, without_least_needed
-from covote.covers.search.block_annealing import Pause, anneal
+from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
 from covote.covers.search.dual_shrinking import annealed
 from covote.covers.search.greedy import greedy
 from covote.covers.search.integer_weights import fitting_weights
 from covote.covers.search.symmetric.base_block_search import cyclic
+from covote.progress import Work
 
 Ints = NDArray[np.int32]
 
@@ -51,7 +52,7 @@ class _Task(NamedTuple):
     moves: int
     seed: int
     lower: int
-    pause: Pause | None
+    work: Work | None
 
 
 def fold(
@@ -62,7 +63,7 @@ def fold(
     moves: int,
     seed: int = 0,
     lower: int = 0,
-    pause: Pause | None = None,
+    work: Work | None = None,
 ) -> Folded:
     """Return blocks that cover every pair `times` times, never more than so many copies of a single cover.
 
@@ -77,8 +78,8 @@ def fold(
         The budget of all searches together.
     lower
         No such cover has fewer blocks: stop there.
-    pause
-        Called between stretches with (moves made in one search, size of its best cover); True stops.
+    work
+        Hears of the moves between stretches, and may stop the search.
 
     >>> blocks, how = fold(greedy(10, 4), 10, 2, moves=4_000_000, lower=15)
     >>> len(blocks)
@@ -95,7 +96,7 @@ def fold(
     for stage, share in STAGES:
         if len(best.blocks) <= lower:
             break
-        found = stage(_Task(single, classes, times, int(share * moves), seed, lower, pause), best)
+        found = stage(_Task(single, classes, times, int(share * moves), seed, lower, work), best)
         if len(found.blocks) < len(best.blocks):
             best = found
     return best
@@ -106,7 +107,7 @@ def _sum(task: _Task, best: Folded) -> Folded:
     if task.times == 2:
         return best
     parts = [
-        fold(task.single, task.classes, times, moves=task.moves // 2, seed=task.seed, pause=task.pause)
+        fold(task.single, task.classes, times, moves=task.moves // 2, seed=task.seed, work=task.work)
         for times in (task.times // 2, task.times - task.times // 2)
     ]
     blocks = np.concatenate([part.blocks for part in parts])
@@ -132,7 +133,7 @@ def _twins(task: _Task, best: Folded) -> Folded:
             moves=task.moves // TWINS,
             seed=task.seed,
             lower=bound,
-            pause=task.pause,
+            work=task.work,
         )
         blocks = prune(_multiplied(part.blocks, points, task.classes, size), task.classes, task.times)
         if len(blocks) < len(best.blocks):
@@ -151,7 +152,7 @@ def _proportions(task: _Task, best: Folded) -> Folded:
         if bound >= len(best.blocks):
             break
         single, moves = greedy(points, room, seed=task.seed), task.moves // TWINS
-        part = fold(single, points, task.times, moves=moves, seed=task.seed, lower=bound, pause=task.pause)
+        part = fold(single, points, task.times, moves=moves, seed=task.seed, lower=bound, work=task.work)
         if len(part.blocks) < len(best.blocks):
             weights = fitting_weights(part.blocks, points, task.classes, size)
             if weights is not None:
@@ -187,7 +188,7 @@ def _symmetric(task: _Task, best: Folded) -> Folded:
         seed=task.seed,
         lower=task.lower,
         twists=1,
-        pause=task.pause,
+        work=task.work,
     )
     return best if found is None else Folded(found, "a cover with a symmetry")
 
@@ -212,12 +213,13 @@ def _meeting(task: _Task, best: Folded) -> Folded:
             state=state,
             times=task.times,
             hot=WARM if warm else RANDOM_HOT,
+            work=task.work,
         )
         made += length
         if blocks is not None:
             blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
             best = Folded(blocks, annealed(best.how) if warm else "annealing of meeting sets of experts")
-        if task.pause is not None and task.pause(made, len(best.blocks)):
+        if task.work is not None and task.work.stopped:
             break
         if blocks is None:
             warm, length = not warm, length if warm else 2 * length
@@ -232,7 +234,7 @@ def _annealed(task: _Task, best: Folded) -> Folded:
         moves=task.moves,
         seed=task.seed,
         lower=task.lower,
-        pause=task.pause,
+        work=task.work,
     )
     return Folded(blocks, annealed(best.how))
 

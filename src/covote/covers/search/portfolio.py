@@ -151,14 +151,9 @@ def _repeated(
         return Cover(np.tile(once.blocks, (times, 1)), f"{times} copies of: {once.construction}")
     search = Search(classes, size, lower, seed, work)
     search.best = once
+    moves = 3 * effort.scaled(classes, size).annealing
     blocks, how = fold(
-        once.blocks,
-        classes,
-        times,
-        moves=3 * effort.scaled(classes, size).annealing,
-        seed=seed,
-        lower=lower,
-        pause=search.pause(),
+        once.blocks, classes, times, moves=moves, seed=seed, lower=lower, work=search.part(moves)
     )
     return Cover(blocks, how if "copies" not in how else f"{how}: {once.construction}")
 
@@ -247,13 +242,14 @@ def _anneal(search: Search, effort: Effort) -> None:
     for start in starts:
         if search.over:
             return
+        moves = effort.annealing // len(starts)
         blocks = anneal(
             start.blocks,
             search.classes,
-            moves=effort.annealing // len(starts),
+            moves=moves,
             seed=search.seed,
             lower=search.lower,
-            pause=search.pause(),
+            work=search.part(moves),
         )
         search.offer(Cover(blocks, annealed(start.construction)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from covote.covers.blocks import Cover, without_room
 from covote.covers.pruning import prune, prune_many
 from covote.progress import Work
@@ -60,18 +58,6 @@ class Search:
         """Whether the gap to the bound is so wide that it deserves more effort."""
         return len(self.found.blocks) > WIDE * self.lower
 
-    def moved(self, moves: int) -> bool:
-        """Report moves; return whether to stop."""
-        return self.work.advance(moves, f"{len(self.found.blocks)} experts; trying fewer")
-
-    def pause(self) -> Callable[[int, int], bool]:
-        """Return a callback for searches that report (moves made in all, size of their best cover)."""
-        reported = 0
-
-        def pause(made: int, size: int) -> bool:
-            nonlocal reported
-            step, reported = made - reported, made
-            experts = min(size or len(self.found.blocks), len(self.found.blocks))
-            return self.work.advance(step, f"{experts} experts; trying fewer")
-
-        return pause
+    def part(self, moves: int) -> Work:
+        """Return the part of the work that one of the searches does."""
+        return self.work.part(f"{len(self.found.blocks)} experts; trying fewer", moves, moves)

@@ -7,7 +7,6 @@ Lagrangian heuristic for set-covering problems".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from covote.covers.set_cover.branch_and_bound_kernels import (
     reduced_costs,
 )
 from covote.covers.set_cover.problem import PoolCover
+from covote.progress import Work
 
 FIRST, STEP = 300_000, 30_000_000
 """Entries looked at before a first look at the outside world, and most entries between two looks."""
@@ -30,7 +30,7 @@ SAFETY = 1e-12
 
 
 def lagrangian_bound(
-    problem: PoolCover, upper: float, rounds: int, tick: Callable[[], None] | None = None
+    problem: PoolCover, upper: float, rounds: int, work: Work
 ) -> tuple[float, NDArray[np.float64]]:
     """Return a cost that no cover can undercut, and the reduced costs of the columns that prove it.
 
@@ -50,9 +50,7 @@ def lagrangian_bound(
     part = max(1, min(rounds, 20_000_000 // max(1, len(rows))))
     for _ in range(0, rounds, part):
         climb(start, rows, demand, cost, price, best, course, values, upper, part)
-        if tick is not None:
-            tick()
-        if values[1] < 1e-4:
+        if work.advance(0) or values[1] < 1e-4:
             break
     reduced = np.empty(len(cost))
     reduced_costs(start, rows, cost, best, reduced)
@@ -61,12 +59,12 @@ def lagrangian_bound(
 
 
 def branch(
-    problem: PoolCover, best: NDArray[np.bool_], unit: float, work: int, tick: Callable[[], None]
+    problem: PoolCover, best: NDArray[np.bool_], unit: float, entries: int, work: Work
 ) -> tuple[NDArray[np.bool_], bool]:
     """Return the cheapest cover found, and whether it is proved to be the cheapest.
 
-    `best` is a known cover. Costs are multiples of `unit`, so a better cover is cheaper by that much. `work`
-    is how many entries of the problem may be looked at; `tick` is called several times a second.
+    `best` is a known cover. Costs are multiples of `unit`, so a better cover is cheaper by that much. So
+    many `entries` of the problem may be looked at; several times a second, `work` may stop the search.
     """
     columns, rows = len(problem.cost), len(problem.demand)
     total = float(problem.cost[best].sum())
@@ -92,11 +90,10 @@ def branch(
     each = ROUNDS * (len(problem.column_rows) + rows)
     proved = False
     step = FIRST
-    while work > 0 and not proved:
-        proved = explore(tree, _better(unit, total), max(1, min(step, work) // each))
-        work -= step
+    while entries > 0 and not proved and not work.advance(0):
+        proved = explore(tree, _better(unit, total), max(1, min(step, entries) // each))
+        entries -= step
         step = min(STEP, 10 * step)
-        tick()
     return tree.best, proved
 
 

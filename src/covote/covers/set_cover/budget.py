@@ -7,7 +7,6 @@ all the others could remove at most says how close, and in small pools leaves fe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from covote.bounds.confusion import apply, confusion, pair_weights
 from covote.covers.search.efforts import effort_named
 from covote.panel import Panel
-from covote.progress import Progress
+from covote.progress import Progress, Work
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -80,22 +79,12 @@ def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = Non
     ways = [_greedy(pool, kept, kept, nobody, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
     lower = max(way.lower for way in ways)
-    begun, planned = pool.touched, effort_named(effort).exchanging
-
-    def go_on() -> bool:
-        made = pool.touched - begun
-        if progress is not None:
-            progress(min(made, planned), planned, f"error at most {best.error:.4g} so far")
-        return made < planned
-
-    try:
+    with Work(pool.touched + effort_named(effort).exchanging, progress) as work:
         better: Affordable | None = best
         while better is not None:
-            best, better = better, _exchanged(pool, better, kept, go_on)
-        best, all_seen = _branched(pool, best, kept, go_on)
+            best, better = better, _exchanged(pool, better, kept, work)
+        best, all_seen = _branched(pool, best, kept, work)
         lower = best.error if all_seen else lower
-    except KeyboardInterrupt:
-        pass
     return Affordable(best.chosen, best.error, min(lower, best.error))
 
 
@@ -132,13 +121,19 @@ def _parts(gains: Array, cost: Array, money: float) -> float:
     return float((np.where(cost > 0, share, 1.0) * gains).sum())
 
 
-def _exchanged(pool: Pool, best: Affordable, kept: Flags, go_on: Callable[[], bool]) -> Affordable | None:
+def _over(pool: Pool, best: Affordable, work: Work) -> bool:
+    """Report the entries that were touched; return whether they are enough, or somebody wants to stop."""
+    stopped = work.advance(pool.touched - work.done, f"error at most {best.error:.4g} so far")
+    return stopped or work.done >= work.total
+
+
+def _exchanged(pool: Pool, best: Affordable, kept: Flags, work: Work) -> Affordable | None:
     """Send away one expert and spend the money on others; return the first choice that is better."""
     for i in np.flatnonzero(best.chosen & ~kept):
         barred, without = np.zeros_like(kept), best.chosen.copy()
         barred[i], without[i] = True, False
         for by_cost in (True, False):
-            if not go_on():
+            if _over(pool, best, work):
                 return None
             found = _greedy(pool, without, kept, barred, by_cost)
             if found.error < best.error * (1 - 1e-12):
@@ -146,13 +141,11 @@ def _exchanged(pool: Pool, best: Affordable, kept: Flags, go_on: Callable[[], bo
     return None
 
 
-def _branched(
-    pool: Pool, best: Affordable, kept: Flags, go_on: Callable[[], bool]
-) -> tuple[Affordable, bool]:
+def _branched(pool: Pool, best: Affordable, kept: Flags, work: Work) -> tuple[Affordable, bool]:
     """Look at every choice that could be better, as long as the work lasts; say whether that was all."""
     open_choices = [(kept, np.zeros_like(kept))]
     while open_choices:
-        if not go_on():
+        if _over(pool, best, work):
             return best, False
         chosen, barred = open_choices.pop()
         left = pool.weights(chosen)

@@ -6,12 +6,11 @@ covering problem"; here columns have costs and rows demands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.covers.set_cover.problem import PoolCover
+from covote.progress import Work
 
 STEP = 60_000_000
 """Most entries touched between two looks at the outside world."""
@@ -75,14 +74,16 @@ class Weighting:
         """Return how many steps touch about so many entries."""
         return work // self._step_work
 
-    def run(self, steps: int, tick: Callable[[], None]) -> None:
-        """Make so many steps; `tick` is called several times a second."""
+    def run(self, steps: int, work: Work) -> None:
+        """Make so many steps; several times a second, `work` hears of them and may stop the search."""
         stretch = max(1, STEP // self._step_work)
         while steps > 0:
             self._kernel.search(self._tables, min(stretch, steps), self._state)
-            steps -= stretch
+            made = min(stretch, steps)
+            steps -= made
             self.offer(self._tables.best)
-            tick()
+            if work.advance(made, f"looking for a cheaper choice; {self.total:g} so far"):
+                break
 
     def offer(self, cover: NDArray[np.bool_]) -> None:
         """Keep a cover that was found, here or elsewhere, if it is cheaper than the best."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
 from covote.covers.pruning import prune
-from covote.covers.search.block_annealing import Pause
 from covote.covers.search.symmetric.groups import Symmetry, symmetries, symmetries_around
+from covote.progress import Work
 
 Ints = NDArray[np.int32]
 
@@ -51,7 +51,7 @@ fails by one or two orbits, which are many pairs, often succeeds from another st
 """
 
 STRETCH = 500_000
-"""Most moves between two calls of `pause`."""
+"""Most moves between two reports to the work."""
 
 
 Plan = list[tuple[int, "Kind"]]
@@ -323,7 +323,7 @@ def cyclic(
     twists: int = 1,
     surplus: int = 0,
     holes: Mapping[int, Ints] | None = None,
-    pause: Pause | None = None,
+    work: Work | None = None,
 ) -> Ints | None:
     """Search a cover of at most `target` blocks among those with a symmetry.
 
@@ -345,9 +345,8 @@ def cyclic(
     holes
         Covers of a few classes, by their number: if given, groups leave one of these numbers of classes where
         they are, and the cover given covers those.
-    pause
-        Called between runs with (moves made, size of the best cover or 0); the search stops when it returns
-        True.
+    work
+        Hears of the moves between runs, and may stop the search.
 
     Returns
     -------
@@ -357,6 +356,7 @@ def cyclic(
     13
     """
     best: Ints | None = None
+    work = work or Work(moves)
     made, goal = 0, target
     if holes is None:
         actions = _actions(classes, size, times, target, twists, surplus, bundles=moves >= LONG)
@@ -368,13 +368,12 @@ def cyclic(
         ]
     while made < moves and goal >= max(lower, 1):
         entries = _entries(actions, goal, times)[: max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))]
-        run, made, stopped = _race(entries, times, made, moves, seed, goal, pause)
-        if run is not None:
-            best = run.cover(classes)
-            goal = len(best) - 1
-            seed += 1
-        if run is None or stopped:
+        run, made = _race(entries, times, made, moves, seed, work)
+        if run is None:
             break
+        best = run.cover(classes)
+        goal = len(best) - 1
+        seed += 1
     return best
 
 
@@ -410,13 +409,12 @@ def _race(
     made: int,
     moves: int,
     seed: int,
-    goal: int,
-    pause: Pause | None,
-) -> tuple[Run | None, int, bool]:
+    work: Work,
+) -> tuple[Run | None, int]:
     """Run all entries, then the better half for twice as long, and so on; return the first to succeed.
 
-    Returns that run or None, the moves made in all, and whether the caller asked to stop. The last few
-    entries keep running, from ever new starts.
+    Returns that run or None, and the moves made in all. The last few entries keep running, from ever new
+    starts.
     """
     length, number = FIRST_LENGTH, seed * 1_000_003
     while entries:
@@ -424,15 +422,15 @@ def _race(
         for action, plan in entries:
             number += 1
             run = Run(action, plan, times, number)
-            made += run.cool(min(length, moves - made))
+            step = run.cool(min(length, moves - made))
+            made += step
+            stopped = work.advance(step)
             if run.shortfall == 0:
-                return run, made, False
-            if pause is not None and pause(made, goal + 1):
-                return None, made, True
-            if made >= moves:
-                return None, made, False
+                return run, made
+            if stopped or made >= moves:
+                return None, made
             scores.append(run.shortfall * action.symmetry.order**FAIRNESS)
         better = np.argsort(scores, kind="stable")[: max(FINALISTS, len(entries) // 2)]
         entries = [entries[i] for i in sorted(better)]
         length *= 2
-    return None, made, False
+    return None, made

@@ -55,7 +55,7 @@ def _turn(search: Search, classes: int, twists: int, goal: int, lower: int, move
         seed=search.seed,
         lower=lower,
         twists=twists,
-        pause=search.pause(),
+        work=search.part(moves),
     )
     if blocks is not None:
         cover = Cover(blocks, "base blocks turned by a group")
@@ -117,7 +117,7 @@ def turned_around_holes(search: Search, effort: Effort, part: Callable[[int], Co
             lower=search.lower,
             twists=TWISTS,
             holes=holes,
-            pause=search.pause(),
+            work=search.part(effort.symmetry // 2),
         )
         if blocks is not None:
             search.offer(Cover(blocks, "base blocks turned by a group around a smaller cover"))
