@@ -63,14 +63,15 @@ class Work:
             self._whole.stop()
 
     def advance(self, steps: int, message: str = "") -> bool:
-        """Count steps and report them; return whether to stop."""
+        """Count steps and report them, with the last message if there is no new one; say whether to stop."""
         before, self.done = self.done, min(self.total, self.done + steps)
         if self._whole is not None:
             worth = [self._share * done // max(1, self.total) for done in (before, self.done)]
             return self._whole.advance(worth[1] - worth[0], self._message)
-        if self._progress is not None:
+        self._message = message or self._message
+        if self._progress is not None and not self._stopped:
             try:
-                self._progress(self.done, self.total, message)
+                self._progress(self.done, self.total, self._message)
             except KeyboardInterrupt:
                 self.stop()
         return self.stopped

@@ -142,12 +142,12 @@ class Panel:
             if not isinstance(classes, Mapping):
                 raise InputError("what does each expert know? Give lists of classes, or {expert: classes}")
             blocks = classes
-            classes = dict.fromkeys(name for block in blocks.values() if block != "all" for name in block)
+            classes = dict.fromkeys(name for block in blocks.values() if not _is_all(block) for name in block)
         if isinstance(blocks, Mapping):
             names = tuple(blocks) if names is None else names
             blocks = list(blocks.values())
         checked_classes = class_names(classes)
-        rows = [list(checked_classes if block == "all" else block) for block in blocks]
+        rows = [list(checked_classes if _is_all(block) else block) for block in blocks]
         labels = tuple(names) if names is not None else tuple(f"expert-{i + 1}" for i in range(len(rows)))
         knows = knows_of_blocks(checked_classes, rows, labels)
         return cls(checked_classes, knows, labels, cost, models=models, certificate=certificate)
@@ -411,3 +411,7 @@ class Panel:
 
     def __hash__(self) -> int:
         return hash(self._digest)
+
+
+def _is_all(block: object) -> bool:
+    return isinstance(block, str) and block == "all"  # an array would be compared element by element
