@@ -57,11 +57,12 @@ def studio(
     if backed_up is not None:
         raise InputError(f"{project} and {backed_up}: give one folder, or: covote studio backup PROJECT")
     from covote.studio import serving
-    from covote.studio.demo import fill
 
     host_port = host, serving.free_port(host, port)
     opened = serving.open_studio(project, database, trust=trust)
     if demo:
+        from covote.studio.demo import fill
+
         fill(opened)
     for line in serving.adopt(opened, panel, items):
         output.say(line)

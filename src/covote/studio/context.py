@@ -31,6 +31,7 @@ class Studio:
         self.results = ResultsKeeper(database, self.roster)
         self.passwords = PasswordCheck()
         self.jobs = Jobs()
+        self._stopped = threading.Event()
         self.worker = Worker(database, folder, self.roster, trust)
 
     @cached_property
@@ -42,10 +43,15 @@ class Studio:
     def start(self) -> None:
         """Begin what goes on in the background."""
         self.worker.start()
-        threading.Thread(target=self.results.prepare, name="prepare", daemon=True).start()
+        for name, work in (("prepare", self.results.prepare), ("tidy", self._tidy)):
+            threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _tidy(self) -> None:
+        self.database.keep_tidy(self._stopped)
 
     def stop(self) -> None:
         """End what goes on in the background."""
+        self._stopped.set()
         self.worker.stop()
         self.jobs.stop()
         self.database.close()

@@ -18,6 +18,8 @@ from covote.errors import FileError, InputError
 HEAD = "0001"
 """The newest migration; a start with an older database brings it up to date."""
 
+TIDY_SECONDS = 5.0
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -101,6 +103,15 @@ class Database:
         finally:
             source.close()
 
+    def keep_tidy(self, stopped: threading.Event) -> None:
+        """Move what SQLite has logged into the database file, again and again until stopped.
+
+        SQLite would do it within somebody's commit, who would wait for it.
+        """
+        while not self.is_postgres and not stopped.wait(TIDY_SECONDS):
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
@@ -143,4 +154,5 @@ def _sqlite_connected(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA busy_timeout=10000")
     cursor.execute("PRAGMA cache_size=-65536")
     cursor.execute("PRAGMA temp_store=MEMORY")
+    cursor.execute("PRAGMA wal_autocheckpoint=20000")  # pages; Database.keep_tidy comes earlier
     cursor.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from covote.studio import importing, managing, media
 from covote.studio.context import Studio
@@ -88,6 +88,9 @@ def _pictures(connection: Any, studio: Studio, ids: dict[str, int]) -> list[tupl
         for n in range(1, 5):
             content = media.png(shape_picture(shape, rng))
             kind, place = media.keep(connection, studio.folder, f"{shape}-{n}.png", content)
+            if n == 1:
+                example = update(class_).where(class_.c.id == ids[shape]).values(picture=place)
+                connection.execute(example)
             rows.append((f"{shape}-{n}", kind, place, ids[shape] if n == 1 else None))
     return rows
 

@@ -28,25 +28,80 @@ def test_the_same_form_with_another_answer_is_refused(rig):
     assert [row.class_id for row in rig.rows(answer)] == [rig.classes["cat"]]
 
 
-def test_a_class_outside_ones_own_is_refused_on_every_path(rig):
+def outside(rig, lease, choice, key):
+    """Return the ways in which ann can send an answer: name -> a call that sends it."""
     ann, program = rig.browser("ann"), rig.program("ann")
-    lease = first(ann)
-    fox = rig.classes["fox"]
-    form = {"item": lease["item_id"], "token": lease["token"], "key": "a-form-key", "choice": fox}
-    sent = {"item": lease["item_id"], "token": lease["token"], "key": "a-program-key", "choice": fox}
-    assert rig.answer(ann, lease, "fox").status_code == 403
-    assert ann.post("/label", data=form).status_code == 403
-    assert program.post("/label/answer", json=sent).status_code == 403
+    form = {"item": lease["item_id"], "token": lease["token"], "key": key, "choice": rig.classes[choice]}
+    said = {"item_id": lease["item_id"], "token": lease["token"], "key": key, "answer": choice}
+    table = f"item,expert,label\n{lease['key']},ann,{choice}\n".encode()
+    return {
+        "page without script": lambda: ann.post("/label", data=form),
+        "page": lambda: ann.post("/label/answer", json=form),
+        "page with a token": lambda: program.post("/label/answer", json=form),
+        "program": lambda: program.post("/api/answers", json=said),
+        "import": lambda: rig.browser("owner").post("/import", files={"votes": ("votes.csv", table)}),
+    }
+
+
+WAYS = ["page without script", "page", "page with a token", "program", "import"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_class_outside_ones_own_is_refused_on_every_path(rig, way):
+    refused = outside(rig, first(rig.browser("ann")), "fox", "a-key-of-ann")[way]()
+    assert refused.status_code in (403, 422)
+    assert "ann" in refused.json()["detail"]
+    assert "know" in refused.json()["detail"]
     assert rig.rows(answer) == []
 
 
-def test_a_class_that_was_taken_away_is_refused_in_a_form_that_still_shows_it(rig):
-    ann = rig.browser("ann")
-    lease = first(ann)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_class_that_was_taken_away_is_refused_in_a_form_that_still_shows_it(rig, way):
+    lease = first(rig.browser("ann"))
     with rig.studio.database.write() as connection:
         set_known(connection, rig.people["ann"], [rig.classes["dog"]])
-    assert rig.answer(ann, lease, "cat").status_code == 403
-    assert rig.answer(ann, lease, "dog").status_code == 200
+    assert outside(rig, lease, "cat", "a-key-of-ann")[way]().status_code in (403, 422)
+    assert rig.rows(answer) == []
+    assert outside(rig, lease, "dog", "another-key-of-ann")[way]().status_code == 200
+    assert [row.class_id for row in rig.rows(answer)] == [rig.classes["dog"]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_old_form_sent_again_adds_nothing_once_its_class_is_taken_away(rig, way):
+    lease = first(rig.browser("ann"))
+    assert outside(rig, lease, "cat", "the-first-key")[way]().status_code == 200
+    with rig.studio.database.write() as connection:
+        set_known(connection, rig.people["ann"], [rig.classes["dog"]])
+    replayed = outside(rig, lease, "cat", "the-first-key")[way]()
+    assert replayed.status_code == (
+        422 if way == "import" else 200
+    )  # it is on record, as sent the first time
+    assert outside(rig, lease, "cat", "a-second-key")[way]().status_code in (403, 422)
+    assert len(rig.rows(answer)) == 1
+    assert rig.studio.results.get()[0] is None  # and counts no more
+
+
+def test_a_change_of_an_earlier_answer_obeys_the_same_rule(rig):
+    ann = rig.browser("ann")
+    rig.answer(ann, first(ann), "dog")
+    again = ann.post("/label/undo").json()["lease"]
+    assert rig.answer(ann, again, "fox").status_code == 403
+    program = rig.program("ann")
+    opened = program.post("/api/undo").json()
+    said = {"item_id": opened["item_id"], "token": opened["token"], "key": opened["key"], "answer": "fox"}
+    assert program.post("/api/answers", json=said).status_code == 403
+    assert [row.class_id for row in rig.rows(answer)] == [rig.classes["dog"]]
+
+
+def test_a_class_that_does_not_exist_is_refused(rig):
+    ann = rig.browser("ann")
+    lease = first(ann)
+    for choice in (0, -1, -4, 99, 2**40):
+        sent = {"item": lease["item_id"], "token": lease["token"], "key": "some-new-key", "choice": choice}
+        assert ann.post("/label/answer", json=sent).status_code == 403
+    said = {"item_id": lease["item_id"], "token": lease["token"], "key": "some-new-key", "answer": "horse"}
+    assert rig.program("ann").post("/api/answers", json=said).status_code == 422
+    assert rig.rows(answer) == []
 
 
 def test_somebody_elses_item_or_an_invented_token_is_refused(rig):

@@ -1,5 +1,7 @@
 """Each defence has a test that fails without it."""
 
+import importlib
+import pkgutil
 import re
 import time
 
@@ -8,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-from covote.studio import doors, importing, media
+from covote.studio import api, doors, importing, media, pages
 from covote.studio.demo import shape_picture
 from covote.studio.guards import from_here
 from covote.studio.media import png
@@ -30,6 +32,59 @@ def test_writes_from_other_sites_are_refused(rig):
     assert from_here({b"host": b"here:8000", b"origin": b"http://here:8000"})
 
 
+def writes():
+    """Return (method, path) of everything that changes something."""
+    modules = [
+        importlib.import_module(f"covote.studio.pages.{one.name}")
+        for one in pkgutil.iter_modules(pages.__path__)
+    ]
+    for module in [*modules, api]:
+        for route in getattr(getattr(module, "router", None), "routes", ()):
+            for method in route.methods - {"GET", "HEAD", "OPTIONS"}:
+                yield method, re.sub(r"{[^}]*}", "1", route.path)
+
+
+def test_every_write_checks_where_it_comes_from(rig):
+    owner, found = rig.browser("owner"), list(writes())
+    assert len(found) > 25
+    for method, path in found:
+        for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "", "Origin": "http://evil"}):
+            assert owner.request(method, path, headers=headers).status_code == 403, path
+
+
+def test_nothing_is_loaded_from_other_sites(rig):
+    owner = rig.browser("owner")
+    for path in ("/label", "/board", "/progress", "/settings", "/people", "/items"):
+        text = owner.get(path, headers={"Accept": "text/html"}).text
+        assert not re.search(r"(src|href|action)=.(https?:)?//", text), path
+    policy = owner.get("/login").headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "connect-src 'self'" in policy
+
+
+def test_only_this_machine_is_served_unless_told():
+    from inspect import signature
+
+    from covote.cli.studio import studio
+
+    assert signature(studio).parameters["host"].default == "127.0.0.1"
+
+
+def test_guessed_numbers_and_links_lead_nowhere(rig):
+    ann, bob = rig.browser("ann"), rig.browser("bob")
+    lease = bob.post("/label/next").json()["leases"][0]
+    rig.answer(bob, lease, "dog")
+    shown = ann.get(f"/label?again={lease['item_id']}", headers={"Accept": "text/html"}).text
+    assert "Change your answer" not in shown
+    assert '"chosen": 2' not in shown
+    stranger = TestClient(rig.app, headers={"Accept": "application/json"})
+    owner_only = ("/review/1", "/people/2", "/export/votes.csv", "/board/job/guess", "/api/labels")
+    assert [ann.get(path).status_code for path in owner_only] == [403] * len(owner_only)
+    assert [stranger.get(path).status_code for path in owner_only] == [401] * len(owner_only)
+    assert stranger.get("/shared/guess").status_code == 404
+    assert rig.browser("owner").get("/review/999999").status_code == 404
+
+
 def test_a_cookie_does_not_become_a_token_by_adding_a_header(rig):
     ann = rig.browser("ann")
     forged = {"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer x"}
@@ -48,14 +103,28 @@ def test_scripts_are_only_our_own_files(rig):
 
 def test_what_people_type_is_never_markup(rig):
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    rig.label_all("bob", lambda _key: "dog")
+    rig.browser("owner").post("/review/1", data={"class": rig.classes["dog"], "reason": evil})
     with rig.studio.database.write() as connection:
         connection.execute(update(class_).where(class_.c.name == "cat").values(description=evil))
+        connection.execute(update(class_).where(class_.c.name == "dog").values(name=evil))
         connection.execute(update(person).where(person.c.name == "bob").values(name=evil))
         connection.execute(update(item).values(content=evil, key=item.c.key + evil))
     rig.browser("owner").post("/settings", data={"name": evil, "instructions": evil, "ask": "everybody"})
     pages = {
         "ann": ["/label", "/me"],
-        "owner": ["/people", "/items", "/review/1", "/settings", "/board", "/progress", "/people/3"],
+        "owner": [
+            "/people",
+            "/items",
+            "/review",
+            "/review/1",
+            "/settings",
+            "/board",
+            "/progress",
+            "/people/3",
+            "/experts",
+            "/board/class?name=cat",
+        ],
     }
     for name, paths in pages.items():
         browser = rig.browser(name)

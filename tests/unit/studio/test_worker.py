@@ -2,8 +2,12 @@
 
 import textwrap
 
+import pytest
+
 from covote.panel import Panel
 from covote.studio import managing
+from covote.studio.answers import record_unasked
+from covote.studio.rules import Refused
 from covote.studio.schema import answer, person
 from covote.studio.worker import Worker
 
@@ -51,6 +55,23 @@ def test_a_model_that_fails_is_noted_for_the_owner(rig, tmp_path):
     assert "out of memory" in robot.note
     assert "out of memory" in rig.browser("owner").get(f"/people/{robot.id}").text
     assert rig.rows(answer) == []
+
+
+def test_a_model_that_answers_outside_its_classes_gives_no_vote_for_them(rig, tmp_path):
+    worker = with_model(
+        rig,
+        tmp_path,
+        """
+        def say(batch):
+            return ["fox"] * len(batch["text"])
+    """,
+    )
+    worker.step()
+    assert rig.classes["fox"] not in {row.class_id for row in rig.rows(answer)}
+    with rig.studio.database.write() as connection:
+        robot = rig.studio.now(connection)[1].member_by_id[rig.people["robot"]]
+        with pytest.raises(Refused, match="robot is not listed as knowing"):
+            record_unasked(connection, rig.studio.now(connection)[1], robot, 1, rig.classes["fox"])
 
 
 def test_people_are_asked_what_a_model_leaves_in_doubt(rig, tmp_path):

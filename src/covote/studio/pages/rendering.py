@@ -27,7 +27,9 @@ def _when(seconds: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return "–" if value != value else f"{100 * value:.0f} %"
+    if value != value:
+        return "–"
+    return "> 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
 
 
 def _number(value: float) -> str:
@@ -41,6 +43,15 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+STATUS = {
+    "agreed": ("good", "all agree"),
+    "tied": ("warn", "tied"),
+    "conflict": ("bad", "somebody erred"),
+    "unheard": ("quiet", "not enough heard"),
+    "given": ("good", "known before"),
+}
+"""How a status of a label looks and reads."""
+TEMPLATES.globals["status_of"] = STATUS
 TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
 
 

@@ -76,10 +76,11 @@ def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Res
     at = results.position(item_id) if results is not None else None
     why = _why(results, at) if results is not None and at is not None else []
     line = _line(results, at, row, {}) if results is not None and at is not None else None
+    following = results.following(at) if results is not None and at is not None else None
     said = [(one, roster.answer_name(one.class_id)) for one in history]
     return page(
         request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
-        decision=decision, newer=newer,
+        decision=decision, newer=newer, following=following,
     )  # fmt: skip
 
 
