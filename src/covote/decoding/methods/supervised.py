@@ -26,6 +26,7 @@ from covote.decoding.calibration import (
 )
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.item_keys import item_keys
 from covote.decoding.methods.authority import Authority, TieWeights
 from covote.decoding.methods.coupling import Coupling
 from covote.decoding.methods.soft import Soft
@@ -64,6 +65,7 @@ class Examples:
     label: Array
     confidence: Array
     truth: Array
+    key: Array
 
     @property
     def soft(self) -> bool:
@@ -74,6 +76,11 @@ class Examples:
         return Examples(
             *(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
         )
+
+    def in_order(self) -> Examples:
+        """Return them in the order of their keys, whatever order the items came in."""
+        order = np.argsort(self.key, kind="stable")
+        return Examples(*(getattr(self, f.name)[order] for f in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +157,7 @@ class Supervised:
             labels.index,
             labels.confidence,
             truth,
+            item_keys(labelled),
         )
 
     def learn(
@@ -167,13 +175,16 @@ class Supervised:
                 f"{len(counts.truth)} labelled items among these votes; supervised needs {FEWEST} or more, "
                 "better 5 of every class"
             )
+        counts = counts.in_order()
         better = self._better(counts, each, len(panel.classes))
         if better is not None:
             return replace(weights, better=better)
         temperature = fitted_temperature(counts.score, counts.truth)
-        mean = counts.confidence if counts.soft else None
-        before = own_share(counts.score / temperature, counts.label, mean)
-        trust = fitted_trust(before, counts.label == counts.truth, USUAL_SHIFT if mean is None else 0.0)
+        there = counts.label >= 0  # an item without a label has no confidence to be learned from
+        mean = counts.confidence[there] if counts.soft else None
+        before = own_share(counts.score[there] / temperature, counts.label[there], mean)
+        right = counts.label[there] == counts.truth[there]
+        trust = fitted_trust(before, right, USUAL_SHIFT if mean is None else 0.0)
         return replace(weights, temperature=temperature, trust=trust)
 
     def _better(self, found: Examples, each: Array, classes: int) -> Combination | Correction | None:

@@ -64,8 +64,9 @@ def corrected(
     default, coupled = heard(default), heard(coupled)
     smaller, back = _turned(features)
     factors = _factors(default, coupled, truth)
-    score = (factors[0] * default + factors[1] * coupled).astype(np.float32)
-    columns = np.hstack([smaller, np.ones((len(truth), 1))]).astype(np.float32)
+    # In 64 bits: a fit that is stopped early would show the rounding of 32, another for each order.
+    score = (factors[0] * default + factors[1] * coupled).astype(np.float64)
+    columns = np.hstack([smaller, np.ones((len(truth), 1))]).astype(np.float64)
     best, not_shown = _chosen(columns, score, truth)
     before, after = (np.count_nonzero(some.argmax(axis=1) == truth) for some in (default, not_shown))
     if after <= before and not needed:
@@ -104,7 +105,7 @@ def _turned(features: Array) -> tuple[Array, Array]:
 def _chosen(columns: Array, score: Array, truth: Array) -> tuple[int, Array]:
     """Return which pull makes items most likely that were not shown, and their scores with it."""
     fold = _folds(truth)
-    found = np.empty((len(PULLS), *score.shape), dtype=np.float32)
+    found = np.empty((len(PULLS), *score.shape))
     for shown in (fold != f for f in range(FOLDS)):
         weights = np.zeros((columns.shape[1], score.shape[1]))
         for n, pull in enumerate(PULLS):
@@ -132,9 +133,9 @@ def _fitted(columns: Array, score: Array, truth: Array, pull: float, weights: Ar
     shape = weights.shape
 
     def loss(flat: Array) -> tuple[float, Array]:
-        surprise, chance = _surprise(score + columns @ flat.reshape(shape).astype(np.float32), truth)
+        surprise, chance = _surprise(score + columns @ flat.reshape(shape), truth)
         chance[np.arange(len(truth)), truth] -= 1
-        slope = (columns.T @ chance).ravel().astype(np.float64) + pull * flat
+        slope = (columns.T @ chance).ravel() + pull * flat
         return surprise + pull / 2 * float(flat @ flat), slope
 
     found = minimize(loss, weights.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
