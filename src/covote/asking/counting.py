@@ -19,7 +19,33 @@ Array = NDArray[Any]
 
 def lists_of(panel: Panel) -> Lists:
     """Return who knows what, as flat lists."""
-    return Lists(*panel.layout.known, *Layout(panel.knows.T).known)
+    group, place = _groups(panel)
+    sizes = np.bincount(group, minlength=1)
+    full, largest = int((sizes == sizes.max()).sum()), int(sizes.max())
+    return Lists(
+        *panel.layout.known, *Layout(panel.knows.T).known, group, place, len(sizes), full, max(1, largest)
+    )
+
+
+def _groups(panel: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Put each expert into the first group with whose members it has no class in common.
+
+    Returns the group of each expert and its place in it. What :func:`covote.design` builds from parallel
+    classes stands in their order, and so they are found again.
+    """
+    taken = np.zeros((1, len(panel.classes)), dtype=np.bool_)
+    sizes: list[int] = []
+    group, place = np.empty(len(panel), dtype=np.int64), np.empty(len(panel), dtype=np.int64)
+    for i, row in enumerate(panel.knows):
+        known = np.flatnonzero(row)
+        g = int(np.argmin(taken[:, known].any(axis=1)))  # the last row is free
+        if g == len(sizes):
+            sizes.append(0)
+            taken = np.concatenate([taken, np.zeros_like(taken)]) if g + 1 == len(taken) else taken
+        taken[g, known] = True
+        group[i], place[i] = g, sizes[g]
+        sizes[g] += 1
+    return group, place
 
 
 class Counting:

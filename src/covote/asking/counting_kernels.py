@@ -20,12 +20,21 @@ _PRIME = 2147483647
 
 class Lists(NamedTuple):
     """Who knows what: expert i knows ``known[start[i]:start[i + 1]]``, class k is known by the experts at
-    ``authority[first[k]:first[k + 1]]``."""
+    ``authority[first[k]:first[k + 1]]``.
+
+    Experts stand in groups that have no class in common: expert i is at `place[i]` of `group[i]`. There are
+    `groups` of them, `full` of which are as large as any, with `largest` experts.
+    """
 
     start: NDArray[np.int64]
     known: NDArray[np.int64]
     first: NDArray[np.int64]
     authority: NDArray[np.int64]
+    group: NDArray[np.int64]
+    place: NDArray[np.int64]
+    groups: int
+    full: int
+    largest: int
 
 
 class Terms(NamedTuple):
@@ -74,12 +83,35 @@ def scratch(lists: Lists) -> Tally:
 
 
 @helper
-def mixed(seed: Any, item: Any, expert: Any) -> Any:
+def mixed(seed: Any, item: Any) -> Any:
     """Return a number that looks random: who of equally good experts is asked depends on seed and item."""
     x = (seed % _PRIME * 16807 + item % _PRIME * 69621 + 1) % _PRIME
-    x = ((x ^ (x >> 13)) * 48271 + expert + 1) % _PRIME
+    x = (x ^ (x >> 13)) * 48271 % _PRIME
     x = (x ^ (x >> 15)) * 69621 % _PRIME
     return (x ^ (x >> 13)) * 16807 % _PRIME
+
+
+@helper
+def turn(lists: Any, first: Any, shift: Any, expert: Any) -> Any:
+    """Return when it is the turn of an expert among equally good ones: group by group, each in its order.
+
+    Experts of one group have no class in common, so that whoever is asked next is still as good as before.
+    `first` is the group that begins, `shift` how far its order is turned; see `draw`.
+    """
+    group = lists.group[expert] - first
+    place = lists.place[expert] + shift
+    if group < 0:
+        group += lists.groups
+    if place >= lists.largest:
+        place -= lists.largest
+    return group * len(lists.group) + place
+
+
+@helper
+def draw(lists: Any, seed: Any, item: Any) -> Any:
+    """Return which of the largest groups begins, and who in it: a matter of chance for every item."""
+    drawn = mixed(seed, item)
+    return drawn % lists.full, drawn // lists.full % lists.largest
 
 
 @helper
@@ -185,20 +217,17 @@ def choice(lists: Any, terms: Any, tally: Any, mode: Any, best: Any, n: Any, mon
             for place in range(lists.first[k], lists.first[k + 1]):
                 tally.score[lists.authority[place]] += weight
     least = 0.0 if mode == _VOTE else 1.0 + 1e-9
-    chosen, most, drawn = -1, 0.0, -1
+    first, shift = draw(lists, terms.seed, n)
+    chosen, most, soonest = -1, 0.0, 0
     for i in range(len(tally.score)):
         if tally.score[i] > least and not tally.asked[i] and terms.available[i] and terms.left[i] > 0:
             if terms.cost[i] > money:
                 continue
             gain = (tally.score[i] - min(least, 1.0)) / max(terms.cost[i], 1e-12)
-            if gain > most:
-                chosen, most, drawn = i, gain, -1
-            elif gain == most:
-                if drawn < 0:
-                    drawn = mixed(terms.seed, n, chosen)
-                mine = mixed(terms.seed, n, i)
-                if mine < drawn:
-                    chosen, drawn = i, mine
+            if gain >= most:
+                mine = turn(lists, first, shift, i)
+                if gain > most or mine < soonest:
+                    chosen, most, soonest = i, gain, mine
     return chosen
 
 

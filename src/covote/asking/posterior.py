@@ -22,6 +22,9 @@ Array = NDArray[Any]
 
 LEAST = 5
 """Items of a class that an expert must have answered before its answers about the class are believed."""
+BORROWED = 3.0
+"""Answers about a class it does not know that an expert is lent from what all of them said about it. Of 1, 3,
+10 and 20, with similar noise, 3 was the one with 99% right in all cases of the benchmark (error=0.01)."""
 LARGEST = 1 << 28
 """Cells of a table (answers x classes), at most: a gigabyte."""
 
@@ -222,10 +225,11 @@ def _coins(accuracy: Array, sizes: Array, none: tuple[float, float]) -> NDArray[
 
 
 def _tables(panel: Panel, first: Array, counts: Array, least: int) -> tuple[Array, Array, Array]:
-    """Return (chance, weight, seen): learned probabilities of answers, smoothed by one more answer.
+    """Return (chance, weight, seen): learned probabilities of answers, smoothed by a few more answers.
 
-    The further answer is spread evenly over the answers of the expert; for a class that it knows, as the
-    expert answers about all the classes it knows.
+    About a class that it knows, an expert is lent one answer, right as often as about all that it knows.
+    About another it is lent `BORROWED` answers, spread as all experts answered that do not know the class:
+    they tend to err towards the same similar classes (theory: section 9).
     """
     _check_size(panel)
     if counts.shape != (first[-1], len(panel.classes)) or not (counts >= 0).all():
@@ -233,6 +237,7 @@ def _tables(panel: Panel, first: Array, counts: Array, least: int) -> tuple[Arra
             f"counts have shape {counts.shape}; give one count, 0 or more, for each of {first[-1]} answers "
             f"and {len(panel.classes)} classes, or use Posterior.learned(votes, truth)"
         )
+    alike = _alike(panel, first, counts)
     chance = np.empty(counts.shape, dtype=np.float32)
     weight = np.empty(counts.shape, dtype=np.float32)
     seen = np.empty((len(panel), len(panel.classes)), dtype=np.bool_)
@@ -243,10 +248,28 @@ def _tables(panel: Panel, first: Array, counts: Array, least: int) -> tuple[Arra
         total = own.sum(axis=0)
         right = own[np.arange(size), known].sum()
         accuracy = (right + 9.0) / (total[known].sum() + 10.0)
-        expected = np.full(own.shape, 1.0 / (size + 1))
+        expected = alike[np.append(known, len(row))]
+        expected /= expected.sum(axis=0) / BORROWED
         expected[:, known] = (1 - accuracy) / size
         expected[np.arange(size), known] = accuracy
-        chance[span] = (own + expected) / (total + 1)
+        chance[span] = (own + expected) / (total + expected.sum(axis=0))
         seen[i] = row | (total >= least)
         weight[span] = np.where(seen[i], np.log(chance[span]), 0.0)
     return chance, weight, seen
+
+
+def _alike(panel: Panel, first: Array, counts: Array) -> NDArray[np.float64]:
+    """Return (answers x classes): how often experts that do not know a class gave an answer they could give.
+
+    The answers are the classes, then "none of mine".
+    """
+    classes = len(panel.classes)
+    said = np.full((classes + 1, classes), 0.02)
+    could = np.full((classes + 1, classes), 2.0)
+    for i, row in enumerate(panel.knows):
+        outside = np.where(row, 0.0, counts[first[i] : first[i + 1]])
+        answers = np.append(np.flatnonzero(row), classes)
+        said[answers] += outside
+        could[answers] += outside.sum(axis=0)
+    alike: NDArray[np.float64] = said / could
+    return alike

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.asking.counting_kernels import Lists, Terms, mixed
+from covote.asking.counting_kernels import Lists, Terms, draw, turn
 from covote.asking.state import Log
 from covote.compiled import helper, kernel
 
@@ -39,16 +39,16 @@ class Model(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """Scratch space for one item: log-probabilities and probabilities of the classes, sums per expert."""
+    """Scratch space for one item: log-probabilities and probabilities of the classes; of each expert, what an
+    answer gains (or a bound of that), and the sums of shares and of their squares over what it knows."""
 
     log: NDArray[np.float64]
     share: NDArray[np.float64]
     against: NDArray[np.int64]
     likely: NDArray[np.int64]
     asked: NDArray[np.bool_]
-    inside: NDArray[np.float64]
-    squares: NDArray[np.float64]
     gain: NDArray[np.float64]
+    sums: NDArray[np.float64]
 
 
 def scratch(lists: Lists) -> Belief:
@@ -61,8 +61,7 @@ def scratch(lists: Lists) -> Belief:
         np.zeros(classes, dtype=np.int64),
         np.zeros(experts, dtype=np.bool_),
         np.zeros(experts),
-        np.zeros(experts),
-        np.zeros(experts),
+        np.zeros((experts, 2)),
     )
 
 
@@ -85,10 +84,11 @@ def hear(lists: Any, model: Any, belief: Any, expert: Any, answer: Any) -> None:
         return
     coins = model.coins[expert]
     outside = np.log(coins[4] if answer == _NONE else coins[3])
+    named = np.log(coins[0]) - outside
+    other = np.log(coins[2] if answer == _NONE else coins[1]) - outside
     for place in range(lists.start[expert], lists.start[expert + 1]):
         k = lists.known[place]
-        chance = coins[2] if answer == _NONE else (coins[0] if k == answer else coins[1])
-        belief.log[k] += np.log(chance) - outside
+        belief.log[k] += named if k == answer else other
 
 
 @helper
@@ -96,9 +96,13 @@ def believe(belief: Any) -> Any:
     """Turn log-probabilities into probabilities, and return the most probable class."""
     best = np.argmax(belief.log)
     top, total = belief.log[best], 0.0
+    last, power = top, 1.0
     for k in range(len(belief.log)):
-        belief.share[k] = np.exp(belief.log[k] - top)
-        total += belief.share[k]
+        if belief.log[k] != last:  # neighbours are often alike
+            last = belief.log[k]
+            power = np.exp(last - top)
+        belief.share[k] = power
+        total += power
     for k in range(len(belief.log)):
         belief.share[k] /= total
     return best
@@ -142,48 +146,68 @@ def finished(belief: Any, model: Any, best: Any, enough: Any) -> Any:
 
 
 @helper
-def coin_gains(lists: Any, model: Any, belief: Any, likely: Any) -> None:
-    """Expected agreement of two draws from the posterior after each expert's answer; see `choice`."""
-    squares = 0.0
-    belief.inside[:] = 0.0
-    belief.squares[:] = 0.0
-    for place in range(likely):
-        k = belief.likely[place]
-        share = belief.share[k]
-        squares += share * share
-        for at in range(lists.first[k], lists.first[k + 1]):
-            belief.inside[lists.authority[at]] += share
-            belief.squares[lists.authority[at]] += share * share
+def coin_bounds(lists: Any, model: Any, belief: Any) -> Any:
+    """Write an upper bound of what `coin_gain` says of each expert into `belief.gain`; return sum of squares.
+
+    With shares s between `least` and `most` it replaces s in the two denominators by these, and is exact
+    if the classes that an expert knows are all equally probable.
+    """
+    share, squares = belief.share, 0.0
+    for k in range(len(share)):
+        squares += share[k] * share[k]
     for i in range(len(belief.gain)):
-        coins, size = model.coins[i], lists.start[i + 1] - lists.start[i]
-        inside, within = belief.inside[i], belief.squares[i]
+        if belief.asked[i]:
+            belief.gain[i] = -np.inf
+            continue
+        begin, end = lists.start[i], lists.start[i + 1]
+        inside, within, least, most = 0.0, 0.0, 1.0, 0.0
+        for place in range(begin, end):
+            s = share[lists.known[place]]
+            inside += s
+            within += s * s
+            least = min(least, s)
+            most = max(most, s)
+        belief.sums[i, 0], belief.sums[i, 1] = inside, within
+        coins = model.coins[i]
         base = (1.0 - inside) * coins[3] + inside * coins[1]
         even = (squares - within) * coins[3] ** 2 + within * coins[1] ** 2
-        belief.gain[i] = size * even / base if base > 0 else 0.0
+        right, sure = coins[0] - coins[1], coins[0] ** 2 - coins[1] ** 2
+        gain = (end - begin) * even / base + within * sure / (base + least * right)
+        if right > 0:
+            gain -= inside * right * even / (base * (base + most * right))
+        else:
+            gain = np.inf
         none = (1.0 - inside) * coins[4] + inside * coins[2]
-        if none > 0:
-            belief.gain[i] += ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none
-    for place in range(likely):
-        k = belief.likely[place]
-        share = belief.share[k]
-        for at in range(lists.first[k], lists.first[k + 1]):
-            i = lists.authority[at]
-            coins = model.coins[i]
-            base = (1.0 - belief.inside[i]) * coins[3] + belief.inside[i] * coins[1]
-            even = (squares - belief.squares[i]) * coins[3] ** 2 + belief.squares[i] * coins[1] ** 2
-            named = base + share * (coins[0] - coins[1])
-            both = even + share * share * (coins[0] ** 2 - coins[1] ** 2)
-            belief.gain[i] += both / named - (even / base if base > 0 else 0.0)
-    for i in range(len(belief.gain)):
-        belief.gain[i] -= squares
+        gain += ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none
+        belief.gain[i] = gain - squares
+    return squares
 
 
 @helper
-def table_gains(model: Any, belief: Any, likely: Any) -> None:
+def coin_gain(lists: Any, model: Any, belief: Any, squares: Any, i: Any) -> Any:
+    """Return how much an answer of expert i raises the agreement of two draws; see `choice`."""
+    inside, within = belief.sums[i, 0], belief.sums[i, 1]
+    coins = model.coins[i]
+    base = (1.0 - inside) * coins[3] + inside * coins[1]
+    even = (squares - within) * coins[3] ** 2 + within * coins[1] ** 2
+    right, sure = coins[0] - coins[1], coins[0] ** 2 - coins[1] ** 2
+    none = (1.0 - inside) * coins[4] + inside * coins[2]
+    gain = ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none - squares
+    for place in range(lists.start[i], lists.start[i + 1]):
+        s = belief.share[lists.known[place]]
+        gain += (even + s * s * sure) / (base + s * right)
+    return gain
+
+
+@helper
+def table_gains(model: Any, belief: Any) -> None:
     """Do the same with tables."""
-    squares = 0.0
-    for place in range(likely):
-        squares += belief.share[belief.likely[place]] ** 2
+    likely, squares = 0, 0.0
+    for k in range(len(belief.share)):
+        if belief.share[k] >= SMALL:
+            belief.likely[likely] = k
+            likely += 1
+            squares += belief.share[k] ** 2
     for i in range(len(belief.gain)):
         gain = -squares
         if not belief.asked[i]:
@@ -206,28 +230,28 @@ def choice(lists: Any, terms: Any, model: Any, belief: Any, n: Any, money: Any) 
     The error is that of a guess drawn from the posterior, 1 - sum of squares: between the error of the best
     guess and twice that, and smooth, so that an answer helps also if it does not yet change the best guess.
     """
-    likely = 0
-    for k in range(len(belief.share)):
-        if belief.share[k] >= SMALL:
-            belief.likely[likely] = k
-            likely += 1
+    squares = 0.0
     if model.tables:
-        table_gains(model, belief, likely)
+        table_gains(model, belief)
     else:
-        coin_gains(lists, model, belief, likely)
-    chosen, most, drawn = -1, 0.0, -1
-    for i in range(len(belief.gain)):
+        squares = coin_bounds(lists, model, belief)
+    first, shift = draw(lists, terms.seed, n)
+    chosen, most, soonest = -1, 0.0, 0
+    # The expert with the largest bound is looked at first, and then few others have to be.
+    for step in range(-1, len(belief.gain)):
+        i = int(np.argmax(belief.gain)) if step < 0 else step
         if belief.asked[i] or not terms.available[i] or terms.left[i] <= 0 or terms.cost[i] > money:
             continue
-        gain = max(belief.gain[i], 1e-12) / max(terms.cost[i], 1e-12)
-        if gain > most * (1 + 1e-9):
-            chosen, most, drawn = i, gain, -1
-        elif gain >= most * (1 - 1e-9):
-            if drawn < 0:
-                drawn = mixed(terms.seed, n, chosen)
-            mine = mixed(terms.seed, n, i)
-            if mine < drawn:
-                chosen, drawn = i, mine
+        gain, cost = belief.gain[i], max(terms.cost[i], 1e-12)
+        if max(gain, 1e-12) / cost < most * (1 - 1e-6):
+            continue
+        if not model.tables:
+            gain = coin_gain(lists, model, belief, squares, i)
+        gain = max(gain, 1e-12) / cost
+        if gain >= most * (1 - 1e-9):
+            mine = turn(lists, first, shift, i)
+            if gain > most * (1 + 1e-9) or mine < soonest:
+                chosen, most, soonest = i, gain, mine
     return chosen
 
 
