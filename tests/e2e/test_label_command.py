@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import covote as covote_package
-from covote import Panel, decode
+from covote import Asker, Panel, decode, label_file
+from covote.errors import InputError
 from covote.votes import Votes
 
 CLASSES = ["ant", "bee", "cat", "dog"]
@@ -258,7 +259,7 @@ def test_nothing_is_labelled_if_nobody_answers(covote, folder):
 
 def test_only_doubtful_items_go_to_the_expensive_experts(covote, folder):
     save_panel(folder, NAMES, [10, 1, 1, 1])
-    ran = run_label(covote, "--only-doubtful")
+    ran = run_label(covote, "--ask", "doubtful")
     assert ran.status == 0, ran.err
     assert labels("labels.parquet") == truth(folder)
     asked = [size for size, _ in calls(folder, "a")]
@@ -266,13 +267,100 @@ def test_only_doubtful_items_go_to_the_expensive_experts(covote, folder):
     assert sum(asked) == sum(name != "dog" for name in truth(folder))
     assert f"{ITEMS - sum(asked):,} of 4,000 questions were saved" in ran.out
     first = Path("labels.parquet").read_bytes()
-    run_label(covote, "--only-doubtful")
+    run_label(covote, "--ask", "doubtful")
     assert Path("labels.parquet").read_bytes() == first
     assert len(calls(folder, "a")) == len(asked)
     ran = run_label(covote)  # everybody about everything: only the others are asked now
     assert sum(size for size, _ in calls(folder, "a")) == ITEMS
-    run_label(covote, "--only-doubtful")
+    run_label(covote, "--ask", "doubtful")
     assert Path("labels.parquet").read_bytes() == first
+
+
+def test_adaptive_asking_gives_the_same_labels_for_fewer_questions(covote, folder):
+    save_panel(folder, NAMES, [10, 1, 1, 1])
+    ran = run_label(covote, "--ask", "adaptive", "--json")
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    assert labels("labels.parquet") == truth(folder)
+    asked = sum(size for name in NAMES for size, _ in calls(folder, name))
+    assert asked == 4 * ITEMS - found["saved"] < 4 * ITEMS
+    assert found["unsettled"] == 0
+    first = Path("labels.parquet").read_bytes()
+    assert run_label(covote, "--ask", "adaptive").status == 0
+    assert Path("labels.parquet").read_bytes() == first
+    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == asked
+    run_label(covote)  # everybody: only what was not asked yet
+    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == 4 * ITEMS
+    assert labels("labels.parquet") == truth(folder)
+
+
+def test_an_adaptive_run_goes_on_where_it_was_interrupted(covote, folder):
+    run_label(covote, "--ask", "adaptive", output="whole.parquet")
+    before = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
+    for name in NAMES:
+        (folder / f"{name}.log").unlink(missing_ok=True)
+    save_panel(folder, ["a", "broken", "c", "d"])
+    assert run_label(covote, "--ask", "adaptive", "--strict").status == 2
+    save_panel(folder, NAMES)
+    ran = run_label(covote, "--ask", "adaptive", "--refresh")
+    assert ran.status == 0, ran.err
+    assert Path("labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
+    assert {name: sum(size for size, _ in calls(folder, name)) for name in NAMES} == before
+
+
+def test_a_budget_is_kept_and_what_it_leaves_open_is_told(covote, folder):
+    ran = run_label(covote, "--ask", "adaptive", "--budget", "1500")
+    assert ran.status == 0, ran.err
+    assert sum(size for name in NAMES for size, _ in calls(folder, name)) == 1500
+    assert "Not settled: " in ran.out
+    assert "cost 1,500 instead of 4,000" in ran.out
+
+
+def test_an_expert_that_fails_is_replaced_by_others_where_they_can(covote, folder):
+    save_panel(folder, ["a", "broken", "c", "d"])
+    ran = run_label(covote, "--ask", "adaptive")
+    assert ran.status == 0
+    assert "Warning: expert 'b'" in ran.err
+    found = labels("labels.parquet")
+    agree = [k for k, name in enumerate(truth(folder)) if name in ("bee", "cat")]
+    assert [found[k] for k in agree] == [truth(folder)[k] for k in agree]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--ask", "nobody"), "ask='nobody' is not known; use one of everyone, doubtful, adaptive"),
+        (("--budget", "5"), "a budget cannot be kept with ask='everyone'"),
+        (("--ask", "adaptive", "--budget", "0.5"), "total 0.5 buys no answer: the cheapest expert costs 1"),
+    ],
+)
+def test_terms_of_asking_that_cannot_be_kept_ask_nobody(covote, folder, options, words):
+    ran = run_label(covote, *options)
+    assert (ran.status, words in ran.err) == (2, True), ran.err
+    assert not any(calls(folder, name) for name in NAMES)
+
+
+def test_an_asker_says_whom_to_ask(folder, monkeypatch):
+    panel = save_panel(folder, NAMES)
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+
+    def run(asker):
+        return label_file("data.npy", "labels.csv", panel, ask=asker, trust=True, batch=100)
+
+    found = run(Asker(panel, ITEMS, budget=3, limit=[700, 900, 900, 900]))
+    assert sum(size for size, _ in calls(folder, "a")) <= 700
+    assert found.unsettled < ITEMS
+    for asker, words in (
+        (Asker(panel, 7), "the Asker is for 7 items, and the data have 1,000"),
+        (Asker(panel.without("a"), ITEMS, partial=True), "the Asker is for another panel"),
+    ):
+        with pytest.raises(InputError, match=words):
+            run(asker)
+    used = Asker(panel, ITEMS)
+    used.next()
+    with pytest.raises(InputError, match="the Asker has asked already"):
+        run(used)
 
 
 def test_changed_data_panels_and_batches_are_noticed_and_named(covote, folder):

@@ -29,7 +29,11 @@ def folder(tmp_path):
     converted = to_onnx(model, rows[:1], options={"zipmap": False})
     (tmp_path / "m.onnx").write_bytes(converted.SerializeToString())
     skops.io.dump(model, tmp_path / "m.skops")
-    models = [{"use": "m.onnx", "threads": 2}, {"use": "m.onnx", "classes": CLASSES}, "m.skops"]
+    models = [
+        {"use": "m.onnx", "threads": 2, "classes": CLASSES},
+        {"use": "m.onnx", "classes": CLASSES},
+        "m.skops",
+    ]
     Panel(CLASSES, np.ones((3, 3), bool), ["a", "b", "c"], models=models).save(tmp_path / "panel.toml")
     return tmp_path
 
@@ -58,6 +62,10 @@ def run(folder, output, *options):
 def test_workers_open_the_models_and_label_the_same(folder):
     assert run(folder, "here.parquet")[0] == 0
     assert run(folder, "there.parquet", "--engine", "dask", "--workers", "2") == (0, "")
+    assert run(folder, "less.parquet", "--ask", "adaptive")[0] == 0
+    less = ("--ask", "adaptive", "--engine", "dask", "--workers", "2")
+    assert run(folder, "less_there.parquet", *less) == (0, "")
+    assert (folder / "less.parquet").read_bytes() == (folder / "less_there.parquet").read_bytes()
     assert (folder / "here.parquet").read_bytes() == (folder / "there.parquet").read_bytes()
 
 

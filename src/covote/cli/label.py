@@ -63,13 +63,20 @@ def label(
         str | None, typer.Option(help="Bring images to this size: 224x224.", show_default=False)
     ] = None,
     batch: Annotated[int, typer.Option(parser=whole, help="Items per batch.")] = 1024,
-    only_doubtful: Annotated[
-        bool,
+    ask: Annotated[
+        str,
         typer.Option(
-            "--only-doubtful",
-            help="Ask experts by their cost, each only about items that cheaper ones leave in doubt.",
+            help="Whom to ask: everyone; doubtful: by cost, each only about items that cheaper ones leave in "
+            "doubt; adaptive: one after another, until no further answer can change the vote.",
         ),
-    ] = False,
+    ] = "everyone",
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="With --ask adaptive: what all answers together may cost, kept ones included.",
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
     ] = False,
@@ -128,7 +135,8 @@ def label(
             size=_size(size),
             batch=batch,
             strict=strict,
-            only_doubtful=only_doubtful,
+            ask=ask,
+            budget=budget,
             refresh=refresh,
             trust=trust or before,
             method=method,
@@ -143,12 +151,12 @@ def label(
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=method, notes=notes)
     if as_json:
-        output.say_json(_summary(found, only_doubtful))
+        output.say_json(_summary(found, ask))
         return
     for note in notes:
         output.complain(f"Warning: {note}")
     by_chance = found.soft and method == "authority" and ties != "report"
-    _tell(found, time.monotonic() - started, only_doubtful, by_chance)
+    _tell(found, time.monotonic() - started, ask, by_chance)
     output.say_written(output_file, report)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
@@ -224,7 +232,7 @@ def _failure(run: ExpertRun) -> str:
     return f"{run.reason} ({some} are missing)"
 
 
-def _tell(found: Labelling, seconds: float, only_doubtful: bool, by_chance: bool) -> None:
+def _tell(found: Labelling, seconds: float, ask: str, by_chance: bool) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
     before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
@@ -232,19 +240,22 @@ def _tell(found: Labelling, seconds: float, only_doubtful: bool, by_chance: bool
         f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
         f"{'; their probabilities decide ties' if by_chance else ''}."
     )
-    if only_doubtful:
+    if ask != "everyone":
         saved = found.questions - wanted
         cost = dict(zip(found.outcome.panel.names, found.outcome.panel.cost.tolist(), strict=True))
         spent = sum(run.wanted * cost[run.name] for run in found.experts)
         full = found.questions / len(found.experts) * sum(cost.values())
         output.say(
-            f"Only the doubtful: {saved:,} of {found.questions:,} questions were saved; cost {spent:,.6g} "
-            f"instead of {full:,.6g}."
+            f"Asked with --ask {ask}: {saved:,} of {found.questions:,} questions were saved; cost "
+            f"{spent:,.6g} instead of {full:,.6g}."
         )
+    if found.unsettled:
+        left = output.counted(found.unsettled, "item")
+        output.say(f"Not settled: {left}; nobody is left who could be asked, or paid.")
     outcomes.tell(found.outcome, seconds)
 
 
-def _summary(found: Labelling, only_doubtful: bool) -> dict[str, Any]:
+def _summary(found: Labelling, ask: str) -> dict[str, Any]:
     whole = outcomes.summary(found.outcome)
     for expert, run in zip(whole["experts"], found.experts, strict=True):
         expert.update(
@@ -259,7 +270,8 @@ def _summary(found: Labelling, only_doubtful: bool) -> dict[str, Any]:
     return {
         **whole,
         "questions": found.questions,
-        "saved": found.questions - wanted if only_doubtful else 0,
+        "saved": found.questions - wanted if ask != "everyone" else 0,
+        "unsettled": found.unsettled,
         "probabilities": found.soft,
         "without_probabilities": list(found.plain),
         "uncovered": [list(pair) for pair in found.uncovered],

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.asking import Asker
 from covote.decoding import make
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
@@ -25,7 +26,7 @@ from covote.files.label_files import label_format
 from covote.labelling.asking import Job, Question, Reply, ask
 from covote.labelling.kept import Kept
 from covote.labelling.preparing import Prepared, prepare
-from covote.labelling.rounds import by_cost, doubtful, missing
+from covote.labelling.rounds import answers_to, asker_for, by_cost, doubtful, missing
 from covote.labelling.side_by_side import side_by_side
 from covote.labelling.votes import KeptVotes
 from covote.models.kind import Trust
@@ -83,6 +84,8 @@ class Labelling:
         The experts that gave none, while others did: because of them, nobody's were used.
     answers
         The folder where the answers are kept.
+    unsettled
+        How many items an Asker could not settle: nobody is left who could, or can be paid.
     """
 
     outcome: Outcome
@@ -92,6 +95,7 @@ class Labelling:
     answers: Path
     silent: Panel | None = field(default=None)
     plain: tuple[Name, ...] = ()
+    unsettled: int = 0
 
     @property
     def uncovered(self) -> list[tuple[Name, Name]]:
@@ -119,7 +123,8 @@ def label_file(
     size: tuple[int, int] | None = None,
     batch: int = 1024,
     strict: bool = False,
-    only_doubtful: bool = False,
+    ask: str | Asker = "everyone",
+    budget: float | None = None,
     refresh: bool = False,
     trust: Trust = False,
     method: str = "authority",
@@ -153,8 +158,13 @@ def label_file(
         Items per batch.
     strict
         Stop at the first failure of an expert, instead of going on without the answer.
-    only_doubtful
-        Ask the experts in the order of their cost, each only about what the cheaper ones leave in doubt.
+    ask
+        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
+        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
+        one that says most for its cost first, until no answer still to come can change the vote of all; or
+        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
+    budget
+        What all answers together may cost, if `ask` is ``"adaptive"``.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
     trust
@@ -169,7 +179,9 @@ def label_file(
     """
     label_format(output)
     atomic.check_place(output)
-    make(method, options, gold)  # a mistake here costs no question
+    # A mistake here costs no question.
+    make(method, options, gold)
+    asker_for(ask, panel, len(ask) if isinstance(ask, Asker) else 0, budget)
     if isinstance(batch, bool) or batch < 1:
         raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
@@ -177,13 +189,18 @@ def label_file(
     place = DataPlace(Path(data), id, chosen, size)
     with closing(kept):
         ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
+        asker = asker_for(ask, panel, ready.data.items, budget)
         job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
         run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
-        wanted = run.in_rounds() if only_doubtful else run.all()
+        if asker is not None:
+            wanted = run.adaptively(asker)
+        else:
+            wanted = run.in_rounds() if ask == "doubtful" else run.all()
         votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
         run.check_heard(votes)
         outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
-        return run.result(outcome, votes, wanted)
+        found = run.result(outcome, votes, wanted)
+        return found if asker is None else replace(found, unsettled=int(asker.stuck.sum()))
 
 
 class _Run:
@@ -216,6 +233,18 @@ class _Run:
             self._ask(group, wanted)
             asked += group
         return wanted
+
+    def adaptively(self, asker: Asker) -> list[NDArray[np.bool_] | None]:
+        """Ask whom the asker says, round by round; a run that was killed finds its answers and goes on."""
+        wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
+        while len(questions := asker.next()):
+            experts = np.unique(questions.expert).tolist()
+            for i in experts:
+                wanted[i][questions.item[questions.expert == i]] = True
+            self._ask(experts, wanted)
+            asker.tell_all(questions, answers_to(questions, self._kept, self._batch, self._items))
+            asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= PATIENCE))
+        return list(wanted)
 
     def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
         todo = {
