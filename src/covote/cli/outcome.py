@@ -39,37 +39,29 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     from covote.labels import STATUSES
 
     tally = outcome.tally
-    rates = tally.accuracy()
+    report = tally.experts
     gold = outcome.gold
     return {
         "items": tally.items,
         "votes": tally.votes,
         "labelled": tally.items - int(tally.classes[-1]),
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
-        "in_doubt": tally.doubtful(),
+        "in_doubt": report.doubtful(),
         "gold": None if gold is None else _gold(gold),
         "experts": [
             {
                 "name": name,
-                "answers": int(asked + outside),
-                "inside": int(asked),
-                "agreement": None if asked == 0 else rate,
-                "low": low,
-                "high": high,
-                "none_of_mine": int(silent),
+                "answers": int(tally.agreement.counts.answers[i]),
+                "inside": int(report.inside[i]),
+                "agreement": None if report.inside[i] == 0 else float(report.accuracy[i]),
+                "low": float(report.low[i]),
+                "high": float(report.high[i]),
+                "none_of_mine": int(report.none[i]),
                 "gold": None
                 if gold is None
                 else {"known": int(gold.expert_asked[i]), "right": int(gold.expert_right[i])},
             }
-            for i, name, (rate, low, high), asked, outside, silent in zip(
-                range(len(tally.panel)),
-                tally.panel.names,
-                rates.tolist(),
-                tally.asked.sum(axis=1),
-                tally.outside,
-                tally.nones,
-                strict=True,
-            )
+            for i, name in enumerate(tally.panel.names)
         ],
     }
 
@@ -105,8 +97,8 @@ def tell(outcome: Outcome, seconds: float, *, inferred: bool = False) -> None:
         output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
     if outcome.gold is not None:
         output.say(told(outcome.gold))
-    rates = dict(zip(tally.panel.names, tally.accuracy()[:, 0].tolist(), strict=True))
-    doubtful = tally.doubtful()
+    rates = dict(zip(tally.panel.names, tally.experts.accuracy.tolist(), strict=True))
+    doubtful = tally.experts.doubtful()
     if doubtful:
         named = ", ".join(f"{name} ({rates[name]:.0%})" for name in doubtful[:6])
         more = f" and {len(doubtful) - 6} more" if len(doubtful) > 6 else ""

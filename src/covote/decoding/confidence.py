@@ -13,7 +13,6 @@ probability of the authorities not sure enough: the confidence is halfway betwee
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,10 +40,10 @@ def of_rows(patterns: Rows, index: Array, weights: tie_score.Weights) -> NDArray
     panel, column = patterns.votes.panel, tie_score.remembered(weights)
     scale = 1 / (UNIT * tie_score.temperature(panel))
     found = np.empty(len(patterns))
-    for piece, rows in _pieces(patterns):
+    for piece, rows in patterns.pieces():
         rivals = shares.best_classes(piece.runs, panel, RIVALS)
         score = tie_score.summed(piece, rivals, column, np.ones(len(piece), np.bool_))
-        found[rows] = kernels.chances(rivals, score, scale, index[rows])
+        found[rows] = _chances(rivals, score * scale, index[rows])
     return found
 
 
@@ -56,7 +55,7 @@ def with_probabilities(
     found = np.empty(len(votes))
     for piece, span in fusion.pieces(votes):
         rivals, score = _scores_with_probabilities(piece, weights, powers)
-        found[span] = kernels.chances(rivals, score, scale, index[span].astype(np.int64))
+        found[span] = _chances(rivals, score * scale, index[span])
     return found
 
 
@@ -72,7 +71,7 @@ def table(votes: Votes, weights: tie_score.Weights, powers: Array | None) -> NDA
     column = tie_score.remembered(weights)
     for patterns, span in row_parts(votes):
         of_rows = np.zeros((len(patterns), len(panel.classes)))
-        for some, rows in _pieces(patterns):
+        for some, rows in patterns.pieces():
             rivals = shares.best_classes(some.runs, panel, RIVALS)
             whole = tie_score.summed(some, rivals, column, np.ones(len(some), np.bool_))
             of_rows[rows] = _shares(rivals, whole * (scale / UNIT), len(panel.classes))
@@ -90,6 +89,17 @@ def _scores_with_probabilities(
     score = outside / UNIT
     kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, score)
     return rivals, score
+
+
+def _chances(rivals: Ties, score: Array, label: Array) -> NDArray[np.float64]:
+    """Return the softmax share of every row's label among its rivals; NaN without a label."""
+    found, sizes = np.full(len(label), np.nan), np.diff(rivals.start)
+    first, number = rivals.start[:-1][sizes > 0], sizes[sizes > 0]
+    power = np.exp(score - np.repeat(np.maximum.reduceat(score, first), number))
+    share = power / np.repeat(np.add.reduceat(power, first), number)
+    own = rivals.classes == np.repeat(label, sizes)
+    found[np.repeat(np.arange(len(label)), sizes)[own]] = share[own]
+    return found
 
 
 def _shares(rivals: Ties, score: Array, classes: int) -> NDArray[np.float64]:
@@ -124,11 +134,3 @@ def fitted_powers(fit: NDArray[np.int64] | None, experts: int) -> NDArray[np.flo
     if fit is None:
         return np.ones(experts)
     return np.where(fit.any(axis=1), POWERS[fit.argmax(axis=1)], 1.0)
-
-
-def _pieces(patterns: Rows) -> Iterator[tuple[Rows, slice]]:
-    """Yield answer rows in slices, so that all classes of each fit into memory."""
-    size, at = max(1024, (1 << 24) // max(len(patterns.votes.panel.classes), 256)), 0
-    for part in patterns.votes.parts(size):
-        yield each_row(part), slice(at, at + len(part))
-        at += len(part)

@@ -24,30 +24,6 @@ LEAST = 1e-6
 
 
 @helper(inline="always")
-def _chance(among: Array, score: Array, label: int) -> float:
-    """Return the softmax share of one class; NaN if it is not there."""
-    own, top = np.nan, -np.inf
-    for b in range(len(among)):
-        top = max(top, score[b])
-        if among[b] == label:
-            own = score[b]
-    total = 0.0
-    for b in range(len(among)):
-        total += math.exp(score[b] - top)
-    return math.exp(own - top) / total if total > 0 else np.nan
-
-
-@kernel
-def chances(ties: Ties, score: Array, scale: float, label: Array) -> Array:
-    """Return the softmax share of every row's label among its classes; NaN without a label."""
-    found = np.empty(len(label))
-    for n in range(len(label)):
-        span = slice(ties.start[n], ties.start[n + 1])
-        found[n] = _chance(ties.classes[span], score[span] * scale, label[n])
-    return found
-
-
-@helper(inline="always")
 def _tempered(given: Given, p: int, label: int, members: Array, power: float, out: Array) -> None:
     """Write what one expert gave to its classes, never quite 0, raised to a power."""
     size = len(members)

@@ -1,27 +1,83 @@
-"""Expert report: how good each expert seems to be, and which classes experts confuse."""
+"""Expert report: how good each expert seems to be, and which classes experts confuse.
+
+The one definition of agreement: Python, the command line, reports and the studio tell the same numbers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import expert_report_kernels, shares, tie_score
-from covote.decoding.gold import Gold
-from covote.decoding.intervals import wilson
+from covote.decoding.expert_report_kernels import Counts, compare
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.intervals import Z99, wilson
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import row_parts
+from covote.votes.rows import Rows, each_row, row_parts
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Array = NDArray[Any]
+
 LARGEST = 3000
 """The most classes for which agreement is counted for every pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How the experts' answers compare with the labels; the counts of two parts add up (``+``).
+
+    The label of an item is its known class, or its authority label if that would be the same without the
+    expert's own answer. Otherwise those would seem best who decide most: of three people who know
+    everything, one who is right in 45% of all cases names 56% of the labels.
+    """
+
+    panel: Panel
+    counts: Counts
+
+    @classmethod
+    def nothing(cls, panel: Panel, pairs: bool = True) -> Agreement:
+        """Return counts of 0; without `pairs`, pairs of classes are not counted."""
+        experts, classes = panel.knows.shape
+        square = (classes, classes) if pairs else (0, 0)
+        return cls(panel, Counts(*(np.zeros(size, np.int64) for size in [experts] * 5 + [square] * 2)))
+
+    def __add__(self, other: Agreement) -> Agreement:
+        if self.panel != other.panel:
+            raise InputError("agreement in two different panels cannot be added")
+        return Agreement(self.panel, Counts(*(a + b for a, b in zip(self.counts, other.counts, strict=True))))
+
+    def add(self, votes: Votes, items: Array, truth: Array) -> None:
+        """Count the answers of votes; `items` are those whose class is known, `truth` their classes."""
+        panel = votes.panel
+
+        def count(rows: Rows, times: Array, known: Array) -> None:
+            compare(rows.runs, times, known, panel.layout.known, panel.knows, self.counts)
+
+        for rows, span in row_parts(votes):
+            mine = items[(items >= span.start) & (items < span.stop)]
+            count(rows, rows.count_without(mine - span.start), np.full(len(rows), -1))
+        if len(items):
+            rows = each_row(votes.subset(items))
+            count(rows, rows.count, np.asarray(truth, np.int64))
+
+    @property
+    def experts(self) -> ExpertReport:
+        """What is to be said about each expert."""
+        _, none, inside, right, outside = (values.astype(np.float64) for values in self.counts[:5])
+        return ExpertReport.of(self.panel, right, inside, outside, none)
+
+    @property
+    def pairs(self) -> PairAgreement:
+        """What is to be said about each pair of classes."""
+        agree, differ = (values + values.T for values in self.counts[5:])
+        return PairAgreement(self.panel, agree, agree + differ)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +87,12 @@ class ExpertReport:
     Attributes
     ----------
     accuracy, low, high
-        Estimated accuracy on classes that the expert knows, with a 95% interval (Wilson); NaN, 0 and 1
-        without such answers. It is measured against the estimated labels, or the known classes where there
-        are some: the interval says how sure the count is, not how sure the labels are.
+        Estimated accuracy on classes that the expert knows: how often it names the label, on items whose
+        label would be the same without its answer (or whose class is known). With a 95% interval (Wilson);
+        NaN, 0 and 1 without such answers. The interval says how sure the count is, not how sure the labels
+        are.
     inside, outside
-        Answers about classes the expert knows, and about others, as far as the labels tell.
+        Answers about classes the expert knows, and about others, as far as such labels tell.
     none
         How often it answered "none of mine".
     """
@@ -47,6 +104,21 @@ class ExpertReport:
     inside: NDArray[np.float64]
     outside: NDArray[np.float64]
     none: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, panel: Panel, right: Array, inside: Array, outside: Array, none: Array) -> ExpertReport:
+        """Return the report on counts per expert."""
+        share = np.divide(right, inside, out=np.full(len(panel), np.nan), where=inside > 0)
+        return cls(panel, share, *wilson(right, inside), inside, outside, none)
+
+    def doubtful(self) -> list[Name]:
+        """Return the experts whose accuracy is surely (99%) below 1/2, or 10 points below the median's."""
+        heard = self.inside > 0
+        if not heard.any():
+            return []
+        bar = max(0.5, float(np.median(self.accuracy[heard])) - 0.1)
+        _, high = wilson(np.nan_to_num(self.accuracy) * self.inside, self.inside, Z99)
+        return [self.panel.names[i] for i in np.flatnonzero(heard & (high < bar))]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per expert, indexed by its name."""
@@ -75,52 +147,48 @@ def expert_report(
     Parameters
     ----------
     votes
-        What the experts answered; compared with the authority labels.
+        What the experts answered; compared with the labels of the authority vote.
     gold
         Items whose class is known: ``{item: class}``.
     statistics
-        Counts of an earlier decoding, instead of votes (or in addition).
+        Counts of an earlier decoding, instead of votes. They compare answers with how the decoder shared the
+        items out among the classes, for which it used these answers, too.
 
     >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1], [1, 1]], ["ann", "bob", "cyd"])
     >>> votes = Votes.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]], panel)
     >>> expert_report(votes).accuracy
     array([1. , 1. , 0.5])
     """
-    if votes is None and statistics is None:
-        raise InputError("an expert report needs votes or statistics")
+    if (votes is None) == (statistics is None):
+        raise InputError("an expert report needs votes or statistics, one of the two")
     if votes is not None:
-        counts = tie_score.statistics(votes, gold)
-        statistics = counts if statistics is None else statistics + counts
+        return _counted(votes, gold, pairs=False).experts
     assert statistics is not None
     if statistics.coins is not None:
         raise InputError("statistics of 'em' only know accuracies; use those of 'authority' or 'dawid-skene'")
     right, inside, none = statistics.inside()
-    size = len(statistics.panel)
-    answers = np.bincount(
-        statistics.panel.layout.cells.expert, weights=_all_answers(statistics), minlength=size
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = right / inside
-    low, high = wilson(right, inside)
-    return ExpertReport(statistics.panel, accuracy, low, high, inside, np.maximum(answers - inside, 0), none)
-
-
-def _all_answers(statistics: Statistics) -> NDArray[np.float64]:
-    """Return how often each answer was given, over all classes."""
-    total = np.zeros(len(statistics.panel.layout.cells.label))
+    owner = statistics.panel.layout.cells.expert
+    answers = np.zeros(len(statistics.panel))
     for k in range(len(statistics.panel.classes)):
-        total += statistics.column(k)
-    return total
+        answers += np.bincount(owner, weights=statistics.column(k), minlength=len(answers))
+    return ExpertReport.of(statistics.panel, right, inside, np.maximum(answers - inside, 0), none)
+
+
+def _counted(votes: Votes, gold: Gold | None, pairs: bool) -> Agreement:
+    found = Agreement.nothing(votes.panel, pairs)
+    found.add(votes, *gold_rows(gold, votes))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """How often two experts that know both classes of a pair agree, on items that seem to be one of the two.
+    """How often experts that know both classes of a pair name the label, on items labelled one of the two.
 
     One agreement over all classes misleads for experts that know a part of them: three perfect experts seem
     to disagree on what one of them does not know. Per pair of classes, inside expertise, they agree always.
 
-    `agree` and `both` are (classes x classes), symmetric: pairs of answers that agree, and all of them.
+    `agree` and `both` are (classes x classes), symmetric: answers that are the label, and all that are one of
+    the pair.
     """
 
     panel: Panel
@@ -134,10 +202,9 @@ class PairAgreement:
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """The share of agreeing pairs of answers; NaN where there are none."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share: NDArray[np.float64] = self.agree / self.both
-        return share
+        """The share of answers that are the label; NaN where there are none."""
+        none: NDArray[np.float64] = np.full(self.both.shape, np.nan)
+        return np.divide(self.agree, self.both, out=none, where=self.both > 0)
 
     def worst(self, count: int = 10) -> list[tuple[Name, Name, float]]:
         """Return the pairs of classes on which experts agree least: (class, class, share)."""
@@ -148,24 +215,19 @@ class PairAgreement:
         return [(names[first[p]], names[second[p]], float(share[p])) for p in order]
 
 
-def pair_agreement(votes: Votes) -> PairAgreement:
+def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
     """Count, for every pair of classes, how often experts that know both agree (theory.md section 9).
 
-    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 1, 1]])
-    >>> pair_agreement(Votes.from_dense([[0, 2, 0], [1, 1, 1], [1, 2, 2]], panel)).worst()
-    [('cat', 'dog', 1.0), ('dog', 'fox', 1.0)]
+    An answer is compared with the label that the item has without it, or with its known class.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 1]] * 3)
+    >>> pair_agreement(Votes.from_dense([[0, 0, 0], [1, 1, 0], [2, 2, 2]], panel)).worst(1)
+    [('cat', 'dog', 0.75)]
     """
-    panel = votes.panel
-    if len(panel.classes) > LARGEST:
+    classes = len(votes.panel.classes)
+    if classes > LARGEST:
         raise TooLargeError(
-            f"agreement for every pair of {len(panel.classes)} classes needs too much memory; the limit is "
+            f"agreement for every pair of {classes} classes needs too much memory; the limit is "
             f"{LARGEST} classes"
         )
-    agree, both = (np.zeros((len(panel.classes), len(panel.classes)), dtype=np.int64) for _ in range(2))
-    for patterns, _ in row_parts(votes):
-        first, best = shares.best_classes(patterns.runs, panel)
-        label = np.where(np.diff(first) == 1, np.append(best, -1)[first[:-1]], -1)
-        expert_report_kernels.count_pairs(
-            *patterns.runs, patterns.count, label, *panel.layout.known, panel.knows, agree, both
-        )
-    return PairAgreement(panel, agree, both)
+    return _counted(votes, gold, pairs=True).pairs

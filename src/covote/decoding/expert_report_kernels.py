@@ -1,42 +1,96 @@
-"""The loop that counts agreement of experts per pair of classes."""
+"""The loop that compares experts' answers with labels that do not depend on them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import kernel
+from covote.compiled import helper, kernel
+from covote.decoding.shares_kernels import Counters, counters, forget, hear
+from covote.panel.layout import Lists
+from covote.votes import Ragged
 
 Array = NDArray[Any]
 
 
-@kernel
-def count_pairs(
-    indptr: Array, expert: Array, label: Array, times: Array, truth: Array, start: Array, known: Array,
-    knows: Array, agree: Array, both: Array,
-) -> None:  # fmt: skip
-    """Compare every two answers to an item, for the pairs of its class with others that both experts know."""
+class Counts(NamedTuple):
+    """How answers compare with labels.
+
+    Per expert: all answers, "none of mine" among them; and of those that are compared with a label, those to
+    classes that it knows, the right ones of these, and those to other classes.
+    Per pair (label, other class), or empty: answers of experts who know both that are the label, and that are
+    the other class.
+    """
+
+    answers: NDArray[np.int64]
+    none: NDArray[np.int64]
+    inside: NDArray[np.int64]
+    right: NDArray[np.int64]
+    outside: NDArray[np.int64]
+    agree: NDArray[np.int64]
+    differ: NDArray[np.int64]
+
+
+@helper(inline="always")
+def _authority_label(counts: Counters, number: int) -> int:
+    """Return the class with the best N_k / d_k; -1 if there are several, or no votes."""
+    best, n, d = -1, 0, 1
+    for c in range(number):
+        k = counts.heard[c]
+        left, right = counts.votes[k] * d, n * counts.asked[k]
+        if left > right:
+            best, n, d = k, counts.votes[k], counts.asked[k]
+        elif left == right:
+            best = -1
+    return best
+
+
+@helper(inline="always")
+def _same_without(label: int, i: int, answer: int, knows: Array, counts: Counters, number: int) -> bool:
+    """Whether the label is still the one with the best N_k / d_k when the answer of expert i is left out."""
+    n, d = counts.votes[label] - (answer == label), counts.asked[label] - knows[i, label]
+    if n == 0:
+        return False
+    for c in range(number):
+        k = counts.heard[c]
+        other = counts.votes[k] - (answer == k)
+        if k != label and other > 0 and other * d >= n * (counts.asked[k] - knows[i, k]):
+            return False
+    return True
+
+
+def _steps(runs: Ragged, *_: Any) -> int:
+    return 10 * len(runs.expert) * int(len(runs.expert) / max(len(runs.indptr) - 1, 1) + 1)
+
+
+@kernel(steps=_steps)
+def compare(runs: Ragged, times: Array, truth: Array, known: Lists, knows: Array, found: Counts) -> None:
+    """Compare every answer with the class of its item, each item `times`.
+
+    The class is `truth`, or where that is -1 the authority label, if it is the same without the answer.
+    """
+    counts = counters(knows.shape[1])
     for n in range(len(times)):
-        t = truth[n]
-        if t < 0:
-            continue
-        for a in range(indptr[n], indptr[n + 1]):
-            for b in range(a + 1, indptr[n + 1]):
-                v, w = np.int64(label[a]), np.int64(label[b])
-                i, j = expert[a], expert[b]
-                if v < 0 or w < 0:
-                    continue
-                if v != w:
-                    if t in (v, w) and knows[i, w] and knows[j, v]:
-                        both[v, w] += times[n]
-                        both[w, v] += times[n]
-                    continue
-                for x in range(start[i], start[i + 1]):
-                    k = known[x]
-                    if k != v and t in (v, k) and knows[j, k]:
-                        agree[v, k] += times[n]
-                        agree[k, v] += times[n]
-                        both[v, k] += times[n]
-                        both[k, v] += times[n]
+        number = hear(runs, n, known, counts)
+        label = truth[n] if truth[n] >= 0 else _authority_label(counts, number)
+        for p in range(runs.indptr[n], runs.indptr[n + 1]):
+            i, answer = np.int64(runs.expert[p]), np.int64(runs.label[p])
+            found.answers[i] += times[n]
+            if answer < 0:
+                found.none[i] += times[n]
+            if label < 0 or not (truth[n] >= 0 or _same_without(label, i, answer, knows, counts, number)):
+                continue
+            if not knows[i, label]:
+                found.outside[i] += times[n]
+                continue
+            found.inside[i] += times[n]
+            if answer == label:
+                found.right[i] += times[n]
+                for q in range(known.start[i], known.start[i + 1] if len(found.agree) else 0):
+                    if known.members[q] != label:
+                        found.agree[label, known.members[q]] += times[n]
+            elif answer >= 0 and len(found.differ):
+                found.differ[label, answer] += times[n]
+        forget(counts, number)

@@ -150,12 +150,27 @@ def statistics(part: Votes, gold: Gold | None = None, method: str = "authority")
     for patterns, span in row_parts(part):
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
-        ties = shares.best_classes(patterns.runs, part.panel)
-        share, keys, values = kernels.shared_counts(
-            patterns.runs.indptr, patterns.cell, count, ties, len(part.panel.classes), ONE
-        )
-        found += Statistics.of(part.panel, method, int(count.sum()), share, keys, values)
+        for some, those in patterns.pieces():
+            found += _shared(some, count[those], method)
     return found
+
+
+def _shared(patterns: Rows, count: Array, method: str) -> Statistics:
+    """Share the items of every answer row equally among its best classes, and count their answers so."""
+    panel, indptr = patterns.votes.panel, patterns.runs.indptr
+    ties = shares.best_classes(patterns.runs, panel)
+    sizes = np.diff(ties.start)
+    row = np.repeat(np.arange(len(patterns)), sizes)
+    amount = (count * (ONE // np.maximum(sizes, 1)))[row]
+    row, best, amount = row[amount > 0], ties.classes[amount > 0], amount[amount > 0]
+    share = np.zeros(len(panel.classes), np.int64)
+    np.add.at(share, best, amount)
+    # Every best class of a row with every answer of the row.
+    answers = np.diff(indptr)[row]
+    at = np.repeat(indptr[row] - np.cumsum(answers) + answers, answers)
+    cell = patterns.cell[at + np.arange(len(at))]
+    keys, values = cell * len(panel.classes) + np.repeat(best, answers), np.repeat(amount, answers)
+    return Statistics.of(panel, method, int(count.sum()), share, keys, values)
 
 
 def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statistics:

@@ -14,37 +14,7 @@ from covote.votes import Ragged
 Array = NDArray[Any]
 
 
-@kernel
-def shared_counts(
-    indptr: Array, cell: Array, count: Array, ties: Ties, classes: int, one: int
-) -> tuple[Array, Array, Array]:
-    """Share every item equally among its best classes.
-
-    Returns the amount of each class, and the counts as a list: (answer x classes + class, amount).
-    """
-    first, best = ties.start, ties.classes
-    total = 0
-    for p in range(len(count)):
-        if count[p] > 0:
-            total += (indptr[p + 1] - indptr[p]) * (first[p + 1] - first[p])
-    share = np.zeros(classes, np.int64)
-    keys, values = np.empty(total, np.int64), np.empty(total, np.int64)
-    at = 0
-    for p in range(len(count)):
-        if count[p] == 0 or first[p] == first[p + 1]:
-            continue
-        amount = count[p] * (one // (first[p + 1] - first[p]))
-        for b in range(first[p], first[p + 1]):
-            share[best[b]] += amount
-        for a in range(indptr[p], indptr[p + 1]):
-            for b in range(first[p], first[p + 1]):
-                keys[at] = cell[a] * classes + best[b]
-                values[at] = amount
-                at += 1
-    return share, keys, values
-
-
-@kernel
+@kernel(steps=lambda indptr, cell, column, owner, *_: 2 * len(owner) * (2 + len(cell) // len(indptr)))
 def summed(indptr: Array, cell: Array, column: Array, owner: Array, place: Array, score: Array) -> None:
     """Add up the weights of all answers of the owners: one class, many answer rows."""
     for j in range(len(owner)):
@@ -54,7 +24,7 @@ def summed(indptr: Array, cell: Array, column: Array, owner: Array, place: Array
         score[place[j]] = s
 
 
-@kernel
+@kernel(steps=lambda ties, score: 4 * len(score))
 def leads(ties: Ties, score: Array) -> tuple[Array, Array]:
     """Return, for every class of every answer row, the class with the highest score and its lead."""
     first, best = ties.start, ties.classes
@@ -69,7 +39,7 @@ def leads(ties: Ties, score: Array) -> tuple[Array, Array]:
     return leader, ahead
 
 
-@kernel
+@kernel(steps=lambda runs, knows, ties, *_: 2 * len(runs.expert) * (1 + len(ties.classes) // len(ties.start)))
 def clear_best(runs: Ragged, knows: Array, ties: Ties, level: Array, large: Array) -> Array:
     """Return the one class of every answer row that is `level` with the best; -1 if there are more.
 

@@ -177,7 +177,7 @@ def label_part(
     if inverse is not None:
         rows = votes.rows
         found = find(rows.votes)
-        tally.add(rows.votes, found, rows.count)
+        tally.add(rows.votes, found)
         labels = found.take(inverse, votes._ids, votes.start)
     else:
         labels = replace(find(votes), _ids=votes._ids, _start=votes.start)

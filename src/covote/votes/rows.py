@@ -92,6 +92,13 @@ class Rows:
         """Return one value per item from one value per row."""
         return values if self.inverse is None else values[self.inverse]
 
+    def pieces(self) -> Iterator[tuple[Rows, slice]]:
+        """Yield (some of the rows, which they are), so few that all classes of each fit into memory."""
+        size, at = max(1024, (1 << 24) // max(len(self.votes.panel.classes), 256)), 0
+        for part in self.votes.parts(size):
+            yield each_row(part), slice(at, at + len(part))
+            at += len(part)
+
     def count_without(self, items: Array) -> NDArray[np.int64]:
         """Return the counts when some items are left out."""
         which = items if self.inverse is None else self.inverse[items]

@@ -3,7 +3,6 @@
 import datetime
 import gzip
 import json
-from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from covote.errors import FileError, InputError
 from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
 from covote.files.report.tally import Tally
 from covote.labels import STATUSES
-from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes import NOT_ASKED
 
 PANEL = Panel.from_blocks(
     ["ant", "bee", "cow", "dog", "elk"],
@@ -139,25 +138,6 @@ def test_many_experts_few_answers_stay_ragged(tmp_path):
 # What is counted
 
 
-def plain_tally(matrix, labels):
-    """Count with dictionaries what `Tally` counts."""
-    right, asked, outside, nones, wrong = (Counter() for _ in range(5))
-    for row, k in zip(matrix.tolist(), labels.index.tolist(), strict=True):
-        for i, v in enumerate(row):
-            if v == NOT_ASKED:
-                continue
-            nones[i] += v == NONE_OF_MINE
-            if k < 0:
-                continue
-            if not PANEL.knows[i, k]:
-                outside[i] += 1
-                continue
-            asked[i, k] += 1
-            right[i, k] += v == k
-            wrong[k, v] += v not in (k, NONE_OF_MINE)
-    return right, asked, outside, nones, wrong
-
-
 @pytest.mark.parametrize("layout", ["dense", "ragged", "distinct"])
 def test_the_tally_counts_what_there_is(tmp_path, layout):
     whole = votes(500, accuracy=0.6)
@@ -170,13 +150,7 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
         part = whole if layout == "dense" else whole.to_ragged()
         tally.add(part, labels)
         tally.remember(part, labels)
-    right, asked, outside, nones, wrong = plain_tally(whole.dense, labels)
-    experts, classes = range(4), range(5)
-    assert tally.right.tolist() == [[right[i, k] for k in classes] for i in experts]
-    assert tally.asked.tolist() == [[asked[i, k] for k in classes] for i in experts]
-    assert tally.outside.tolist() == [outside[i] for i in experts]
-    assert tally.nones.tolist() == [nones[i] for i in experts]
-    assert tally.wrong.tolist() == [[wrong[k, v] for v in classes] for k in classes]
+    classes = range(5)
     assert (tally.items, tally.votes) == (500, whole.answers)
     assert dict(zip(STATUSES, tally.statuses.tolist(), strict=True)) == labels.count()
     assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in (*classes, -1)]
@@ -192,34 +166,6 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     for look in looks:
         assert labels.value[look.item] == look.label
         assert len(look.answers) == (whole.dense[look.item] != NOT_ASKED).sum()
-
-
-def test_agreement_of_a_pair_counts_only_experts_who_know_both():
-    panel = Panel.from_blocks(3, [[0, 1], [0, 1], [1, 2]])
-    whole = Votes.from_dense([[0, 0, 1], [0, 1, 2], [1, 1, 1], [0, 0, 2]], panel)
-    tally = Tally(panel)
-    tally.add(whole, _as_labels(whole, [0, 0, 1, 0]))
-    agreement = tally.pair_agreement()
-    # Experts 1 and 2 on items labelled 0 or 1: seven of eight answers agree. Nobody knows 0 and 2.
-    assert agreement[0, 1] == agreement[1, 0] == 7 / 8
-    assert np.isnan(agreement[0, 2])
-    assert agreement[1, 2] == 1
-
-
-def _as_labels(whole, index):
-    labels = decode(whole, ties="report")
-    object.__setattr__(labels, "index", np.array(index, np.int8))
-    return labels
-
-
-def test_an_unreliable_expert_is_in_doubt_and_others_are_not():
-    panel = Panel(4, np.ones((5, 4)))
-    truth = np.arange(2000) % 4
-    whole = simulate(panel, truth, accuracy=[0.95, 0.95, 0.95, 0.95, 0.4])
-    tally = Tally(panel)
-    tally.add(whole, decode(whole))
-    assert tally.doubtful() == ["expert-5"]
-    assert Tally(panel).doubtful() == []
 
 
 # Panels read off the votes, gold, writing

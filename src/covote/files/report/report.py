@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from covote import atomic
+from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import sides
 from covote.decoding.gold import told as sentence
 from covote.errors import InputError
@@ -65,7 +66,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
 
     tally = outcome.tally
     panel = tally.panel
-    agreement = tally.pair_agreement()
+    pairs = tally.agreement.pairs
     experts = _experts(tally, outcome.gold)
     return {
         "headline": headline(tally),
@@ -88,13 +89,13 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "matrix": _drawn(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
         "cut": max(panel.knows.shape) > charts.MOST,
         "classes": _classes(tally),
-        "pairs": _pairs(tally, agreement),
-        "heat": _drawn(charts.heat(panel.classes, agreement), "Agreement per pair of classes")
-        if agreement.size and len(panel.classes) > 1
+        "pairs": _pairs(pairs),
+        "heat": _drawn(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
+        if pairs.both.size and len(panel.classes) > 1
         else "",
         "looks": [(look, *sides(panel, look.candidates, look.answers)) for look in tally.second_look[:LOOKS]],
         "unsure": tally.unsure,
-        "doubtful": tally.doubtful(),
+        "doubtful": tally.experts.doubtful(),
     }
 
 
@@ -125,7 +126,7 @@ def headline(tally: Tally) -> str:
         parts.append(
             f"{tally.unsure:,} deserve a second look" if tally.unsure > 1 else "one deserves a second look"
         )
-    doubtful = tally.doubtful()
+    doubtful = tally.experts.doubtful()
     if doubtful:
         named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")
         parts.append(f"{named} {'stand' if len(doubtful) > 1 else 'stands'} out as unreliable")
@@ -189,17 +190,18 @@ def check_review(path: str | os.PathLike[str]) -> None:
 
 def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
     """Return the experts, the least reliable first."""
-    rates, doubtful = tally.accuracy(), set(tally.doubtful())
+    report = tally.experts
+    doubtful = set(report.doubtful())
     rows = [
         {
             "name": name,
-            "rate": None if np.isnan(rates[i, 0]) else float(rates[i, 0]),
-            "low": float(rates[i, 1]),
-            "high": float(rates[i, 2]),
+            "rate": None if np.isnan(report.accuracy[i]) else float(report.accuracy[i]),
+            "low": float(report.low[i]),
+            "high": float(report.high[i]),
             "knows": int(tally.panel.sizes[i]),
-            "inside": int(tally.asked[i].sum()),
-            "outside": int(tally.outside[i]),
-            "nones": int(tally.nones[i]),
+            "inside": int(report.inside[i]),
+            "outside": int(report.outside[i]),
+            "nones": int(report.none[i]),
             "doubtful": name in doubtful,
             "gold": "" if gold is None else f"{gold.expert_right[i]:,} of {gold.expert_asked[i]:,}",
         }
@@ -225,15 +227,13 @@ def _classes(tally: Tally) -> list[tuple[Name, int, float]]:
     return [(tally.panel.classes[k], int(counts[k]), float(counts[k]) / peak) for k in order if counts[k]]
 
 
-def _pairs(tally: Tally, agreement: np.ndarray[Any, Any]) -> list[tuple[Name, Name, float, int]]:
+def _pairs(pairs: PairAgreement) -> list[tuple[Name, Name, float, int]]:
     """Return the most confused pairs: (class, class, agreement, answers that differ)."""
-    if not agreement.size:
-        return []
-    differ = tally.wrong + tally.wrong.T
+    differ, share = pairs.both - pairs.agree, pairs.share
     rows, columns = np.nonzero(np.triu(differ, 1))
-    order = np.lexsort((columns, rows, agreement[rows, columns]))[:_PAIRS]
-    classes = tally.panel.classes
+    order = np.lexsort((columns, rows, share[rows, columns]))[:_PAIRS]
+    classes = pairs.panel.classes
     return [
-        (classes[k], classes[j], float(agreement[k, j]), int(differ[k, j]))
+        (classes[k], classes[j], float(share[k, j]), int(differ[k, j]))
         for k, j in zip(rows[order], columns[order], strict=True)
     ]

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.intervals import Z99, wilson
-from covote.files.report import tally_kernels
+from covote.decoding.expert_report import Agreement, ExpertReport
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.vote_checks import NONE_OF_MINE
+from covote.votes.rows import item_counts
 
 BINS = 20
 _MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
@@ -55,58 +54,38 @@ class Tally:
 
     Attributes
     ----------
-    items, votes
+    items
         How many.
     statuses, classes, confidences, violations
         Items per status, per label (last: no label), per bin of confidence, per number of violations.
-    right, asked
-        (experts x classes) answers that agree with the label, and all answers, inside expertise.
-    outside, nones
-        Per expert: answers about classes it does not know; "none of mine" answers.
-    wrong
-        (label x vote) answers inside expertise that differ from the label; empty beyond 1,000 classes.
+    agreement
+        How the experts' answers compare with the labels; without pairs of classes beyond 1,000 classes.
     """
 
     panel: Panel
     looks: int = 0
     items: int = 0
-    votes: int = 0
     statuses: NDArray[np.int64] = field(init=False)
     classes: NDArray[np.int64] = field(init=False)
     confidences: NDArray[np.int64] = field(init=False)
     violations: NDArray[np.int64] = field(init=False)
-    right: NDArray[np.int64] = field(init=False)
-    asked: NDArray[np.int64] = field(init=False)
-    outside: NDArray[np.int64] = field(init=False)
-    nones: NDArray[np.int64] = field(init=False)
-    wrong: NDArray[np.int64] = field(init=False)
+    agreement: Agreement = field(init=False)
     _worst: list[tuple[float, int, Look]] = field(init=False, default_factory=list)
     _seen: int = 0
 
     def __post_init__(self) -> None:
-        experts, classes = self.panel.knows.shape
+        classes = len(self.panel.classes)
         self.statuses = np.zeros(len(STATUSES), np.int64)
         self.classes = np.zeros(classes + 1, np.int64)
         self.confidences = np.zeros(BINS, np.int64)
         self.violations = np.zeros(1, np.int64)
-        self.right = np.zeros((experts, classes), np.int64)
-        self.asked = np.zeros((experts, classes), np.int64)
-        self.outside = np.zeros(experts, np.int64)
-        self.nones = np.zeros(experts, np.int64)
-        self.wrong = np.zeros((classes, classes) if classes <= _MOST_PAIRS else (0, 0), np.int64)
+        self.agreement = Agreement.nothing(self.panel, pairs=classes <= _MOST_PAIRS)
 
-    def add(self, votes: Votes, labels: Labels, count: NDArray[np.int64] | None = None) -> None:
-        """Count a part, each item `count` times."""
-        times = np.ones(len(labels), np.int64) if count is None else count
-        tables = (self.right, self.asked, self.outside, self.nones, self.wrong)
-        if votes.columns is not None:
-            self.votes += tally_kernels.tally_columns(
-                votes.columns, votes.start, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
-            )
-        elif votes.runs is not None:
-            self.votes += tally_kernels.tally_runs(
-                *votes.runs, labels.index, times, self.panel.knows, NONE_OF_MINE, *tables
-            )
+    def add(self, votes: Votes, labels: Labels) -> None:
+        """Count a part; votes may stand for several items each."""
+        times = item_counts(votes)
+        given = np.flatnonzero(labels.evidence.status == GIVEN)
+        self.agreement.add(votes, given, labels.index[given])
         evidence = labels.evidence
         self.items += int(times.sum())
         self.statuses += _counted(evidence.status, times, len(STATUSES))
@@ -120,13 +99,15 @@ class Tally:
 
     def __add__(self, later: Tally) -> Tally:
         """Return the tally of two parts, of which the other one comes later."""
-        whole = Tally(self.panel, self.looks, self.items + later.items, self.votes + later.votes)
+        whole = Tally(self.panel, self.looks, self.items + later.items)
         size = max(len(self.violations), len(later.violations))
         whole.violations = np.zeros(size, np.int64)
         for part in (self, later):
-            for name in ("statuses", "classes", "confidences", "right", "asked", "outside", "nones", "wrong"):
-                getattr(whole, name).__iadd__(getattr(part, name))
+            whole.statuses += part.statuses
+            whole.classes += part.classes
+            whole.confidences += part.confidences
             whole.violations[: len(part.violations)] += part.violations
+        whole.agreement = self.agreement + later.agreement
         shifted = [(doubt, place - self._seen, look) for doubt, place, look in later._worst]
         whole._worst = heapq.nlargest(self.looks, self._worst + shifted, key=lambda entry: entry[:2])[::-1]
         whole._seen = self._seen + later._seen
@@ -155,6 +136,16 @@ class Tally:
         self._seen += len(labels)
 
     @property
+    def votes(self) -> int:
+        """How many answers there are."""
+        return int(self.agreement.counts.answers.sum())
+
+    @property
+    def experts(self) -> ExpertReport:
+        """What is to be said about each expert."""
+        return self.agreement.experts
+
+    @property
     def second_look(self) -> list[Look]:
         """The items most worth a second look, the most doubtful first; at most `looks`."""
         return [look for *_, look in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1]))]
@@ -163,44 +154,6 @@ class Tally:
     def unsure(self) -> int:
         """How many items are worth a second look."""
         return self.items - int(self.statuses[AGREED]) - int(self.statuses[GIVEN])
-
-    # What it says about experts
-
-    def accuracy(self) -> NDArray[np.float64]:
-        """Return (experts x 3): agreement with the labels inside expertise, and its 99% interval."""
-        right, asked = self.right.sum(axis=1), self.asked.sum(axis=1)
-        share = np.divide(right, asked, out=np.full(len(right), np.nan), where=asked > 0)
-        return np.column_stack([share, *wilson(right, asked, Z99)])
-
-    def doubtful(self) -> list[Name]:
-        """Return the experts whose agreement is surely below 1/2, or 10 points below the median's."""
-        asked = self.asked.sum(axis=1) > 0
-        if not asked.any():
-            return []
-        rates = self.accuracy()
-        bar = max(0.5, float(np.median(rates[asked, 0])) - 0.1)
-        return [
-            name
-            for name, (_, _, high), some in zip(self.panel.names, rates, asked, strict=True)
-            if some and high < bar
-        ]
-
-    def pair_agreement(self) -> NDArray[np.float64]:
-        """Return (classes x classes): how often experts who know both classes agree with the label.
-
-        Of their answers k or j to items labelled k or j, the share that is the label; NaN where there is
-        none.
-        theory: section 9 (agreement per pair, inside expertise only).
-        """
-        if not self.wrong.size:
-            return np.full((0, 0), np.nan)
-        agree = self.right.T @ self.panel.knows.astype(np.int64)
-        agree = agree + agree.T
-        differ = self.wrong + self.wrong.T
-        total = agree + differ
-        np.fill_diagonal(total, 0)
-        share: NDArray[np.float64] = np.full(total.shape, np.nan)
-        return np.divide(agree, total, out=share, where=total > 0)
 
 
 def _counted(values: NDArray[Any], times: NDArray[np.int64], size: int) -> NDArray[np.int64]:
