@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
@@ -12,6 +16,13 @@ def complete(
     panel_file: PanelFile,
     size: Size,
     times: Times = 1,
+    teach: Annotated[
+        bool,
+        typer.Option(
+            "--teach",
+            help="Teach the experts there are, up to SIZE classes each, instead of hiring new ones.",
+        ),
+    ] = False,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -27,10 +38,12 @@ def complete(
     before = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = complete_panel(
-            before, read_size(size), times=times, effort=effort, seed=seed, progress=progress
+            before, read_size(size), times=times, teach=teach, effort=effort, seed=seed, progress=progress
         )
     if as_json:
         output.say_json(output.panel_dict(panel))
+    elif teach:
+        _tell_lessons(before, panel)
     else:
         added = len(panel) - len(before)
         more = "1 more expert makes" if added == 1 else f"{added:,} more experts make"
@@ -42,3 +55,19 @@ def complete(
             output.say_proof(panel, " for new experts", "new experts too many")
         output.show_matrix(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
+
+
+def _tell_lessons(before: Panel, panel: Panel) -> None:
+    proof = panel.certificate
+    assert proof is not None
+    lessons = int(proof.size)
+    more = "1 lesson makes" if lessons == 1 else f"{lessons:,} lessons make"
+    output.say(f"{more} the panel complete:" if lessons else "The panel is complete as it is.")
+    for name, known, now in zip(panel.names, before.knows, panel.knows, strict=True):
+        new = [str(panel.classes[k]) for k in (now & ~known).nonzero()[0]]
+        if new:
+            output.say(f"  {name} learns {', '.join(new)}")
+    output.say_covered(panel)
+    if lessons:
+        output.say_proof(panel, " for lessons", "lessons too many")
+    output.show_matrix(panel)

@@ -23,7 +23,8 @@ from covote.covers.capacities.unequal_sizes import (
 from covote.covers.pruning import prune
 from covote.covers.search.efforts import effort_named
 from covote.covers.search.greedy import greedy
-from covote.errors import CoverError
+from covote.covers.teaching import teach as taught
+from covote.errors import CoverError, InputError
 from covote.panel import Name, Panel, zeros
 from covote.panel.certificate import Certificate
 from covote.progress import Progress, Work
@@ -50,6 +51,7 @@ def complete(
     size: int | Sequence[int],
     *,
     times: int = 1,
+    teach: bool = False,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
@@ -65,6 +67,9 @@ def complete(
         as possible are used, the largest first.
     times
         How many experts must know each pair.
+    teach
+        Teach the experts there are the fewest further classes instead of hiring new ones; nobody knows more
+        than `size` classes then. The certificate counts the lessons (expert and class).
     effort
         "fast", "normal" (a few seconds) or "max" (a minute).
     seed
@@ -85,6 +90,13 @@ def complete(
     times = check_times(times)
     effort_named(effort)
     check_count(seed, "seed", 0)
+    if teach:
+        if not isinstance(size, int | np.integer):
+            raise InputError(
+                f"size={size!r}: to teach, give one number, the most classes that anybody may know"
+            )
+        check_size(len(panel.classes), int(size))
+        return taught(panel, int(size), times, seed)
     need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
     work = Work(effort_named(effort).filling, progress)
