@@ -35,6 +35,13 @@ def _gives_probabilities(classifier: PanelClassifier) -> bool:
     raise AttributeError(f"no expert of this {type(classifier).__name__} has predict_proba")
 
 
+def _check_ask(ask: str, decoder: str) -> None:
+    if ask not in ("everyone", "adaptive"):
+        raise InputError(f"ask={ask!r} is not known; use 'everyone' or 'adaptive'")
+    if ask == "adaptive" and decoder != "authority":
+        raise InputError(f"decoder {decoder!r} needs the votes of everyone; use ask='everyone'")
+
+
 class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Train one clone of an estimator per expert of a panel, and classify by their votes.
 
@@ -55,6 +62,10 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     decoder
         A method of :func:`covote.decode`. Of classes that it leaves tied, as ``"authority"`` does, the one is
         taken that its authorities are surest of.
+    ask
+        ``"everyone"``, or ``"adaptive"``: :meth:`predict` asks the experts about an item one after another,
+        until no answer still to come can change the vote. The labels are the same, for fewer predictions;
+        only the decoder ``"authority"`` can do it.
     n_jobs
         How many experts to train at once, with joblib: in processes, or on the Dask cluster to which this
         process has a client.
@@ -95,6 +106,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         method: str = "auto",
         times: int = 1,
         decoder: str = "authority",
+        ask: str = "everyone",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -105,6 +117,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self.method = method
         self.times = times
         self.decoder = decoder
+        self.ask = ask
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -159,6 +172,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
         decoder_of(self.decoder)
+        _check_ask(self.ask, self.decoder)
 
     def _panel(self, seed: int) -> Panel:
         if self.panel is None:
@@ -171,7 +185,12 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     @classmethod
     def from_experts(
-        cls, panel: Panel, fitted: Sequence[Any] | Mapping[Name, Any], *, decoder: str = "authority"
+        cls,
+        panel: Panel,
+        fitted: Sequence[Any] | Mapping[Name, Any],
+        *,
+        decoder: str = "authority",
+        ask: str = "everyone",
     ) -> PanelClassifier:
         """Let models vote that were trained elsewhere; they are used as they are.
 
@@ -182,7 +201,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         fitted
             One model per expert, in the order of ``panel.names`` or by name. Each answers with the names of
             its classes (``predict``), and may give probabilities (``predict_proba``, ``classes_``).
-        decoder
+        decoder, ask
             As for the class; decoders that learn from training data cannot be used.
         """
         models = inputs.by_expert(panel, fitted)
@@ -191,7 +210,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError(
                 f"decoder {decoder!r} learns from training data, which there is none; use 'authority'"
             )
-        self = cls(models, panel=panel, decoder=decoder)
+        _check_ask(ask, decoder)
+        self = cls(models, panel=panel, decoder=decoder, ask=ask)
         self.classes_ = inputs.class_array(panel.classes)
         self.panel_ = training.matched(panel, self.classes_)
         self.experts_ = models
@@ -232,7 +252,11 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         X = self._new(X)
         with training.quick(inputs.is_finite(X)):
             alone = self._hearing.alone
-            index = self._hearing.labels(X) if alone is None else alone.votes(X)
+            if alone is not None:
+                index = alone.votes(X)
+            else:
+                few = self.ask == "adaptive"
+                index = self._hearing.labels_adaptively(X) if few else self._hearing.labels(X)
         return self.classes_[index]
 
     @available_if(_gives_probabilities)

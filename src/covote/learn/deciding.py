@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.asking import Asker, Vote
 from covote.decoding import DECODERS, Decoder, InMemory, fusion, learned, make
 from covote.errors import InputError
 from covote.learn import asking, inputs
@@ -122,6 +123,27 @@ class Hearing:
     def labels(self, X: Any) -> Array:
         """Return the class index of every item."""
         return np.concatenate([self._labelled(part)[0] for part in self._parts(X)])
+
+    def labels_adaptively(self, X: Any) -> Array:
+        """Return the class index of every item; of each, ask only those whose answers can matter.
+
+        No answer that was not asked for could have changed the authority vote; what ties is asked of all.
+        """
+        return np.concatenate([self._asked_for(part) for part in self._parts(X)])
+
+    def _asked_for(self, X: Any) -> Array:
+        asker = Asker(self.panel, inputs.count(X), Vote())
+        while len(questions := asker.next()):
+            answers = np.empty(len(questions), dtype=np.intp)
+            for i in np.unique(questions.expert).tolist():
+                mine = questions.expert == i
+                answers[mine] = self.voices[i].votes(inputs.take(X, questions.item[mine]))
+            asker.tell_all(questions, answers)
+        index = asker.labels().index.astype(np.intp)
+        tied = np.flatnonzero(index < 0)
+        if len(tied):
+            index[tied] = self._labelled(inputs.take(X, tied))[0]
+        return index
 
     def decision(self, X: Any) -> NDArray[np.float64]:
         """Return (items x classes) scores; the label has the highest."""
