@@ -117,6 +117,11 @@ class Server:
                 raise SystemExit("the server ended")
             time.sleep(0.01)
 
+    def cpu(self) -> float:
+        """Return the seconds of processor time so far (Linux); they depend little on what else runs."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
@@ -258,10 +263,13 @@ def answers(options: argparse.Namespace) -> None:
             until = time.monotonic() + options.seconds
             await asyncio.gather(*(one.work(options.every, until) for one in people))
 
+        before = server.cpu()
         asyncio.run(run())
+        spent = (server.cpu() - before) / max(1, sum(len(one.times) for one in people)) * 1000
         print(
             f"{options.people} people every {options.every:g} s for {options.seconds:g} s, "
-            f"{'PostgreSQL' if postgres else 'SQLite'}, asked {options.ask}: {told(people, check(studio, people))}"
+            f"{'PostgreSQL' if postgres else 'SQLite'}, asked {options.ask}: {told(people, check(studio, people))}; "
+            f"{spent:.1f} ms of the server's processor per answer; load {os.getloadavg()[0]:.0f}"
         )
         server.process.terminate()
         server.process.wait()

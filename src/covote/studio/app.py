@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -19,6 +19,7 @@ from covote import __version__
 from covote.errors import CovoteError
 from covote.studio import api
 from covote.studio.context import Studio
+from covote.studio.doors import SignInFirst
 from covote.studio.guards import Guards
 from covote.studio.pages import (
     board,
@@ -30,7 +31,7 @@ from covote.studio.pages import (
     review,
     transfer,
 )
-from covote.studio.pages.rendering import SignInFirst, page
+from covote.studio.pages.rendering import page
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
@@ -79,6 +80,10 @@ def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(IntegrityError)
     def conflict(request: Request, _error: IntegrityError) -> Response:
         return _refusal(request, 409, "Somebody changed the same thing at the same moment; try once more.")
+
+    @app.exception_handler(OperationalError)
+    def unreachable(request: Request, _error: OperationalError) -> Response:
+        return _refusal(request, 503, "The database did not answer. Nothing is lost; try again in a moment.")
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 
 from covote.studio.answers import Said, locked_project, record
 from covote.studio.database import Database
-from covote.studio.doors import PasswordCheck
+from covote.studio.doors import Door, PasswordCheck, open_with
 from covote.studio.jobs import Jobs
 from covote.studio.leasing import Lease, lease, lock, reopen
 from covote.studio.results import ResultsKeeper
@@ -81,15 +81,26 @@ class Studio:
 
     def record(self, person_id: int, said: Said) -> bool:
         """Keep an answer; return False if it was kept before."""
-        return self.record_and_lease(person_id, said, 0)[0]
-
-    def record_and_lease(self, person_id: int, said: Said, count: int) -> tuple[bool, list[Lease], str]:
-        """Keep an answer and give the next items: (whether it is new, items, why there are none)."""
         with self.database.write() as connection:
             setup = locked_project(connection)
             roster = self.roster.get(connection, setup.panel_version)
             member = roster.member_by_id[person_id]
-            cursor = lock(connection, member)
+            lock(connection, member)
+            return record(connection, setup, roster, member, said)
+
+    def enter_and_record(self, door: Door, said: Said, count: int) -> tuple[bool, list[Lease], str]:
+        """Keep the answer of whoever opens a door, and give the next items, all in one transaction.
+
+        Returns (whether the answer is new, items, why there are none). What a person knows cannot change
+        while the person is locked: every change of it also changes the list of options in the same row.
+        """
+        with self.database.write() as connection:
+            setup = open_with(connection, door, lock=True)
+            roster = self.roster.get(connection, setup.panel_version)
+            member = roster.member_by_id[setup.person_id]
+            if member.options_id != setup.options_id:  # changed while we waited for the lock
+                _, roster = self.now(connection)
+                member = roster.member_by_id[setup.person_id]
             new = record(connection, setup, roster, member, said)
-            held = lease(connection, setup, roster, member, cursor, count) if count else []
-        return new, held, "" if held or not count else why_not_asked(member, setup.ask)
+            held = lease(connection, setup, roster, member, setup.cursor, count)
+        return new, held, "" if held else why_not_asked(member, setup.ask)

@@ -18,6 +18,9 @@ from covote.errors import FileError, InputError
 HEAD = "0001"
 """The newest migration; a start with an older database brings it up to date."""
 
+CONNECTIONS = 45
+"""Connections that are kept: one for each of the 40 threads that serve requests, and some in the background.
+One more than are kept would be opened and closed for every request."""
 TIDY_SECONDS = 5.0
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -130,7 +133,7 @@ def _first_line(error: Exception) -> str:
 
 def _engine(url: str) -> Engine:
     if url.startswith("sqlite:///"):
-        engine = create_engine(url, pool_size=20, max_overflow=40, connect_args={"check_same_thread": False})
+        engine = create_engine(url, pool_size=CONNECTIONS, connect_args={"check_same_thread": False})
         event.listen(engine, "connect", _sqlite_connected)
         return engine
     if not url.startswith(("postgresql://", "postgres://")):
@@ -140,7 +143,7 @@ def _engine(url: str) -> Engine:
         )
     driver = "postgresql+psycopg://" + url.partition("://")[2]
     try:
-        return create_engine(driver, pool_size=20, max_overflow=20, pool_pre_ping=True)
+        return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
     except (SQLAlchemyError, ImportError) as error:
         raise InputError(f"--database {url!r} cannot be used: {_first_line(error)}") from error
 

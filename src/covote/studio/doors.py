@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, true, update
@@ -24,6 +25,15 @@ LIFETIME = {"enter": 14 * DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 9
 SHORTEST_PASSWORD = 10
 TRIES, TRY_SECONDS = 5, 300.0
 """Wrong passwords that a name may have within a time before it must wait."""
+
+
+class SignInFirst(Refused):
+    """Nobody is signed in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Sign in first: open the link of your invitation, or use your name and password.", 401
+        )
 
 
 def digest_of(secret: str) -> str:
@@ -55,19 +65,35 @@ def find_secret(connection: Connection, purpose: str, secret: str) -> Row[Any, A
     ).one_or_none()
 
 
-def open_with(connection: Connection, purpose: str, secret: str) -> Row[Any] | None:
-    """Return the project with the `person_id` of whoever has this secret, in one statement."""
-    return connection.execute(
-        select(project, link.c.person_id)
-        .select_from(project.join(link, true()))
+@dataclass(frozen=True)
+class Door:
+    """What somebody brings to get in: a secret, and the purpose for which it was made."""
+
+    purpose: str
+    secret: str
+
+
+def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any]:
+    """Return the project with `person_id`, `cursor` and `options_id` of whoever has this secret, or refuse.
+
+    It is one statement, which can also lock the person until the end of the transaction.
+    """
+    entered = (
+        select(project, link.c.person_id, person.c.cursor, person.c.options_id)
+        .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))
         .where(
-            link.c.digest == digest_of(secret),
-            link.c.purpose == purpose,
-            link.c.person_id.is_not(None),
+            link.c.digest == digest_of(door.secret),
+            link.c.purpose == door.purpose,
             link.c.revoked.is_(False),
             link.c.expires > time.time(),
         )
-    ).one_or_none()
+    )
+    if lock:
+        entered = entered.with_for_update(of=person, key_share=True)
+    found = connection.execute(entered).one_or_none()
+    if found is None:
+        raise SignInFirst
+    return found
 
 
 def revoke(connection: Connection, *, person_id: int | None = None, purpose: str | None = None) -> int:

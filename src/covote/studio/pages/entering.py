@@ -7,10 +7,10 @@ from fastapi.responses import RedirectResponse, Response
 from sqlalchemy import select
 
 from covote.studio import doors
+from covote.studio.doors import SignInFirst
 from covote.studio.pages.rendering import (
     Form,
     Project,
-    SignInFirst,
     Who,
     back_to,
     class_ids,

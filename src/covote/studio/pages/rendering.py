@@ -15,6 +15,7 @@ from starlette.datastructures import FormData
 
 from covote.studio import doors
 from covote.studio.context import Studio
+from covote.studio.doors import Door
 from covote.studio.roster import project_row
 from covote.studio.rules import OFF, Member, Refused, require_owner
 
@@ -55,33 +56,26 @@ TEMPLATES.globals["status_of"] = STATUS
 TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
 
 
-class SignInFirst(Refused):
-    """Nobody is signed in."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Sign in first: open the link of your invitation, or use your name and password.", 401
-        )
-
-
 async def studio_of(request: Request) -> Studio:
     """Return the studio that serves this request."""
     found: Studio = request.app.state.studio
     return found
 
 
+def door_of(request: Request) -> Door:
+    """Return what a request brings to get in: a token, or the cookie of a session."""
+    bearer = request.headers.get("authorization", "")
+    if bearer.lower().startswith("bearer "):
+        return Door("api", bearer[7:].strip())
+    studio: Studio = request.app.state.studio
+    return Door("session", request.cookies.get(studio.cookie, ""))
+
+
 def member_of(request: Request) -> Member:
     """Return who asks, by session cookie or by token."""
     studio: Studio = request.app.state.studio
-    bearer = request.headers.get("authorization", "")
-    if bearer.lower().startswith("bearer "):
-        purpose, secret = "api", bearer[7:].strip()
-    else:
-        purpose, secret = "session", request.cookies.get(studio.cookie, "")
     with studio.database.read() as connection:
-        setup = doors.open_with(connection, purpose, secret)
-        if setup is None:
-            raise SignInFirst
+        setup = doors.open_with(connection, door_of(request))
         member = studio.roster.get(connection, setup.panel_version).member_by_id[setup.person_id]
     if not member.active:
         raise Refused(OFF)
