@@ -14,13 +14,13 @@ from covote.errors import FileError, InputError
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, nameless: bool = False) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path beside `path`, and rename it to `path` if the block ends well.
 
-    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. With
-    `nameless`, the temporary path has no meaningful name, and where the system allows it the file has none
-    at all until it is complete: not even a killed process leaves one behind. What is not a file (a pipe, a
-    device) gets a copy of the complete file.
+    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. The
+    temporary path has no meaningful name, and where the system allows it the file has none at all until it is
+    complete: not even a killed process leaves one behind. What is not a file (a pipe, a device) gets a copy
+    of the complete file.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str], *, nameless: bool = False) -> Iterat
         else:
             # A link stays a link: what it points to is replaced.
             real = Path(os.path.realpath(target))
-            place = _nameless(real) if nameless and _can_be_nameless(real.parent) else _named(real)
+            place = _nameless(real) if _can_be_nameless(real.parent) else _named(real)
         with place as beside:
             yield beside
     except OSError as error:

@@ -234,6 +234,31 @@ def test_a_footer_that_lies_about_the_smallest_and_the_largest(folder):
         assert (folder / "labels.parquet").read_bytes() == labels
 
 
+def test_a_footer_that_lies_about_the_rows_of_data(folder):
+    """A footer that says 76, 78 or fewer than no rows instead of 77 gives no label to what is not there."""
+    pq.write_table(pa.table({"item": np.arange(77), "x": np.arange(77)}), "data.parquet", compression="none")
+    data = (folder / "data.parquet").read_bytes()
+    footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+    places = [n for n in range(footer, len(data) - 8) if data[n : n + 2] == b"\x9a\x01"]
+    assert len(places) >= 4  # of the file, of the group, of two columns
+    (folder / "hostile_rows.py").write_text("def answer(batch):\n    return ['skin'] * len(batch['x'])\n")
+    known = {"name": "x", "knows": ["skin", "eye"], "model": "python:hostile_rows:answer"}
+    (folder / "models.json").write_text(json.dumps({"classes": ["skin", "eye"], "experts": [known]}))
+    refusals = 0
+    for n, (place, count) in enumerate(
+        (p, c) for p in places for c in (b"\x98\x01", b"\x9c\x01", b"\x99\x01")
+    ):
+        (folder / "data.parquet").write_bytes(data[:place] + count + data[place + 2 :])
+        argv = ["label", "data.parquet", "--panel", "models.json", "-o", f"labels{n}.csv", "--trust"]
+        status, said = run(argv)
+        assert status in (0, 2), said
+        refusals += status == 2
+        if status == 0:
+            labels = (folder / f"labels{n}.csv").read_text().splitlines()[1:]
+            assert [line.split(",")[0] for line in labels] == [str(item) for item in range(77)]
+    assert refusals >= 6
+
+
 def test_names_do_not_steer_the_terminal(folder, capfd):
     panel = json.loads(
         json.dumps(GOOD).replace("skin", "s\\u001b[2Jk\\u009b1min").replace("ann", "a\\u202enn")

@@ -71,6 +71,7 @@ class Table:
         self._starts = np.cumsum(
             [0, *(meta.row_group(g).num_rows for g in range(meta.num_row_groups))]
         ).tolist()
+        self._refuse_other_rows(self.items, meta.num_rows)
         self._group: _Group | None = None
 
     @property
@@ -85,6 +86,7 @@ class Table:
         with self._source.explained():
             column = self._file.read([self._id]).column(0).combine_chunks()
             column.validate(full=True)
+        self._refuse_other_rows(len(column), self.items)
         return item_ids(column, f"{self._path}, ", 1)
 
     def read(self, start: int, stop: int) -> Rows:
@@ -100,6 +102,13 @@ class Table:
             return pieces[0]
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
 
+    def _refuse_other_rows(self, found: int, said: int) -> None:
+        if found != said:
+            raise FileError(
+                f"{self._path} has {found} rows where its footer says {said}; check that it was written and "
+                "copied to the end"
+            )
+
     def files(self, start: int, stop: int) -> list[Path]:
         """Return the file."""
         return [self._path]
@@ -111,6 +120,7 @@ class Table:
         with self._source.explained():
             table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
             table.validate(full=True)
+        self._refuse_other_rows(table.num_rows, self._starts[group + 1] - self._starts[group])
         columns = {name: _values(table.column(name), name, self._path) for name in self._columns}
         self._group = found = _Group(group, columns)
         return found
@@ -167,7 +177,7 @@ def staged(path: Path, target: Path, id: str | None) -> Path:
     if id is not None and id in table.column_names:
         place = table.column_names.index(id)
         table = table.set_column(place, id, _whole_if_possible(table.column(id), path))
-    with atomic.replacing(target, nameless=True) as beside:
+    with atomic.replacing(target) as beside:
         pq.write_table(table, beside, row_group_size=_GROUP)
     return target
 

@@ -113,7 +113,7 @@ class LabelWriter:
 def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
     """Give a writer; the file appears when the block ends well, and not at all otherwise."""
     kind = label_format(path)
-    with atomic.replacing(path, nameless=True) as beside:
+    with atomic.replacing(path) as beside:
         writer = LabelWriter(beside, kind)
         try:
             yield writer

@@ -260,8 +260,11 @@ class Source:
             ) from error
 
 
+_NO_OBJECT = re.compile(rb"(?:\A|\n)[ \t\r\xef\xbb\xbf]*null")
+
+
 class Shallow:
-    """A stream of JSON-lines, refused where values lie too deep in each other: the parser would overflow."""
+    """A stream of JSON-lines, refused where the parser would end the process: nested too deep, or null."""
 
     closed = False
 
@@ -282,6 +285,9 @@ class Shallow:
             raise FileError(
                 f"{self._path} has values more than {DEEPEST} levels deep; a line of votes is one flat object"
             )
+        if b"null" in lines and _NO_OBJECT.search(lines):
+            # The parser ends the process if a block begins so.
+            raise FileError(f"{self._path} has a line that is null; every line is one object: remove it")
         self._line = lines[int(ends[-1]) + 1 :] if len(ends) else lines
         return data
 

@@ -53,3 +53,14 @@ def test_deep_nesting_is_refused(tmp_path, bracket, where):
 
 def test_brackets_in_text_are_text(tmp_path):
     assert len(votes(tmp_path / "v.jsonl", ["[" * 500, '"{\\' * 500])) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["null\n", "\n null\n", "null{}\n", "\ufeffnull null\n", '{"item": 1}\nnull\n']
+)
+def test_a_line_that_is_null_is_refused(tmp_path, text):
+    """Arrow's parser ends the process if a block begins with null."""
+    path = tmp_path / "votes.jsonl"
+    path.write_text(text + '{"item": 1, "expert": "a", "label": "x"}\n', encoding="utf-8")
+    with pytest.raises(FileError, match="has a line that is null"):
+        VoteFile(path, PANEL)

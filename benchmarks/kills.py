@@ -1,0 +1,318 @@
+"""Kill commands at random moments, start them again, compare bytes: ``python benchmarks/kills.py 1000``.
+
+A case is a number. It starts a command in a forked process, kills it (SIGKILL) after a random time that is
+at most as long as the command takes, does so once to three times, and then lets it run to its end. Outputs
+have to be the same bytes as those of a run that nobody killed, nothing half-written may lie around, and
+of what was asked before the kill at most one batch may be asked again. The studio has its own (studio.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from covote import Panel, simulate
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "kills.md"
+BATCH, ITEMS = 20, 400
+CLASSES = ["ant", "bee", "cat", "dog"]
+BLOCKS = [["ant", "bee", "cat"], ["ant", "dog"], ["bee", "dog"], ["cat", "dog"]]
+EXPERTS = """
+import os
+from pathlib import Path
+
+CLASSES = ["ant", "bee", "cat", "dog"]
+LOG = os.open(Path(__file__).parent / "asked.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+def expert(name, known):
+    def answer(batch):
+        os.write(LOG, f"{name} {len(batch)}\\n".encode())
+        x = [CLASSES[int(k)] for k in batch[:, 0]]
+        return [label if label in known else known[0] for label in x]
+    return answer
+
+a = expert("a", ["ant", "bee", "cat"])
+b, c, d = expert("b", ["ant", "dog"]), expert("c", ["bee", "dog"]), expert("d", ["cat", "dog"])
+"""
+
+
+@dataclass
+class Task:
+    """A command in a folder: what it needs, how it is run, which files it makes."""
+
+    prepare: Callable[[Path], None]
+    run: Callable[[], None]
+    outputs: str
+    most_again: int
+    """How many questions may be asked again for each kill; lines of asked.log end in numbers of them."""
+
+
+def main_with(*argv: str) -> Callable[[], None]:
+    """Return what runs a command of covote in this process."""
+
+    def run() -> None:
+        from covote.cli import main
+
+        sys.argv = ["covote", *argv]
+        main()
+
+    return run
+
+
+def panel(models: bool) -> Panel:
+    """Return four experts of four classes."""
+    names = ["a", "b", "c", "d"]
+    return Panel.from_blocks(
+        CLASSES, BLOCKS, names, models=[f"python:killed:{n}" for n in names] if models else None
+    )
+
+
+def prepare_label(folder: Path) -> None:
+    """Write an array, a panel and its models."""
+    truth = np.random.default_rng(1).integers(0, 4, ITEMS)
+    np.save(folder / "data.npy", np.column_stack([truth, np.arange(ITEMS)]))
+    (folder / "killed.py").write_text(EXPERTS)
+    panel(models=True).save(folder / "panel.toml")
+
+
+def prepare_decode(folder: Path) -> None:
+    """Write votes in no order, and labels of yesterday."""
+    votes = simulate(panel(models=False), np.random.default_rng(1).integers(0, 4, 4000), accuracy=0.9, seed=1)
+    table = votes.to_arrow("long")
+    order = np.random.default_rng(2).permutation(len(table))
+    pq.write_table(table.take(pa.array(order)), folder / "votes.parquet")
+    panel(models=False).save(folder / "panel.toml")
+    (folder / "labels.parquet").write_bytes(b"labels of yesterday")
+
+
+def prepare_ask(folder: Path) -> None:
+    """Write a panel."""
+    panel(models=False).save(folder / "panel.toml")
+
+
+def run_ask() -> None:
+    """Answer thirty questions of `covote ask` as experts who are right would."""
+    from covote.cli import ask
+
+    def answer(asker: Any, question: Any) -> str:
+        if asker.answers >= 30:
+            return "quit"
+        with Path("asked.log").open("a") as log:
+            log.write(f"{question.item} {question.expert} 1\n")
+        truth = CLASSES[(7 * question.item) % 4]
+        return truth if truth in question.classes else "none"
+
+    ask._prompt = answer
+    main_with("ask", "--panel", "panel.toml", "--state", "state.npz")()
+
+
+def run_reproduce() -> None:
+    """Train the experts of one table into the store that `covote reproduce` keeps."""
+    sys.path.insert(0, str(ROOT))
+    from covote.reproduction.store import Store
+    from covote.reproduction.trainers import Trained
+    from tests.unit.reproduction.made_up import bars
+
+    class Quick:
+        name, recipe, surrogate = "quick", "quick", True
+
+        def train(self, data: Any, subsets: Any, progress: Any) -> Any:
+            for subset in subsets:
+                with Path("asked.log").open("a") as log:
+                    log.write(f"{subset} 1\n")
+                chance = np.random.default_rng(list(subset)).dirichlet((1, 1), 500).astype(np.float32)
+                yield Trained(subset, chance, chance, 0.0)
+
+    subsets = [(j, k) for k in range(1, 10) for j in range(k)]
+    Store(Path("store")).experts(bars(500, 500), Quick(), subsets, lambda *_: None)
+
+
+TASKS = {
+    "label": Task(
+        prepare_label,
+        main_with(
+            "label", "data.npy", "--panel", "panel.toml", "-o", "labels.parquet", "--trust", "--batch",
+            str(BATCH),
+        ),
+        "labels.parquet",
+        BATCH,
+    ),
+    "decode": Task(
+        prepare_decode,
+        main_with(
+            "decode", "votes.parquet", "--panel", "panel.toml", "-o", "labels.parquet", "--method", "em",
+            "--stats", "stats.npz",
+        ),
+        "labels.parquet",
+        0,
+    ),
+    "ask": Task(prepare_ask, run_ask, "state.npz", 1),
+    "reproduce": Task(lambda folder: None, run_reproduce, "store/**/*.parquet", 1),
+}  # fmt: skip
+
+
+def started(task: Task, folder: Path) -> int:
+    """Run a task in a forked process, in its folder; return its id."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        with (
+            open(os.devnull, "w") as out,
+            open("errors.log", "a") as errors,
+            redirect_stdout(out),
+            redirect_stderr(errors),
+        ):
+            try:
+                task.run()
+                status = 0
+            except SystemExit as end:
+                status = int(end.code or 0)
+    except BaseException as error:
+        (folder / "errors.log").write_text(repr(error))
+    os._exit(status)
+
+
+def outputs(task: Task, folder: Path) -> dict[str, str]:
+    """Return checksums of what a task has written."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob(task.outputs))
+    }
+
+
+def asked(folder: Path) -> int:
+    """Return how many questions were asked."""
+    log = folder / "asked.log"
+    return sum(int(line.split()[-1]) for line in log.read_text().splitlines()) if log.exists() else 0
+
+
+def strays(folder: Path) -> list[str]:
+    """Return files that a write left behind: their names begin with a dot."""
+    return sorted(path.name for path in folder.rglob(".*"))
+
+
+def computed(process: int) -> float:
+    """Return how many seconds a process has computed: where many run, moments are counted so."""
+    words = Path(f"/proc/{process}/schedstat").read_text().split()
+    return int(words[0]) / 1e9
+
+
+class Reference:
+    """A run that nobody killed: what it wrote, asked, and how long it took."""
+
+    def __init__(self, task: Task) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="covote-kills-"))
+        task.prepare(self.folder)
+        _, status, used = os.wait4(started(task, self.folder), 0)
+        self.seconds = used.ru_utime + used.ru_stime
+        if status:
+            raise RuntimeError((self.folder / "errors.log").read_text())
+        self.outputs, self.asked = outputs(task, self.folder), asked(self.folder)
+        shutil.rmtree(self.folder)
+
+
+def case(number: int, task: Task, reference: Reference) -> tuple[int, int, list[str]]:
+    """Kill and go on; return (kills that hit, questions asked again, what is wrong)."""
+    rng = np.random.default_rng([2026, number])
+    folder = Path(tempfile.mkdtemp(prefix="covote-kills-"))
+    task.prepare(folder)
+    before = outputs(task, folder)
+    hits, wrong = 0, []
+    for _ in range(int(rng.integers(1, 4))):
+        child = started(task, folder)
+        limit = float(rng.uniform(0, reference.seconds))
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and computed(child) < limit:
+            time.sleep(0.001)
+        if ended == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            hits += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        for name, content in outputs(task, folder).items():
+            if content not in (before.get(name), reference.outputs.get(name)) and name != "state.npz":
+                wrong.append(f"{name} is neither old nor complete")
+    if os.waitpid(started(task, folder), 0)[1]:
+        wrong.append(f"the last run failed: {(folder / 'errors.log').read_text()[-300:]}")
+    if outputs(task, folder) != reference.outputs:
+        wrong.append("other bytes than the run that nobody killed")
+    again = asked(folder) - reference.asked
+    if again > hits * task.most_again:
+        wrong.append(f"{again} questions were asked again after {hits} kills")
+    left = strays(folder)
+    if left:
+        wrong.append(f"left behind: {left}")
+    shutil.rmtree(folder)
+    return hits, max(0, again), wrong
+
+
+def main() -> None:
+    """Run cases until the kills are done or the time is over; write a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kills", nargs="?", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--task", choices=list(TASKS))
+    options = parser.parse_args()
+    os.environ["XDG_CONFIG_HOME"] = settings = tempfile.mkdtemp(prefix="covote-kills-")
+    # What every forked process would load again.
+    import covote.cli.app
+    import covote.cli.trusted
+    import covote.decoding.methods.em
+    import covote.files.report.report
+    import covote.labelling  # noqa: F401
+
+    tasks = {name: task for name, task in TASKS.items() if options.task in (None, name)}
+    rows = {name: [0, 0, 0, 0] for name in tasks}  # cases, kills, asked again, wrong
+    references: dict[str, list[Reference]] = {name: [Reference(task)] for name, task in tasks.items()}
+    number = options.first
+    while any(row[1] < options.kills / len(tasks) for row in rows.values()):
+        for name, task in tasks.items():
+            if rows[name][1] >= options.kills / len(tasks):
+                continue
+            hits, again, wrong = case(number, task, references[name][0])
+            rows[name] = [a + b for a, b in zip(rows[name], (1, hits, again, bool(wrong)), strict=True)]
+            for text in wrong:
+                print(f"case {number} ({name}): {text}", file=sys.stderr, flush=True)
+            number += 1
+    shutil.rmtree(settings)
+    lines = [
+        "| command | cases | kills | questions | asked again, all kills | allowed | wrong |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, (cases, kills, again, wrong_cases) in rows.items():
+        lines.append(
+            f"| {name} | {cases} | {kills} | {references[name][0].asked} a run | {again} | "
+            f"{kills * tasks[name].most_again} | {wrong_cases} |"
+        )
+    print("\n".join(lines))
+    if options.task is None and options.kills >= 1000:
+        RESULTS.write_text(
+            "# Kills\n\n`python benchmarks/kills.py 1000`: SIGKILL at random moments, once to three times a\n"
+            "case, then a run to the end. Wrong is: other bytes than a run that nobody killed, a file that\n"
+            "is half-written or stray, a run that does not go on, or more questions asked again than one\n"
+            "batch for each kill.\n\n" + "\n".join(lines) + "\n"
+        )
+    print(json.dumps(rows))
+    sys.exit(any(row[3] for row in rows.values()))
+
+
+if __name__ == "__main__":
+    main()
