@@ -32,9 +32,9 @@ import covote
 from covote import Panel
 from covote.engines import Local
 from covote.files.data import DataPlace
-from covote.labelling.asking import Job, Question, ask, opened
-from covote.labelling.kept import Kept
+from covote.labelling.journal import Kept
 from covote.labelling.preparing import prepare
+from covote.labelling.questions import Job, Question, ask, opened
 from covote.models import open_expert
 
 CLASSES = [f"class-{k}" for k in range(10)]

@@ -13,8 +13,8 @@ from covote.errors import CovoteError, InputError
 from covote.files.data import Data, DataPlace, digest, files_of, glance, open_data
 from covote.files.data_tables import id_column, refuse_missing, refuse_repeated, staged
 from covote.files.vote_batches import Source
-from covote.labelling.asking import Candidate, changed, opened
-from covote.labelling.kept import Kept
+from covote.labelling.journal import Kept
+from covote.labelling.questions import Candidate, changed, opened
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Panel

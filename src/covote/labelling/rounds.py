@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from covote.asking import Asker, Questions, Vote
 from covote.decoding.methods.authority import Authority
 from covote.errors import InputError
-from covote.labelling.kept import Kept
-from covote.labelling.votes import KeptVotes
+from covote.labelling.journal import Kept
+from covote.labelling.kept_votes import KeptVotes
 from covote.labels import AGREED
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED

@@ -23,12 +23,11 @@ from covote.errors import ExpertError, InputError
 from covote.files import Outcome, decode_votes
 from covote.files.data import DataPlace
 from covote.files.label_files import label_format
-from covote.labelling.asking import Job, Question, Reply, ask
-from covote.labelling.kept import Kept
+from covote.labelling.journal import Kept
+from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import Prepared, prepare
+from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
 from covote.labelling.rounds import answers_to, asker_for, by_cost, doubtful, missing
-from covote.labelling.side_by_side import side_by_side
-from covote.labelling.votes import KeptVotes
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
 

@@ -8,7 +8,7 @@ import pytest
 
 from covote.errors import FileError
 from covote.labelling import journal
-from covote.labelling.kept import Kept
+from covote.labelling.journal import Kept
 from covote.models import Answers
 
 

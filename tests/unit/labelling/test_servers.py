@@ -19,7 +19,7 @@ import pytest
 from covote import Panel
 from covote.errors import ExpertError
 from covote.labelling import label_file
-from covote.labelling.side_by_side import side_by_side
+from covote.labelling.questions import side_by_side
 from covote.models.http import PATIENCE, Patience
 from covote.models.inference_server import Server
 
@@ -146,7 +146,7 @@ class Interrupted(ThreadPoolExecutor):
 
 @pytest.mark.parametrize("models", [20], indirect=True)
 def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch):
-    monkeypatch.setattr("covote.labelling.side_by_side.ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr("covote.labelling.questions.ThreadPoolExecutor", Interrupted)
     server = Server(models.panel().models[0]["use"])
     ended = threading.Event()
 

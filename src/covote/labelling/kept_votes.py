@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.labelling.journal import Part
-from covote.labelling.kept import Kept, Parts
+from covote.labelling.journal import Answered, Kept, Part
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
@@ -54,7 +53,7 @@ class KeptVotes:
         # How many answers each expert owes: items it was asked about without an answer that can be used.
         self.owed = np.zeros(len(panel), dtype=np.int64)
         self.notes: dict[int, str] = {}
-        self._found: dict[int, Parts] = {}
+        self._found: dict[int, Answered] = {}
 
     @cached_property
     def plain(self) -> list[int]:
@@ -85,7 +84,7 @@ class KeptVotes:
                 progress(stop, len(self._ids), "")
             yield part
 
-    def _expert_parts(self, i: int) -> Parts:
+    def _expert_parts(self, i: int) -> Answered:
         if i not in self._found:
             self._found[i] = self._kept.parts(self.panel.names[i])
         return self._found[i]

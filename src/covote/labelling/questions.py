@@ -1,28 +1,39 @@
-"""Asking one expert about one batch: the unit of work, the same on this machine and on a cluster."""
+"""Asking one expert about one batch: the unit of work, the same on this machine and on a cluster.
+
+Servers wait more than they work: several are asked at the same time, each one question after another.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError
 from covote.files.data import Data, DataPlace, Rows, glance, open_data
-from covote.labelling.journal import Writers, encoded
-from covote.labelling.kept import Kept
+from covote.labelling.journal import Kept, Writers, encoded
 from covote.models import Expert, open_expert
 from covote.models.batches import taken
 from covote.models.entries import entry
+from covote.models.http import PATIENCE, Patience
 from covote.models.kind import Trust
 from covote.panel import Name
 
+Asked = TypeVar("Asked")
+Said = TypeVar("Said")
+
 _MOST = 8  # models that one process keeps loaded
+MOST = 8
+"""Servers that are asked at the same time."""
+WAKE = 0.25
+"""Seconds after which a wait looks up: a Ctrl-C that comes just before a wait without end is not seen."""
 
 
 @dataclass(frozen=True)
@@ -147,3 +158,38 @@ def opened(candidate: Candidate, folder: Path) -> Expert:
 def loaded() -> bool:
     """Whether this process has loaded models: many of them have threads, and must not be forked."""
     return bool(_LOADED)
+
+
+def side_by_side(
+    ask: Callable[[Asked], Said], streams: Sequence[Iterator[Asked]], most: int = MOST
+) -> Iterator[Said]:
+    """Yield what comes of the questions of several streams, as it comes.
+
+    A stream's next question is taken, in this thread, when its last one has been answered: so there is never
+    more than one of a stream on its way. Where the caller stops, requests on their way are given up.
+
+    >>> sorted(side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])]))
+    [1, 2, 3]
+    """
+    waiting = deque(streams)
+    running: dict[Future[Said], Iterator[Asked]] = {}
+    patience, all_answered = Patience(), False
+    pool = ThreadPoolExecutor(
+        max(1, min(most, len(streams))), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
+    )
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                stream = waiting.popleft()
+                for question in stream:
+                    running[pool.submit(ask, question)] = stream
+                    break
+            for future in wait(running, WAKE, FIRST_COMPLETED).done:
+                waiting.appendleft(running.pop(future))
+                yield future.result()
+        all_answered = True
+    finally:
+        # Whether a request is on its way is not asked of `running`: Ctrl-C may come before it is noted there.
+        if not all_answered:
+            patience.give_up()
+        pool.shutdown(wait=all_answered, cancel_futures=True)
