@@ -1,17 +1,22 @@
 """`covote decode` as a person types it, mistakes included."""
 
+import html
+import io
 import json
 import os
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from covote import Panel
+from covote import Panel, Votes, decode
 from covote.simulation import simulate
 
 PANEL = Panel.from_blocks(
@@ -127,12 +132,135 @@ def test_json_summary(covote, files):
     assert [expert["name"] for expert in data["experts"]] == ["dr-lee", "dr-ng", "ann", "bob"]
 
 
-def test_without_a_panel_the_votes_say_who_answers_what_and_the_command_warns(covote, files):
-    ran = covote("decode", "votes.csv", "-o", "labels.csv")
+def test_on_request_the_votes_say_who_answers_what(covote, files):
+    ran = covote("decode", "votes.csv", "--panel", "infer", "-o", "labels.csv")
     assert ran.status == 0
-    assert "Warning: no --panel given" in ran.out
+    assert "every expert is taken to know exactly the labels it gave in this file (4 experts" in ran.out
     assert '"x2","lung"' in Path("labels.csv").read_text()
-    assert json.loads(covote("decode", "votes.csv", "--json").out)["inferred_panel"] is True
+    data = json.loads(covote("decode", "votes.csv", "--panel", "infer", "--json").out)
+    assert data["inferred_panel"] is True
+
+
+def test_without_a_panel_everybody_knows_everything(covote, files):
+    for arguments in ((), ("--panel", "all")):
+        ran = covote("decode", "votes.csv", *arguments, "-o", "labels.csv")
+        assert (ran.status, ran.err) == (0, "")
+        assert "every expert is taken to know every class (4 experts, 4 classes)" in ran.out
+    plain = Votes.from_table(csv_columns("votes.csv"))
+    assert labels_of_csv("labels.csv") == dict(
+        zip(plain.items, decode(plain).to_arrow()["label"].to_pylist(), strict=True)
+    )
+
+
+def csv_columns(path):
+    return pc.read_csv(path).to_pydict()
+
+
+def labels_of_csv(path):
+    rows = csv_columns(path)
+    return {item: label or None for item, label in zip(rows["item"], rows["label"], strict=True)}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_stdin_and_stdout(covote, files, kind, monkeypatch):
+    table = pa.table(csv_columns("votes.csv"))
+    source, target = io.BytesIO(), io.BytesIO()
+    if kind == "csv":
+        pc.write_csv(table, source)
+    elif kind == "parquet":
+        pq.write_table(table, source)
+    else:
+        source.write("".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode())
+    source.seek(0)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
+    out = io.TextIOWrapper(target)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        ran = covote("decode", "-", "--panel", "panel.toml", "-o", "-", "--format", kind)
+    assert (ran.status, ran.err) == (0, "")
+    covote("decode", "votes.csv", "--panel", "panel.toml", "-o", f"labels.{kind}")
+    assert target.getvalue() == Path(f"labels.{kind}").read_bytes()
+
+
+def test_mistakes_in_stdin_are_told_of_stdin(covote, files, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"item,expert,label\nx1,dr-who,skin\n")))
+    ran = covote("decode", "-", "--panel", "panel.toml", "-o", "-")
+    assert ran.status == 2
+    assert ran.err.startswith("covote: stdin.csv, row 1: 'dr-who' is not an expert")
+
+
+def test_labels_as_json_lines_and_as_a_spreadsheet(covote, files):
+    for kind in ("csv", "jsonl", "xlsx"):
+        assert covote("decode", "votes.csv", "--panel", "panel.toml", "-o", f"labels.{kind}").status == 0
+    rows = pc.read_csv("labels.csv").to_pylist()
+    lines = [json.loads(line) for line in Path("labels.jsonl").read_text().splitlines()]
+    assert [(row["item"], row["label"], row["status"]) for row in lines] == [
+        (row["item"], row["label"], row["status"]) for row in rows
+    ]
+    assert [row["confidence"] for row in lines] == pytest.approx([row["confidence"] for row in rows])
+    sheet = list(openpyxl.load_workbook("labels.xlsx").active.values)
+    assert sheet[0] == tuple(rows[0])
+    assert [row[:2] for row in sheet[1:]] == [(row["item"], row["label"]) for row in rows]
+
+
+def test_names_that_begin_like_formulas_are_text_in_a_spreadsheet(covote, files):
+    Path("sums.csv").write_text("item,expert,label\n=1+1,ann,eye\n=1+1,dr-lee,eye\n")
+    assert covote("decode", "sums.csv", "--panel", "panel.toml", "-o", "labels.xlsx").status == 0
+    cell = openpyxl.load_workbook("labels.xlsx").active["A2"]
+    assert (cell.value, cell.data_type) == ("=1+1", "s")
+
+
+def test_check_says_everything_that_is_wrong_with_votes(covote, files):
+    ran = covote("check", "votes.csv", "--panel", "panel.toml")
+    assert (ran.status, ran.err) == (0, "")
+    assert "Nothing is wrong" in ran.out
+    write_csv("bad.csv", [*ROWS, ("x4", "dr-who", "skin"), ("x4", "ann", "foot"), ("", "ann", "eye")])
+    ran = covote("check", "bad.csv", "--panel", "panel.toml")
+    assert (ran.status, ran.err) == (2, "")
+    for words in ("'dr-who' (1 answer, in row 13)", "'foot' (1 answer, in row 14)", "row 15: no item"):
+        assert words in ran.out
+    data = json.loads(covote("check", "bad.csv", "--panel", "panel.toml", "--json").out)
+    assert data["fine"] is False
+    assert [found["name"] for found in data["unknown_experts"]] == ["dr-who"]
+    assert len(data["problems"]) == 3
+
+
+def test_dropped_answers_are_told_everywhere(covote, files):
+    write_csv("bad.csv", [*ROWS, ("x4", "dr-who", "skin"), ("x3", "ann", "foot")])
+    drop = ("decode", "bad.csv", "--panel", "panel.toml", "--unknown", "drop")
+    ran = covote(*drop, "--report", "report.html")
+    assert (ran.status, ran.err) == (0, "")
+    for told in (ran.out, html.unescape(Path("report.html").read_text())):
+        assert "2 of 14 answers were dropped" in told
+        assert "'dr-who' (1 answer, in row 13)" in told
+    data = json.loads(covote(*drop, "--json").out)
+    assert data["dropped"]["dropped"] == 2
+    assert data["dropped"]["unknown_labels"][0]["name"] == "foot"
+
+
+def test_pairs_that_the_panel_leaves_uncovered_are_told(covote, files):
+    Panel.from_blocks({"ann": ["skin", "eye"], "bob": ["eye", "ear"]}).save("part.toml")
+    write_csv("few.csv", [("x1", "ann", "eye"), ("x1", "bob", "eye")])
+    ran = covote("decode", "few.csv", "--panel", "part.toml")
+    assert "the panel leaves 1 pair of classes uncovered, (skin, ear)" in ran.out
+    assert (
+        json.loads(covote("decode", "few.csv", "--panel", "part.toml", "--json").out)["uncovered_pairs"] == 1
+    )
+
+
+def test_a_file_says_what_names_mean(covote, files):
+    write_csv("short.csv", [(item, {"dr-lee": "L"}.get(who, who), what) for item, who, what in ROWS])
+    Path("names.csv").write_text("written,meant\nL,dr-lee\n")
+    assert (
+        covote("decode", "short.csv", "--panel", "panel.toml", "--rename", "names.csv", "-o", "a.csv").status
+        == 0
+    )
+    covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "b.csv")
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    Path("wrong.csv").write_text("written,meant\nL,dr-li\nX,dr-x\n")
+    ran = covote("decode", "short.csv", "--panel", "panel.toml", "--rename", "wrong.csv")
+    assert ran.status == 2
+    assert "'dr-li' (for 'L'), 'dr-x' (for 'X')" in ran.err
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -259,10 +387,10 @@ def test_a_class_of_the_panel_is_never_called_strange(covote, files):
 
 
 def test_files_that_are_no_votes(covote, files):
-    Path("latin.csv").write_bytes(b"item,expert,label\nx1,ann,\xe9\xff\n")
+    Path("latin.csv").write_bytes(b"item,expert,label\nx1,ann,\xe9\x81\n")
     refused(covote, files, "latin.csv", "--panel", "panel.toml", names=["latin.csv", "save it as UTF-8"])
-    write_csv("other.csv", [("x1", "ann", "eye")], "item,annotator,class")
-    words = ["annotator, class", "a long table has the columns item, expert, label"]
+    write_csv("other.csv", [("x1", "ann", "foot")], "item,things,other")
+    words = ["things, other", "a long table has the columns item, expert, label"]
     refused(covote, files, "other.csv", "--panel", "panel.toml", names=words)
     refused(covote, files, ".", "--panel", "panel.toml", names=["is a folder"])
     near = [("x1", "dr lee", "skin")]
@@ -292,7 +420,7 @@ def test_duplicates_by_choice(covote, files):
     [
         ("", ["is empty: it has no rows"]),
         ("item,expert,label\n", ["no votes"]),
-        ("thing,expert,label\n1,ann,eye\n", ["no column 'item'", "thing, expert, label"]),
+        ("thing,part,expert,label\n1,2,ann,eye\n", ["may be the item: thing, part", "--item"]),
         ("item,expert\n1,ann\n", ["no column 'label'"]),
         ("item,label\n1,eye\n", ["no column 'expert'"]),
         ("item,dr-lee,dr-who\n1,eye,eye\n", ["'dr-who' is neither the item nor an expert", "--unknown drop"]),
@@ -325,7 +453,7 @@ def test_truncated_and_missing_files(covote, files):
         (("--duplicates", "both"), "duplicates='both' is not one of"),
         (("--report", "report.pdf"), "ends in .html"),
         (("--gold", "panel.toml"), "panel.toml"),
-        (("-o", "labels.xlsx"), ".parquet or .csv"),
+        (("-o", "labels.txt"), ".parquet, .csv, .jsonl or .xlsx"),
         (("-o", "no/such/folder/labels.parquet"), "cannot write"),
     ],
 )

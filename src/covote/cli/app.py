@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from covote.cli.ask import ask
 from covote.cli.bounds import bounds_command
@@ -46,8 +48,53 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "reproduce": reproduce,
 }
+EXAMPLES = {
+    "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
+    "check": ("covote check panel.toml --times 2", "covote check votes.csv --panel panel.toml"),
+    "complete": ("covote complete panel.toml 4 -o complete.toml", "covote complete panel.csv 4 --times 2"),
+    "select": ("covote select pool.toml -o panel.toml", "covote select pool.csv --times 2"),
+    "bounds": ("covote bounds 100 10", "covote bounds 100 10 --json"),
+    "decode": (
+        "covote decode votes.csv --panel panel.toml -o labels.csv",
+        "covote decode - --panel all -o - < votes.csv > labels.csv",
+    ),
+    "compare": (
+        "covote compare votes.csv --panel panel.toml --gold gold.csv",
+        "covote compare votes.csv --panel panel.toml --gold gold.csv --json",
+    ),
+    "explain": (
+        "covote explain votes.csv img17 --panel panel.toml",
+        "covote explain votes.csv img17 --panel panel.toml --json",
+    ),
+    "label": (
+        "covote label data.parquet --panel panel.toml -o labels.csv",
+        "covote label photos --panel panel.toml --size 224x224 -o labels.csv",
+    ),
+    "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
+    "simulate": ("covote simulate 10 4", "covote simulate 10 4 --noise similar --json"),
+    "studio": ("covote studio", "covote studio --help"),
+    "demo": ("covote demo", "covote demo --help"),
+    "reproduce": ("covote reproduce --list", "covote reproduce table-1"),
+}
+"""Two examples of each command, at the foot of its help."""
+
+
+class Command(TyperCommand):
+    """A command whose help has no type beside flags, which take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        found = super().get_params(ctx)
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return found
+
+
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    # A blank line ends a paragraph of the help, so that each example has a line of its own.
+    examples = "\n\n".join(["Examples:", *(f"`{example}`" for example in EXAMPLES[name])])
+    app.command(name, cls=Command, epilog=examples)(command)
 
 
 def _version(value: bool) -> None:

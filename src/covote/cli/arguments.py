@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from covote.decoding import DECODERS
-from covote.errors import FileError, InputError
+from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
 
@@ -89,6 +93,48 @@ def number(text: str | float) -> float:
         raise typer.BadParameter(f"{text!r} is not a number; write it as 0.05") from None
 
 
+class StandardStreams:
+    """Files in the place of stdin and stdout, which can be read and written only once, from start to end.
+
+    In a ``with`` block, `votes` is a file with what came from stdin, if that was asked for with ``-``, and
+    `labels` one that goes to stdout when the block ends well.
+    """
+
+    def __init__(self, votes: Path, labels: Path | None, kind: str) -> None:
+        endings = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "json": "jsonl", "parquet": "parquet"}
+        if kind not in endings:
+            raise InputError(f"--format {kind!r} is not one of csv, tsv, jsonl, parquet")
+        self.votes, self.labels = votes, labels
+        self._ending = endings[kind]
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.to_stdout = str(labels) == "-"
+
+    def __enter__(self) -> StandardStreams:
+        if str(self.votes) == "-" or self.to_stdout:
+            self._folder = tempfile.TemporaryDirectory(prefix="covote-")
+            folder = Path(self._folder.name)
+            if self.to_stdout:
+                self.labels = folder / f"stdout.{'csv' if self._ending == 'tsv' else self._ending}"
+            if str(self.votes) == "-":
+                self.votes = folder / f"stdin.{self._ending}"
+                with self.votes.open("wb") as file:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._folder is None:
+            return
+        with self._folder:
+            if error is None and self.to_stdout and self.labels is not None:
+                sys.stdout.flush()
+                with self.labels.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            if isinstance(error, CovoteError):
+                # The person has never heard of that folder.
+                raise type(error)(str(error).replace(f"{self._folder.name}{os.sep}", "")) from error
+
+
 PanelFile = Annotated[
     Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.", show_default=False)
 ]
@@ -107,6 +153,26 @@ Output = Annotated[
     typer.Option(
         "-o", "--output", help="Write the panel to this .toml, .json or .csv file.", show_default=False
     ),
+]
+Match = Annotated[
+    str, typer.Option(help="loose: names match over case, blanks and accents; exact: they do not.")
+]
+Rename = Annotated[
+    Path | None,
+    typer.Option(
+        help="A table of two columns: names as the votes have them, and as the panel has them.",
+        show_default=False,
+    ),
+]
+NoneOfMine = Annotated[str, typer.Option(help='The label that means "none of mine".')]
+Item = Annotated[
+    str | None, typer.Option(help="The column of items, if it is not found.", show_default=False)
+]
+Expert = Annotated[
+    str | None, typer.Option(help="The column of experts, if it is not found.", show_default=False)
+]
+Label = Annotated[
+    str | None, typer.Option(help="The column of labels, if it is not found.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Where the work is done: local or dask.")]

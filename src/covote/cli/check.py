@@ -1,24 +1,65 @@
-"""`covote check`: what a panel covers, and what it survives."""
+"""`covote check`: what a panel covers; or everything that is wrong with a file of votes."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 
 from covote import atomic
 from covote.bounds import best_lower_bound
 from covote.cli import output
-from covote.cli.arguments import Json, PanelFile, Picture, Times
+from covote.cli.arguments import (
+    Expert,
+    Item,
+    Json,
+    Label,
+    Match,
+    NoneOfMine,
+    Picture,
+    Rename,
+    StandardStreams,
+    Times,
+)
+from covote.errors import CovoteError
 from covote.panel import Panel
+from covote.panel.checks import some_of
 
 _SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
 _MOST = 100_000  # the same in JSON
 
 
-def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_json: Json = False) -> None:
-    """Say which pairs of classes a panel covers. Exit status 1 if any is uncovered."""
+def check(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A panel file: .toml, .json, .csv, .tsv or .xlsx; with --panel, a file of votes.",
+            show_default=False,
+        ),
+    ],
+    panel_file: Annotated[
+        Path | None,
+        typer.Option("--panel", help="Look at votes of this panel: what is wrong?", show_default=False),
+    ] = None,
+    times: Times = 1,
+    picture: Picture = None,
+    none: NoneOfMine = "none of mine",
+    match: Match = "loose",
+    rename: Rename = None,
+    item: Item = None,
+    expert: Expert = None,
+    label: Label = None,
+    as_json: Json = False,
+) -> None:
+    """Say which pairs of classes a panel covers (status 1 if not all), or what is wrong with votes (2)."""
+    if panel_file is not None:
+        read = {"none": none, "item": item, "expert": expert, "label": label}
+        _check_votes(file, Panel.load(panel_file), rename, {**read, "match": match}, as_json)
+        return
     output.check_picture(picture)
-    atomic.check_apart([picture], [panel_file])
-    panel = Panel.load(panel_file)
+    atomic.check_apart([picture], [file])
+    panel = Panel.load(file)
     missing = panel.count_uncovered(times)
     if as_json:
         output.say_json(
@@ -41,10 +82,50 @@ def check(panel_file: PanelFile, times: Times = 1, picture: Picture = None, as_j
         if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if times == 1 else f" --times {times}"
-            output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
+            output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
     output.keep(panel, None, picture, quiet=as_json)
     if missing:
         raise typer.Exit(1)
+
+
+def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str, Any], as_json: bool) -> None:
+    """Print everything that is wrong with a file of votes; exit status 2 if something is."""
+    from covote.files import VoteFile, read_names
+
+    problems: list[str] = []
+    details: dict[str, Any] = {}
+    notes: list[str] = []
+    with StandardStreams(votes, None, "csv") as streams:
+        names = {} if rename is None else read_names(rename, panel, read["none"])
+        try:
+            file = VoteFile(streams.votes, panel, rename=names, **cast(Any, read))
+            found = file.examine()
+        except CovoteError as error:
+            problems = [str(error)]
+        else:
+            problems, details, notes = found.problems, found.to_dict(), file.notes()
+            details["shape"] = file.shape
+            silent = [name for i, name in enumerate(panel.names) if i not in found.heard]
+            unsaid = [name for k, name in enumerate(panel.classes) if k not in found.said]
+            notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
+            notes += [f"classes that nobody answered: {some_of(unsaid)}"] if unsaid else []
+    if as_json:
+        output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
+    else:
+        if details:
+            output.say(
+                f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}; "
+                f"{details['answers'] - details['dropped']:,} are votes of this panel."
+            )
+        for note in notes:
+            output.say(f"Note: {note}.")
+        for problem in problems:
+            output.say(f"Problem: {problem}.")
+        output.say(
+            "Nothing is wrong." if not problems else "Correct this, or see --rename and --unknown drop."
+        )
+    if problems:
+        raise typer.Exit(2)
 
 
 def _tell_outages(panel: Panel) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -12,33 +13,56 @@ import typer
 from covote import atomic
 from covote.cli import outcome as outcomes
 from covote.cli import output
-from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers
+from covote.cli.arguments import (
+    EngineName,
+    Expert,
+    Gold,
+    Item,
+    Json,
+    Label,
+    Match,
+    Method,
+    NoneOfMine,
+    Rename,
+    Report,
+    Scheduler,
+    StandardStreams,
+    Ties,
+    Workers,
+)
 from covote.errors import InputError
 from covote.panel import Panel
 
 if TYPE_CHECKING:
     from covote.files import Outcome
 
+WORDS = ("all", "infer")
+"""Panels that the votes themselves give."""
+
 
 def decode(
     votes: Annotated[
         Path,
         typer.Argument(
-            help="Votes: .parquet, .csv or .jsonl; long (item, expert, label) or wide (item, one column per "
-            "expert).",
+            help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, or - for stdin; long (item, expert, label) "
+            "or wide (item, one column per expert).",
             show_default=False,
         ),
     ],
     panel_file: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            "--panel", help="Who knows what; without it, what each expert ever answered.", show_default=False
+            "--panel",
+            help="Who knows what: a file; all: everybody knows everything; infer: what each ever answered.",
         ),
-    ] = None,
+    ] = "all",
     output_file: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Write the labels to this .parquet or .csv file.", show_default=False
+            "-o",
+            "--output",
+            help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
+            show_default=False,
         ),
     ] = None,
     method: Method = "authority",
@@ -73,74 +97,106 @@ def decode(
     duplicates: Annotated[
         str, typer.Option(help="Two different answers of one expert to one item: error, first or last.")
     ] = "error",
-    none: Annotated[str, typer.Option(help='The label that means "none of mine".')] = "none of mine",
-    item: Annotated[
-        str | None, typer.Option(help="The column of items; else item or task.", show_default=False)
-    ] = None,
-    expert: Annotated[
-        str | None, typer.Option(help="The column of experts; else expert or worker.", show_default=False)
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="The column of labels.", show_default=False)] = None,
+    none: NoneOfMine = "none of mine",
+    match: Match = "loose",
+    rename: Rename = None,
+    item: Item = None,
+    expert: Expert = None,
+    label: Label = None,
+    kind: Annotated[
+        str, typer.Option("--format", help="What - is: csv, tsv, jsonl or parquet; for stdin and stdout.")
+    ] = "csv",
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
-    from covote.files import decode_file, inferred_panel, read_gold
+    from covote.files import decode_file, read_gold
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
     started = time.monotonic()
     outcomes.check_report(report)
     if review is not None:
         check_review(review)
+    if str(output_file) == "-" and as_json:
+        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
     for path in (output_file, stats, proba):
-        if path is not None:
+        if path is not None and str(path) != "-":
             atomic.check_place(path)
+    given = Path(panel_file) if panel_file not in WORDS else None
     # What is learned may go back to where it came from: it is read before, and written at the end.
-    atomic.check_apart([output_file, proba, stats, report], [votes, panel_file, gold])
-    atomic.check_apart([output_file, proba, report], [past])
+    written = None if str(output_file) == "-" else output_file
+    atomic.check_apart([written, proba, stats, report], [votes, given, gold, rename])
+    atomic.check_apart([written, proba, report], [past])
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
-    read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
-    panel = Panel.load(panel_file) if panel_file is not None else inferred_panel(votes, **read)
     if past is not None:
         options["past"] = _statistics(past)
-    known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
-    if stats is not None:
-        _check_stats(stats, "authority" if method == "auto" else method, options, known.get("gold"))
-    where = _cluster(engine, scheduler, workers)
-    with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
-        outcome = decode_file(
-            votes,
-            output_file,
-            panel,
-            method=method,
-            unknown=cast(Any, unknown),  # checked there
-            duplicates=cast(Any, duplicates),
-            **read,
-            proba=proba,
-            looks=REVIEW if review is not None else LOOKS if report is not None else 0,
-            progress=progress,
-            engine=cluster,
-            **options,
-            **known,
-        )
-    inferred = panel_file is None
+    read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
+    with StandardStreams(votes, output_file, kind) as streams:
+        panel, read["rename"] = _panel_and_names(streams.votes, panel_file, rename, read)
+        known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
+        if stats is not None:
+            _check_stats(stats, "authority" if method == "auto" else method, options, known.get("gold"))
+        where = _cluster(engine, scheduler, workers)
+        with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
+            outcome = decode_file(
+                streams.votes,
+                streams.labels,
+                panel,
+                method=method,
+                unknown=cast(Any, unknown),  # checked there
+                duplicates=cast(Any, duplicates),
+                match=cast(Any, match),
+                **read,
+                proba=proba,
+                looks=REVIEW if review is not None else LOOKS if report is not None else 0,
+                progress=progress,
+                engine=cluster,
+                **options,
+                **known,
+            )
+    if given is None:
+        outcome = replace(outcome, notes=(_assumed(panel, panel_file), *outcome.notes))
     if stats is not None:
         _save(stats, outcome, method)
     if report is not None:
-        write_report(report, outcome, source=votes.name, method=outcome.method, inferred=inferred)
+        write_report(report, outcome, source=votes.name, method=outcome.method, notes=outcomes.notes(outcome))
     if review is not None:
         write_review(review, outcome)
     if as_json:
-        output.say_json({**outcomes.summary(outcome), "inferred_panel": inferred})
-        return
-    if method == "auto":
-        output.say(f"Decoded by {outcome.method}{', the best on the gold items' if gold else ''}.")
-    outcomes.tell(outcome, time.monotonic() - started, inferred=inferred)
-    output.say_written(output_file, proba, stats, report, review)
-    if not any((output_file, proba, stats, report, review)):
-        output.say("Nothing was written; -o labels.parquet keeps the labels.")
+        output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
+    elif not streams.to_stdout:
+        if method == "auto":
+            output.say(f"Decoded by {outcome.method}{', the best on the gold items' if gold else ''}.")
+        outcomes.tell(outcome, time.monotonic() - started)
+        output.say_written(output_file, proba, stats, report, review)
+        if not any((output_file, proba, stats, report, review)):
+            output.say("Nothing was written; -o labels.parquet keeps the labels.")
+
+
+def _panel_and_names(
+    votes: Path, panel: str, rename: Path | None, read: dict[str, Any]
+) -> tuple[Panel, dict[str, str]]:
+    """Return the panel, and what is meant by names that it does not have."""
+    from covote.files import inferred_panel, open_panel, read_names
+
+    if panel in WORDS:
+        names = {} if rename is None else read_names(rename, None)
+        return (open_panel if panel == "all" else inferred_panel)(votes, **read, rename=names), names
+    found = Panel.load(panel)
+    return found, {} if rename is None else read_names(rename, found, read["none"])
+
+
+def _assumed(panel: Panel, word: str) -> str:
+    """Say what was taken for granted without a panel."""
+    who = f"{output.counted(len(panel), 'expert')}, {output.counted(len(panel.classes), 'class')}"
+    if word == "all":
+        return (
+            f"every expert is taken to know every class ({who}), as no panel says otherwise; --panel infer "
+            "takes each to know what it ever answered"
+        )
+    return f"every expert is taken to know exactly the labels it gave in this file ({who})"
 
 
 def _cluster(engine: str, scheduler: str | None, workers: int | None) -> Any:

@@ -47,6 +47,9 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "labelled": tally.items - int(tally.classes[-1]),
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": report.doubtful(),
+        "notes": list(outcome.notes),
+        "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
+        "uncovered_pairs": _uncovered(outcome),
         "gold": None if gold is None else _gold(gold),
         "experts": [
             {
@@ -79,13 +82,30 @@ def _gold(score: GoldScore) -> dict[str, Any]:
     }
 
 
-def tell(outcome: Outcome, seconds: float, *, inferred: bool = False) -> None:
+def notes(outcome: Outcome) -> list[str]:
+    """Return how the votes were read, where that is not plain, and what was dropped."""
+    dropped = "" if outcome.dropped is None else outcome.dropped.drop_note
+    return [*outcome.notes, *([dropped] if dropped else [])]
+
+
+def _uncovered(outcome: Outcome) -> int | None:
+    """Return how many pairs of classes nobody can tell apart; None where counting would take long."""
+    few = len(outcome.panel.classes) <= output.MANY
+    return outcome.panel.count_uncovered() if few else None
+
+
+def tell(outcome: Outcome, seconds: float) -> None:
     """Print what came of the votes, for a person."""
     tally = outcome.tally
-    if inferred:
+    for note in notes(outcome):
+        output.say(f"Note: {note}.")
+    missing = _uncovered(outcome)
+    if missing:
+        pairs = ", ".join(f"({a}, {b})" for a, b in outcome.panel.uncovered(most=3))
+        more = f" and {missing - 3:,} more" if missing > 3 else ""
         output.say(
-            "Warning: no --panel given, so every expert is taken to know exactly the labels it gave in this "
-            f"file ({len(tally.panel)} experts, {output.counted(len(tally.panel.classes), 'class')})."
+            f"Note: the panel leaves {output.counted(missing, 'pair')} of classes uncovered, {pairs}{more}: "
+            "nobody can tell them apart."
         )
     output.say(
         f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} of "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from covote.files.decoding_files import Outcome, decode_file, decode_votes
 from covote.files.gold_files import read_gold
-from covote.files.inferred_panel import inferred_panel
 from covote.files.label_files import writing_labels
+from covote.files.name_files import read_names
+from covote.files.panel_of_votes import inferred_panel, open_panel
 from covote.files.vote_files import VoteFile, VoteSource
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "decode_file",
     "decode_votes",
     "inferred_panel",
+    "open_panel",
     "read_gold",
+    "read_names",
     "writing_labels",
 ]

@@ -195,11 +195,15 @@ def _text_table(source: Source, id: str | None) -> pa.Table:
 
     # Names of items stay as they are written: 007 is not 7.
     types = {id: pa.string()} if id is not None else {}
+    place: Any = str(source.path)
+    if source.kind == "xlsx":
+        cells = pa.BufferOutputStream()
+        csv.write_csv(pa.Table.from_batches(source.batches(source.names)), cells)
+        place = pa.BufferReader(cells.getvalue())
     return csv.read_csv(
-        str(source.path),
-        parse_options=csv.ParseOptions(
-            delimiter="\t" if source.kind == "tsv" else ",", newlines_in_values=True
-        ),
+        place,
+        read_options=csv.ReadOptions(encoding=source.encoding),
+        parse_options=csv.ParseOptions(delimiter=source.mark, newlines_in_values=True),
         convert_options=csv.ConvertOptions(column_types=types),
     )
 

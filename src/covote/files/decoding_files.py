@@ -22,6 +22,7 @@ from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.votes import Votes
 from covote.votes.arrays import joined
+from covote.votes.findings import Findings
 from covote.votes.rows import fits, merged
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class Outcome:
     """What came of a file of votes: the counts behind summary and report, and what was learned.
 
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
-    known.
+    known. `notes` say how the file was read, where that is not plain, and `dropped` what was left out of it
+    with ``unknown="drop"``.
     """
 
     panel: Panel
@@ -48,6 +50,8 @@ class Outcome:
     statistics: Statistics | None
     gold: GoldScore | None = None
     method: str = "authority"
+    notes: tuple[str, ...] = ()
+    dropped: Findings | None = None
 
 
 class PartDone(NamedTuple):
@@ -72,6 +76,8 @@ def decode_file(
     item: str | None = None,
     expert: str | None = None,
     label: str | None = None,
+    match: Literal["loose", "exact"] = "loose",
+    rename: Mapping[Any, Any] | None = None,
     proba: str | os.PathLike[str] | None = None,
     looks: int = 0,
     progress: Progress | None = None,
@@ -85,7 +91,8 @@ def decode_file(
     votes_file
         A Parquet, CSV or JSON-lines file, long or wide; see :class:`covote.files.VoteFile`.
     output
-        A Parquet or CSV file for the labels, complete or absent whatever happens; None to count only.
+        A .parquet, .csv, .jsonl or .xlsx file for the labels, complete or absent whatever happens; None to
+        count only.
     panel
         Who knows what.
     method, options
@@ -94,7 +101,7 @@ def decode_file(
         Items whose class is known; they keep it.
     proba
         A Parquet or CSV file for how likely every class is: the item, then one column per class.
-    unknown, duplicates, none, item, expert, label
+    unknown, duplicates, none, item, expert, label, match, rename
         As for :class:`covote.files.VoteFile`.
     looks
         How many of the most doubtful items to remember.
@@ -106,12 +113,14 @@ def decode_file(
     """
     file = VoteFile(
         votes_file, panel, unknown=unknown, duplicates=duplicates, none=none, item=item, expert=expert,
-        label=label,
+        label=label, match=match, rename=rename,
     )  # fmt: skip
-    return decode_votes(
+    file.warn_of_dropped()
+    outcome = decode_votes(
         file, output, method=method, gold=gold, proba=proba, looks=looks, progress=progress, engine=engine,
         **options,
     )  # fmt: skip
+    return replace(outcome, notes=tuple(file.notes()), dropped=file.dropped)
 
 
 def decode_votes(
@@ -271,7 +280,8 @@ class OnEngine:
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
         """Yield what a task makes of every part."""
         self.work.done, self.work.total = 0, len(self.slices)
-        for results in self.engine.map(OnSlice(task), self.slices):
+        for results, names in self.engine.map(OnSlice(task), self.slices):
+            self.slices[0].file.remember(names)
             if self.work.advance(1):
                 raise KeyboardInterrupt
             yield from results
@@ -283,9 +293,9 @@ class OnSlice:
 
     task: Callable[[Votes], Any]
 
-    def __call__(self, some: Slice) -> list[Any]:
-        """Return what the task makes of every part."""
-        return [self.task(part) for part in some.parts()]
+    def __call__(self, some: Slice) -> tuple[list[Any], dict[str, Name | None]]:
+        """Return what the task makes of every part, and the names that were matched loosely."""
+        return [self.task(part) for part in some.parts()], some.file.loosely()
 
 
 def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:

@@ -6,15 +6,18 @@ import os
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from covote.errors import InputError
 from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
-from covote.panel.checks import shown
+from covote.panel.checks import shown, some_of
+from covote.panel.folding import CLASSES, ITEMS, is_called, words
 from covote.votes.item_ids import item_ids, whole_ids
-from covote.votes.names import STRANGE, name_codes
-from covote.votes.tables import ITEM_COLUMNS
+from covote.votes.names import STRANGE, Matcher
+
+GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
+"""What people call the column of known classes, besides what they call labels."""
 
 
 def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
@@ -23,29 +26,39 @@ def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
     Rows without a label are skipped: a review file comes back with those filled in that somebody looked at.
     """
     source = Source(path)
-    item = next((name for name in ITEM_COLUMNS if name in source.names), None)
-    if item is None or "label" not in source.names:
-        missing = "label" if item is not None else "item"
-        raise InputError(
-            f"{path} has no column {missing!r} (it has: {', '.join(source.names)}); gold files have the "
-            "columns item and label"
-        )
+    item, label = _columns(source)
+    classes = Matcher(panel.classes)
     ids, labels = [], []
+    wrong: dict[str, int] = {}
     first = 1
-    for batch in source.batches([item, "label"], plain=(item,)):
+    for batch in source.batches([item, label], plain=(item,)):
+        if source.untyped:  # empty rows do not count
+            batch = batch.filter(pc.or_(batch.column(0).is_valid(), batch.column(1).is_valid()))
         ids.append(item_ids(batch.column(0), f"{source.path}, ", first))
-        labels += _labels(batch.column(1), panel, source, first)
+        codes, entries, rows = classes.codes(batch.column(1))
+        for row in np.flatnonzero(codes[rows] == STRANGE).tolist():
+            wrong.setdefault(str(entries[rows[row]]), first + row)
+        labels += [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
         first += batch.num_rows
-    if source.kind in ("csv", "tsv"):
+    if wrong:
+        name, row = next(iter(wrong.items()))
+        near = classes.suggestion(name)
+        others = [f"{shown(other)} (row {n})" for other, n in wrong.items()][1:]
+        more = f"; nor are {some_of(others)}" if others else ""
+        raise InputError(
+            f"{source.path}, row {row}: {shown(name)} is not a class of the panel{near}{more}; correct it or "
+            "remove the row"
+        )
+    if source.untyped:
         # The items of a file without types are integers if all are written as such.
         whole = [found for found in map(whole_ids, ids) if found is not None]
         ids = whole if len(whole) == len(ids) else ids
     gold: dict[Any, Name] = {}
     names = (name for some in ids for name in some.to_pylist())
-    for row, (name, label) in enumerate(zip(names, labels, strict=True), start=1):
-        if label is not None and gold.setdefault(name, label) != label:
+    for row, (name, known) in enumerate(zip(names, labels, strict=True), start=1):
+        if known is not None and gold.setdefault(name, known) != known:
             raise InputError(
-                f"{source.path}, row {row}: item {name!r} is {label!r} here and {gold[name]!r} before; keep "
+                f"{source.path}, row {row}: item {name!r} is {known!r} here and {gold[name]!r} before; keep "
                 "one of them"
             )
     if not gold:
@@ -53,14 +66,16 @@ def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
     return gold
 
 
-def _labels(column: pa.Array, panel: Panel, source: Source, first: int) -> list[Name | None]:
-    """Return the classes in a column, None where there is no label; refuse the first that is no class."""
-    codes, entries, rows = name_codes(column, panel.classes)
-    wrong = np.flatnonzero(codes[rows] == STRANGE)
-    if len(wrong):
-        row = int(wrong[0])
-        raise InputError(
-            f"{source.path}, row {first + row}: {shown(entries[rows[row]])} is not a class of the panel; "
-            "correct it or remove the row"
-        )
-    return [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
+def _columns(source: Source) -> tuple[str, str]:
+    """Return the columns of items and labels: by their usual names, else by others that people use."""
+    found = []
+    for usual, called in ((("item", "task"), ITEMS), (("label",), CLASSES | GOLD)):
+        exact = [name for name in usual if name in source.names]
+        near = [name for name in source.names if is_called(name, called) and name not in found]
+        if not exact and len(near) != 1:
+            raise InputError(
+                f"{source.path} has no column {usual[0]!r} (it has: {', '.join(source.names)}); gold files "
+                "have the columns item and label"
+            )
+        found.append((exact or near)[0])
+    return found[0], found[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -16,29 +18,36 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.errors import InputError
 from covote.labels import STATUSES, Labels
+from covote.panel.cells import write_sheet
 from covote.panel.checks import shown
 from covote.votes.item_ids import id_array
 from covote.votes.names import arrow, name_array, texts
 
 ROWS = 1 << 19
 """Labels in a row group."""
-_TYPES = {"parquet": "parquet", "pq": "parquet", "csv": "csv"}
+_TYPES = {
+    "parquet": "parquet", "pq": "parquet", "csv": "csv", "jsonl": "json", "ndjson": "json", "xlsx": "xlsx"
+}  # fmt: skip
+_SHEET = 1_048_575
+"""Labels that fit into a spreadsheet, below the heading."""
 _FORMULA = r"^[=+@\t\r]|^-[^0-9.]"
 _DICTIONARIES = ["label", "runner_up", "status", "confidence", "margin", "violations"]
 
 
 def label_format(path: str | os.PathLike[str]) -> str:
-    """Return "parquet" or "csv" by the ending of the file's name."""
+    """Return "parquet", "csv", "json" (lines) or "xlsx" by the ending of the file's name."""
     kind = _TYPES.get(Path(path).suffix.lower().removeprefix("."))
     if kind is None:
-        raise InputError(f"{path}: a file of labels ends in .parquet or .csv, not in {Path(path).suffix!r}")
+        raise InputError(
+            f"{path}: a file of labels ends in .parquet, .csv, .jsonl or .xlsx, not in {Path(path).suffix!r}"
+        )
     return kind
 
 
 class LabelWriter:
-    """Writes labels to a Parquet or CSV file, one part after another; see :func:`writing_labels`.
+    """Writes labels to a file, one part after another; see :func:`writing_labels`.
 
-    The file is the same byte for byte, whatever the parts.
+    The file is the same byte for byte, whatever the parts (a spreadsheet has the time in it).
     """
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -69,7 +78,7 @@ class LabelWriter:
         self._waiting, self._rows = [], 0
         # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
         times = pa.types.is_temporal(one.schema.field(0).type)
-        batch = _dense(one) if self._kind == "csv" or times else one
+        batch = one if self._kind == "parquet" and not times else _dense(one)
         if self._kind == "csv":
             _warn_of_formulas(batch)
         if self._writer is None:
@@ -82,6 +91,10 @@ class LabelWriter:
             ) from error
 
     def _open(self, schema: pa.Schema) -> Any:
+        if self._kind == "json":
+            return _Lines(self._path)
+        if self._kind == "xlsx":
+            return _Sheet(self._path, schema.names)
         if self._kind == "csv":
             from pyarrow import csv
 
@@ -107,6 +120,44 @@ class LabelWriter:
             self._flush()
         if self._writer is not None:
             self._writer.close()
+
+
+class _Lines:
+    """Writes one JSON object per row; what is no number is null."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8", newline="\n")
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            plain = {name: _json_value(value) for name, value in row.items()}
+            self._file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(str(np.float32(value))) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+class _Sheet:
+    """Writes the rows of a spreadsheet."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self._path = path
+        self._rows: list[list[Any]] = [names]
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        if len(self._rows) + batch.num_rows > _SHEET + 1:
+            raise InputError(f"a spreadsheet has room for {_SHEET:,} labels; write them to a .parquet file")
+        columns = [[_json_value(value) for value in column.to_pylist()] for column in batch.columns]
+        self._rows += [list(row) for row in zip(*columns, strict=True)]
+
+    def close(self) -> None:
+        write_sheet(self._path, self._rows)
 
 
 @contextmanager

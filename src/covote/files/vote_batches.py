@@ -1,7 +1,8 @@
-"""Files of votes as a stream of Arrow batches: Parquet, CSV and JSON-lines."""
+"""Tables in files as a stream of Arrow batches: Parquet, CSV of any make, JSON-lines, spreadsheets."""
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
+from covote.panel.cells import SEPARATORS, sheet
+from covote.votes.vote_columns import LOOK, UNNAMED
 
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
@@ -28,11 +31,14 @@ _ENDINGS = {
     "tsv": "tsv",
     "jsonl": "json",
     "ndjson": "json",
+    "xlsx": "xlsx",
 }
+_HEAD = 1 << 16  # bytes of text in which separators are looked for
+_CHUNK = 1 << 20
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """Return "parquet", "csv", "tsv" or "json" by the ending of the file's name; ``.gz`` may follow text.
+    """Return "parquet", "csv", "tsv", "json" or "xlsx" by the ending of the name; ``.gz`` may follow text.
 
     >>> format_of("votes.csv.gz"), format_of("votes.pq")
     ('csv', 'parquet')
@@ -40,9 +46,9 @@ def format_of(path: str | os.PathLike[str]) -> str:
     name = Path(path).name.lower()
     stem = name.removesuffix(".gz")
     kind = _ENDINGS.get(stem.rpartition(".")[2])
-    if kind is None or "." not in stem or (kind == "parquet" and stem != name):
+    if kind is None or "." not in stem or (kind in ("parquet", "xlsx") and stem != name):
         raise InputError(
-            f"{path}: a table ends in .parquet, .csv, .tsv or .jsonl (text also with .gz), "
+            f"{path}: a table ends in .parquet, .csv, .tsv, .jsonl (text also with .gz) or .xlsx, "
             f"not in {Path(path).suffix!r}"
         )
     return kind
@@ -57,6 +63,10 @@ class Source:
         The file and its format.
     total
         Its rows (Parquet) or bytes (text), for progress.
+    mark, encoding
+        What separates the columns of a CSV file, and what its letters are written in.
+    notes
+        What is unusual about the file, in sentences.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -66,6 +76,9 @@ class Source:
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self.done = 0
+        self.mark, self.encoding = "\t" if self.kind == "tsv" else ",", "utf8"
+        self.notes: list[str] = []
+        self._named: list[str] | None = None
         with self.explained():
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
@@ -78,14 +91,20 @@ class Source:
                         for field in file.schema_arrow
                         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
                     ]
+            elif self.kind == "xlsx":
+                self._sheet = _text_table(sheet(self._place), self.path)
+                self.schema, self.total = self._sheet.schema, len(self._sheet)
             else:
                 self.total = self._place.stat().st_size
                 if self.total == 0:
                     raise InputError(f"{self.path} is empty: it has no rows")
-                self._refuse_other_encodings()
+                self._look_at_text()
                 with self._text_reader(None) as reader:
                     self.schema = _with_text(reader.schema) if self.kind == "json" else reader.schema
-                self._refuse_other_separators()
+                if self.untyped and not all(map(str.strip, self.names)):
+                    self._named = unnamed(self.names)
+                    with self._text_reader(None) as reader:
+                        self.schema = reader.schema
             names = self.names  # read from the file only now, and maybe no text
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
@@ -95,6 +114,17 @@ class Source:
     def names(self) -> list[str]:
         """Its columns."""
         return list(self.schema.names)
+
+    @property
+    def untyped(self) -> bool:
+        """Whether everything in it is text."""
+        return self.kind in ("csv", "tsv", "xlsx")
+
+    def look(self) -> pa.Table:
+        """Return the first rows."""
+        batch = next(iter(self.batches(self.names)), None)
+        empty = pa.table({name: pa.array([], pa.string()) for name in self.names})
+        return empty if batch is None else pa.Table.from_batches([batch.slice(0, LOOK)])
 
     def refuse_nested(self, columns: Iterable[str]) -> None:
         """Refuse lists and the like where names are needed."""
@@ -106,15 +136,21 @@ class Source:
                     "numbers"
                 )
 
-    def _refuse_other_encodings(self) -> None:
-        with self._place.open("rb") as file:
-            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-                raise FileError(f"{self.path} is text in UTF-16; save it as UTF-8")
-
-    def _refuse_other_separators(self) -> None:
-        for mark, other in ((";", "save it with commas"), ("\t", "save it with commas, or name it .tsv")):
-            if self.kind == "csv" and len(self.names) == 1 and mark in self.names[0]:
-                raise InputError(f"{self.path}: {mark!r} separates its columns, not a comma; {other}")
+    def _look_at_text(self) -> None:
+        """Find out what the text is written in, and what separates its columns."""
+        zipped = self.path.suffix.lower() == ".gz"
+        with pa.OSFile(str(self._place)) as file, ExitStack() as stack:
+            stream = stack.enter_context(pa.CompressedInputStream(file, "gzip")) if zipped else file
+            head = stream.read(_HEAD)
+            if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                if self.kind == "json":
+                    raise FileError(f"{self.path} is text in UTF-16; save it as UTF-8")
+                self.encoding = "utf-16"
+            elif self.kind != "json" and not _is_utf8(head, None if zipped else stream):
+                self.encoding = "cp1252"
+                self.notes.append("the file is not in UTF-8, so it is read as Windows-1252")
+        if self.kind != "json":
+            self.mark = _mark(head.decode(self.encoding, errors="replace"), self.mark)
 
     def group_starts(self) -> list[int]:
         """Return the position of the first row of every row group of a Parquet file, and of the end."""
@@ -134,7 +170,8 @@ class Source:
         self.done = 0
         with self.explained():
             parquet = self.kind == "parquet"
-            for batch in self._parquet(columns, plain, rows) if parquet else self._text(columns):
+            read = self._parquet(columns, plain, rows) if parquet else self._text(columns)
+            for batch in read:
                 if batch.num_rows:
                     batch = batch.select(columns)
                     # Readers pass damage on: indices beyond a dictionary, text that is none.
@@ -171,40 +208,46 @@ class Source:
                 first += size
 
     def _text(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if self.kind == "xlsx":
+            yield from self._sheet.select(columns).to_batches(ROWS)
+            return
         with self._text_reader(columns) as reader:
             yield from reader
 
     @contextmanager
     def _text_reader(self, columns: list[str] | None) -> Iterator[Any]:
         """Open a CSV or JSON-lines file; CSV has no types, so its columns stay text."""
-        with ExitStack() as stack:
-            file = stack.enter_context(pa.OSFile(str(self._place)))
-            stream: Any = file
-            if self.path.suffix.lower() == ".gz":
-                stream = stack.enter_context(pa.CompressedInputStream(file, "gzip"))
-            if self.kind == "json":
-                import pyarrow.json as pj
+        # Nobody closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
+        # would go on with whatever file is opened next under the same number.
+        file = pa.OSFile(str(self._place))
+        stream: Any = file
+        if self.path.suffix.lower() == ".gz":
+            stream = pa.CompressedInputStream(file, "gzip")
+        if self.kind == "json":
+            import pyarrow.json as pj
 
-                options = pj.ReadOptions(block_size=_BLOCK, use_threads=False)
-                types = None if columns is None else self.json_types()
-                with pj.open_json(pa.PythonFile(Shallow(stream, self.path), "r"), options, types) as reader:
-                    yield self._counted(reader, file)
-                return
-            from pyarrow import csv
-
-            options = csv.ReadOptions(block_size=_BLOCK, use_threads=False)
-            parse = csv.ParseOptions(delimiter="\t" if self.kind == "tsv" else ",", newlines_in_values=True)
-            if columns is None:
-                convert = csv.ConvertOptions()
-            else:
-                convert = csv.ConvertOptions(
-                    column_types=dict.fromkeys(columns, pa.string()),
-                    include_columns=columns,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                )
-            with csv.open_csv(stream, options, parse, convert) as reader:
+            options = pj.ReadOptions(block_size=_BLOCK, use_threads=False)
+            types = None if columns is None else self.json_types()
+            with pj.open_json(pa.PythonFile(Shallow(stream, self.path), "r"), options, types) as reader:
                 yield self._counted(reader, file)
+            return
+        from pyarrow import csv
+
+        options = csv.ReadOptions(block_size=_BLOCK, use_threads=False, encoding=self.encoding)
+        if self._named is not None:
+            options.column_names, options.skip_rows = self._named, 1
+        parse = csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
+        if columns is None:
+            convert = csv.ConvertOptions()
+        else:
+            convert = csv.ConvertOptions(
+                column_types=dict.fromkeys(columns, pa.string()),
+                include_columns=columns,
+                null_values=[""],
+                strings_can_be_null=True,
+            )
+        with csv.open_csv(stream, options, parse, convert) as reader:
+            yield self._counted(reader, file)
 
     def json_types(self) -> Any:
         """Return options by which text that looks like a time stays text: it is a name, as it was written."""
@@ -244,13 +287,13 @@ class Source:
             yield
         except FileNotFoundError as error:
             raise FileError(f"no file {self.path}") from error
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             if isinstance(error, FileError):
                 raise
             what = {"parquet": "a complete Parquet", "csv": "a proper CSV", "tsv": "a proper TSV"}
             reason = " ".join(str(error).split()).rstrip(".")
             remedy = "check that it was written and copied to the end"
-            if "UTF8" in reason or isinstance(error, UnicodeDecodeError):
+            if "UTF8" in reason or isinstance(error, UnicodeError):
                 remedy = "save it as UTF-8"
             elif self.kind == "json" and "changed from" in reason:
                 remedy = "every line is one object, and what it says of a name has the same type in all lines"
@@ -309,3 +352,52 @@ def _depth(text: bytes) -> int:
 def _with_text(schema: pa.Schema) -> pa.Schema:
     """Return a schema of JSON-lines in which what was taken for a time is text, as it was written."""
     return pa.schema([pa.field(f.name, pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
+
+
+def _is_utf8(head: bytes, rest: Any) -> bool:
+    """Whether bytes are UTF-8, those that follow in a stream, too."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    plain, chunk = True, head
+    try:
+        while chunk:
+            plain = plain and chunk.isascii()  # as nearly all text is, and to look takes no time
+            if not plain:
+                decoder.decode(chunk)
+            chunk = b"" if rest is None else rest.read(_CHUNK)
+        decoder.decode(b"", final=rest is not None)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mark(head: str, usual: str) -> str:
+    """Return what separates columns: the usual mark if the first line has it, unless another fits better."""
+    lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "", head).splitlines()[:50] if line.strip()]
+    lines = lines[:-1] if len(lines) > 1 and len(head) >= _HEAD else lines
+    marks = [mark for mark in (usual, *SEPARATORS) if lines and mark in lines[0]]
+    even = [mark for mark in marks if len({line.count(mark) for line in lines}) == 1]
+    return str((even or marks or [usual])[0])
+
+
+def unnamed(names: list[str]) -> list[str]:
+    """Return the names of columns, with a number for those that have none.
+
+    >>> unnamed(["", "ann", ""])
+    ['column 1', 'ann', 'column 3']
+    """
+    return [name if name.strip() else f"{UNNAMED}{c}" for c, name in enumerate(names, start=1)]
+
+
+def _text_table(rows: list[list[str]], path: Path) -> pa.Table:
+    """Return the cells of a sheet as columns of text: its first row names them, empty ones do not count."""
+    rows = [row for row in rows if any(row)]
+    names = unnamed(rows[0])
+    columns = {
+        name: pa.array([row[c] or None for row in rows[1:]], pa.string())
+        for c, name in enumerate(names)
+        if rows[0][c] or any(row[c] for row in rows)
+    }
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{path} has two columns {twice!r}; rename one")
+    return pa.table(columns)

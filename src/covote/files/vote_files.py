@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import closing
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from covote.errors import InputError, UnknownNameError
 from covote.files import sorting
 from covote.files.vote_batches import ROWS, Source
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.progress import Progress
 from covote.votes import Votes
 from covote.votes.arrays import joined
-from covote.votes.item_ids import changes, in_order, item_ids, repeated_item, whole_ids
+from covote.votes.findings import DroppedWarning, Findings
+from covote.votes.item_ids import (
+    changes,
+    in_order,
+    item_ids,
+    plain_items,
+    repeated_item,
+    whole_ids,
+    with_blanks,
+)
 from covote.votes.names import arrow
-from covote.votes.tables import CHANCES, Codes, Reader, expert_columns, fill, vote_columns
+from covote.votes.tables import Codes, Reader, fill
 from covote.votes.vote_checks import NOT_ASKED, check_choice, frozen, is_complete, smallest_int
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""
 SLICE = 1 << 22
 """Votes of a slice, about: large enough that starting one costs nothing, small enough for many workers."""
+_MOST = 1 << 25  # rows of a file that are looked at for two different answers, when everything is told
 _ROOM = 1 << 29  # bytes for the answers to all items at once; beyond it, DuckDB sorts
 
 
@@ -54,12 +66,15 @@ class Nature(NamedTuple):
         The least and the greatest item, if they are integers.
     cuts
         Positions of rows at which a Parquet file may be cut: an item begins there.
+    blanks
+        Whether items that are text have blanks around them, which do not count.
     """
 
     integers: bool
     ordered: bool
     span: tuple[int, int] | None
     cuts: tuple[int, ...]
+    blanks: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,12 +91,12 @@ class Slice:
 
 
 class VoteFile:
-    """Votes in a Parquet, CSV or JSON-lines file, given part by part as :class:`covote.Votes`.
+    """Votes in a Parquet, CSV, JSON-lines or Excel file, given part by part as :class:`covote.Votes`.
 
-    Long files have the columns ``item, expert, label`` (or ``task, worker, label``; optionally
-    ``probability``, or ``probabilities``, a list over the classes the expert knows); wide files have an item
-    column and one column per expert. Memory stays the same however long the file is. The items of a long
-    file come in ascending order if they are not so already.
+    Long files have the columns ``item, expert, label`` (optionally ``probability``, or ``probabilities``, a
+    list over the classes the expert knows), by these or other usual names, or found by what they hold; wide
+    files have an item column and one column per expert. Memory stays the same however long the file is. The
+    items of a long file come in ascending order if they are not so already.
 
     Parameters
     ----------
@@ -97,6 +112,10 @@ class VoteFile:
         The label that means "none of mine".
     item, expert, label
         Other names of the columns.
+    match
+        "loose": names match over case, blanks and accents; "exact": they do not.
+    rename
+        What is meant by names of experts and labels: ``{"A. Lee": "dr-lee"}``.
     """
 
     def __init__(
@@ -110,21 +129,42 @@ class VoteFile:
         item: str | None = None,
         expert: str | None = None,
         label: str | None = None,
+        match: Literal["loose", "exact"] = "loose",
+        rename: Mapping[Any, Any] | None = None,
     ) -> None:
         check_choice("unknown", unknown, ("error", "drop"))
         check_choice("duplicates", duplicates, ("error", "first", "last"))
+        check_choice("match", match, ("loose", "exact"))
         self.panel = panel
-        self.source = Source(path)
-        self.item, self.expert, self.label = columns_of(self.source, item, expert, label)
-        self._reader = Reader(panel, unknown, duplicates, none, f"{self.source.path}, ")
+        self.match = match
+        self.source = source = Source(path)
+        self.reader = Reader(panel, unknown, duplicates, none, f"{source.path}, ", match, rename)
+        if len(source.names) == 1:
+            raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
+        self.columns = self.reader.columns(source.names, "auto", (item, expert, label), source.look)
+        if self.columns.item is None:
+            raise InputError(
+                f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
+                "names the item that a row is about, with item='...' (--item ...)"
+            )
+        self.item, self.expert, self.label = self.columns.item, self.columns.expert, self.columns.label
+        source.refuse_nested([self.item, *(n for n in self.answers if n != self.columns.chance)])
 
     @property
     def shape(self) -> str:
         """Either "long" or "wide"."""
-        return "wide" if self.expert is None else "long"
+        return "wide" if self.columns.answers is not None else "long"
+
+    @property
+    def answers(self) -> list[str]:
+        """The columns of the answers: expert, label and maybe probabilities, or one for each expert."""
+        if self.columns.answers is not None:
+            return list(self.columns.answers)
+        return [str(self.expert), str(self.label), *self._chance]
 
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
+        self.warn_of_dropped()
         return joined(list(self.parts()))
 
     def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
@@ -133,6 +173,41 @@ class VoteFile:
             if progress is not None:
                 progress(self.source.done, self.source.total, "")
             yield part
+
+    def warn_of_dropped(self) -> None:
+        """Warn of answers that are dropped, if they are; refuse votes of which nearly nothing is left."""
+        if self.dropped is not None and self.dropped.dropped:
+            warnings.warn(f"{self.source.path}: {self.dropped.drop_note}", DroppedWarning, stacklevel=3)
+
+    @cached_property
+    def dropped(self) -> Findings | None:
+        """What is dropped of the file; None where nothing may be."""
+        if self.reader.unknown != "drop":
+            return None
+        found = self.examine()
+        found.judge("drop")
+        return found
+
+    def remember(self, names: Mapping[str, Name | None]) -> None:
+        """Take note of names that another process has matched over case, blanks and accents."""
+        self.reader.classes.loosely.update(names)
+
+    def loosely(self) -> dict[str, Name | None]:
+        """Return the names that were matched over case, blanks and accents so far."""
+        return self.reader.loosely()
+
+    def notes(self) -> list[str]:
+        """Say how the file was read, where that is not plain from its content: columns, names, encoding."""
+        found = [*self.source.notes, *self.columns.notes()]
+        pairs = sorted(self.loosely().items())
+        if pairs:
+            said = [f"{old!r} as {'no answer' if new is None else repr(new)}" for old, new in pairs]
+            found.append(f"names are read over case, blanks and accents: {some_of(said)}")
+        return found
+
+    def examine(self) -> Findings:
+        """Look at the whole file for everything that is wrong with it."""
+        return _examined(self)
 
     def slices(self) -> list[Slice]:
         """Return slices that can be read anywhere; none where the file must be read from its start."""
@@ -155,7 +230,15 @@ class VoteFile:
     # How the file is read
 
     def read_rows(self, rows: range | None) -> Iterator[Votes]:
-        """Yield the votes of some rows, or of all."""
+        """Yield the votes of some rows, or of all; refuse a file with everything that is wrong with it."""
+        try:
+            self.reader.refuse_strangers(self.columns, lambda name: 1)
+            yield from self._read_rows(rows)
+        except (InputError, UnknownNameError):
+            self.examine().judge(self.reader.unknown)
+            raise
+
+    def _read_rows(self, rows: range | None) -> Iterator[Votes]:
         nature, span = self.nature, self.nature.span  # which refuses a wide file that repeats an item
         if self.shape == "wide":
             return _gathered(self._wide(rows))
@@ -164,41 +247,39 @@ class VoteFile:
         cell = smallest_int(len(self.panel.classes)).itemsize
         if span and not self._chance and (len(self.panel) * cell + 1) * (span[1] - span[0] + 1) <= _ROOM:
             return self._placed(span[0], span[1])
-        return _gathered(self._whole_items(self._sorted()))
+        return self._sorted_votes()
 
-    def _batches(self, columns: list[str], rows: range | None) -> Iterator[tuple[int, list[pa.Array]]]:
+    def _sorted_votes(self) -> Iterator[Votes]:
+        with closing(self._sorted()) as batches:
+            yield from _gathered(self._whole_items(batches))
+
+    def batches(
+        self, columns: list[str], rows: range | None = None, like: Nature | None = None
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the columns batch by batch, items first, with the number of the first row."""
+        nature = self.nature if like is None else like
         first = 1 if rows is None else rows.start + 1
-        for batch in self.source.batches(columns, plain=(self.item,), rows=rows):
-            ids = item_ids(batch.column(0), self._reader.where, first)
-            if self.source.kind in ("csv", "tsv") and self.nature.integers:
+        for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
+            ids = batch.column(0)
+            if nature.blanks:
+                ids = pc.utf8_trim_whitespace(ids)
+            if self.source.untyped and nature.integers:
                 ids = ids.cast(pa.int64())
             yield first, [ids, *batch.columns[1:]]
             first += batch.num_rows
 
     def _wide(self, rows: range | None) -> Iterator[Votes]:
-        experts = self._experts
-        for first, (ids, *columns) in self._batches([self.item, *experts], rows):
-            yield self._reader.wide(list(zip(experts.values(), columns, strict=True)), ids, len(ids), first)
-
-    @cached_property
-    def _experts(self) -> dict[str, int]:
-        """Which column of a wide file is which expert's."""
-        try:
-            found = expert_columns(self.source.names, self.item, self.panel, self._reader.unknown == "drop")
-        except (InputError, UnknownNameError) as error:
-            raise type(error)(f"{self.source.path}: {error}") from error
-        self.source.refuse_nested(found)
-        return found
+        experts = list((self.columns.answers or {}).values())
+        for first, (ids, *columns) in self.batches(self.answers, rows):
+            yield self.reader.wide(experts, columns, ids, first, len(ids))
 
     @property
     def _chance(self) -> list[str]:
-        return [name for name in CHANCES if name in self.source.names][:1]
+        return [self.columns.chance] if self.columns.chance else []
 
     def _codes(self, rows: range | None = None) -> Iterator[Codes]:
-        columns = [self.item, str(self.expert), str(self.label), *self._chance]
-        for first, found in self._batches(columns, rows):
-            yield self._reader.codes(found, first)
+        for first, found in self.batches(self.answers, rows):
+            yield self.reader.codes(found, first)
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
         """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""
@@ -220,7 +301,7 @@ class VoteFile:
         at = np.zeros(len(codes.who), np.int64)
         np.cumsum(begins, out=at[1:])
         first = np.concatenate([[0], np.flatnonzero(begins) + 1])
-        return self._reader.votes(codes, at, codes.item.take(arrow(first)))
+        return self.reader.votes(codes, at, codes.item.take(arrow(first)))
 
     def _placed(self, least: int, greatest: int) -> Iterator[Votes]:
         """Let every row of a file in any order find the place of its item."""
@@ -232,7 +313,7 @@ class VoteFile:
             kind = codes.item.type
             at = np.from_dlpack(codes.item).astype(np.int64) - least
             there[at] = True
-            again = fill(columns, codes, at, self._reader.duplicates)
+            again = fill(columns, codes, at, self.reader.duplicates)
             if again >= 0:
                 raise self._twice(codes, again)
         found = np.flatnonzero(there)
@@ -247,10 +328,11 @@ class VoteFile:
         for before in self._codes():
             same = np.flatnonzero(before.who == codes.who[again])
             for p in same[np.from_dlpack(before.item)[same] == codes.item[again].as_py()][:1]:
-                return self._reader.twice(Codes.joined([before.cut(p, p + 1), codes]), 0, again + 1)
+                twice = Codes.joined([before.cut(p, p + 1), codes])
+                return InputError(self.reader.where + self.reader.twice(twice, 0, again + 1))
         raise AssertionError("a row that was there is gone")
 
-    def _sorted(self) -> Iterator[Codes]:
+    def _sorted(self) -> Generator[Codes]:
         """Let DuckDB bring the rows in the order of their items."""
         kind = pa.null()
 
@@ -298,24 +380,33 @@ def _nature(file: VoteFile) -> Nature:
     source, wide = file.source, file.shape == "wide"
     # The items of a file without types are text, and integers as long as all are written as such.
     seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
-    integers = source.kind in ("csv", "tsv")
+    integers, blanks = source.untyped, False
+    trimming = source.untyped and file.match == "loose"
     starts = source.group_starts()[1:-1] if source.kind == "parquet" else []
     cuts: list[int] = []
     first = 0
     last: Any = None
     for batch in source.batches([file.item], plain=(file.item,)):
-        ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
+        if source.untyped:
+            ids = plain_items(batch.column(0), f"{source.path}, ").drop_null()  # empty rows are left out
+        else:
+            ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
+        numbers = whole_ids(ids) if integers else None
+        if numbers is None and trimming and (blanks or with_blanks(ids)):
+            ids, blanks = pc.utf8_trim_whitespace(ids), True
+            numbers = whole_ids(ids) if integers else None
+        if not len(ids):
+            first += batch.num_rows
+            continue
         try:
             seen.see(ids)
         except pa.ArrowNotImplementedError as error:
             raise InputError(
                 f"{source.path}: items of type {ids.type} have no order; name them by whole numbers or text"
             ) from error
-        if integers:
-            numbers = whole_ids(ids)
-            integers = numbers is not None
-            if numbers is not None:
-                whole.see(numbers)
+        integers = numbers is not None
+        if numbers is not None:
+            whole.see(numbers)
         if starts and starts[0] < first + len(ids) and not wide:
             # The rows of an item that began before stay with it.
             begins = first + np.flatnonzero(
@@ -323,28 +414,28 @@ def _nature(file: VoteFile) -> Nature:
             )
             while starts and len(begins) and starts[0] <= begins[-1]:
                 cuts.append(int(begins[np.searchsorted(begins, starts.pop(0))]))
-        first, last = first + len(ids), ids[-1:]
-    if first == 0:
+        first, last = first + batch.num_rows, ids[-1:]
+    if last is None:
         raise InputError(f"{source.path} has no votes: it has no rows")
     found = whole if integers else seen
     if wide and not found.ordered:
-        _refuse_repeated(file, integers)  # ascending items cannot repeat; of others we must ask
+        _refuse_repeated(
+            file, Nature(integers, False, None, (), blanks)
+        )  # ascending items cannot repeat; of others we must ask
     span = found.span if found.span is not None and found.span[1] < 2**63 else None
-    return Nature(integers, wide or found.ordered, span, tuple(starts if wide else cuts))
+    return Nature(integers, wide or found.ordered, span, tuple(starts if wide else cuts), blanks)
 
 
-def _refuse_repeated(file: VoteFile, integers: bool) -> None:
+def _refuse_repeated(file: VoteFile, nature: Nature) -> None:
     """Refuse a wide file in which an item has two rows."""
     where = f"{file.source.path}, "
 
     def batches() -> Iterator[pa.RecordBatch]:
-        first = 1
-        for batch in file.source.batches([file.item], plain=(file.item,)):
-            ids = item_ids(batch.column(0), where, first)
-            ids = ids.cast(pa.int64()) if integers else ids
+        for first, (column,) in file.batches([], like=nature):
+            ids = plain_items(column, where)
             rows = arrow(np.arange(first, first + len(ids)))
-            yield pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
-            first += len(ids)
+            batch = pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
+            yield batch.filter(ids.is_valid()) if ids.null_count else batch
 
     found = sorting.first_repeated(batches())
     if found is not None:
@@ -365,40 +456,34 @@ def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
         yield joined(waiting)
 
 
-def columns_of(
-    source: Source, item: str | None = None, expert: str | None = None, label: str | None = None
-) -> tuple[str, str | None, str | None]:
-    """Return the (item, expert, label) columns; the last two are None in a wide file."""
-    names = source.names
-    long = len(names) <= 3 or expert is not None or label is not None
+def _examined(file: VoteFile) -> Findings:
+    """Return everything that is wrong with a file; two different answers in files of up to `_MOST` rows."""
+    reader = file.reader.collecting()
+    found = reader.found
+    assert found is not None
     try:
-        item, expert, label = vote_columns(names, item, expert, label)
+        nature = file.nature
     except InputError as error:
-        raise InputError(f"{source.path}: {error}") from error
-    if item is None:
-        raise InputError(
-            f"{source.path} has no column 'item' (it has: {some_of(names)}); say which column names the item "
-            "that a row is about, with item='...' (--item ...)"
-        )
-    if {"label", "confidence", "violations", "status"} <= set(names):
-        raise InputError(
-            f"{source.path} is a file of labels, as covote writes them; give the votes (item, expert, label) "
-            "that they came from"
-        )
-    source.refuse_nested([item])
-    if expert is not None and label is not None:
-        source.refuse_nested([expert, label])
-        return item, expert, label
-    if label is not None and long:
-        raise InputError(
-            f"{source.path} has no column 'expert' (it has: {some_of(names)}); a long file has the columns "
-            "item, expert, label: say which is which with expert='...' (--expert ...)"
-        )
-    if expert is not None and long:
-        raise InputError(
-            f"{source.path} has no column 'label' (it has: {some_of(names)}); a long file has the columns "
-            "item, expert, label: say which is which with label='...' (--label ...)"
-        )
-    if len(names) == 1:
-        raise InputError(f"{source.path} has no votes: its only column is {item!r}")
-    return item, None, None
+        nature = Nature(False, False, None, ())
+        said = str(error).removeprefix(reader.where)
+        found.others += [] if "no item" in said else [said]  # told below, of all rows
+    columns = file.columns
+    reader.refuse_strangers(
+        columns, lambda name: sum(len(b) - b.column(0).null_count for b in file.source.batches([name]))
+    )
+    kept: list[Codes] = []
+    rows = 0
+    for first, (ids, *others) in file.batches(file.answers, like=nature):
+        rows += len(ids)
+        if columns.answers is not None:
+            reader.wide(list(columns.answers.values()), others, ids, first, len(ids))
+        else:
+            codes = reader.codes([ids, *others], first)._replace(chance=None)
+            kept = [*kept, codes] if rows <= _MOST else []
+    if kept and reader.duplicates == "error":
+        joint = Codes.joined(kept)
+        with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
+            at = np.from_dlpack(joint.item.dictionary_encode().indices).astype(np.int64)
+            again = reader.conflicts(joint, at)
+            found.others += [again] if again else []
+    return found

@@ -181,11 +181,24 @@ def shown(name: object) -> str:
 
 def did_you_mean(name: object, known: Sequence[Name]) -> str:
     """Suggest the name that was meant: another type of the same text, or a near miss."""
+    meant = nearest(name, known)
+    if meant is None:
+        return ""
+    if str(meant) == str(name):
+        return f" (there is {meant!r}, of type {type(meant).__name__})"
+    return f" (did you mean {meant!r}?)"
+
+
+def nearest(name: object, known: Sequence[Name]) -> Name | None:
+    """Return the name that was meant: of the same text, or a near miss; None if none is near.
+
+    >>> nearest("dr lee", ["dr-lee", "ann"])
+    'dr-lee'
+    """
     texts = {str(other): other for other in known}
     if str(name) in texts:
-        other = texts[str(name)]
-        return f" (there is {other!r}, of type {type(other).__name__})"
+        return texts[str(name)]
     text = str(name)[:_LONGEST]
     near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
     near = near or difflib.get_close_matches(text, list(texts), n=1)
-    return f" (did you mean {texts[near[0]]!r}?)" if near else ""
+    return texts[near[0]] if near else None

@@ -95,9 +95,9 @@ def _is_matrix(rows: Rows) -> bool:
     """Whether most cells of a table are marks; a short column of words is a list."""
     if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
         return False
-    costs = {column for column, name in enumerate(rows[0]) if is_called(name, COSTS)}
-    cells = [cell for row in rows[1:] for column, cell in enumerate(row) if column and column not in costs]
-    said = [cell for cell in cells if cell]
+    others = {c for c, name in enumerate(rows[0]) if is_called(name, COSTS) or folded(name) in _TOTALS}
+    body = [row for row in rows[1:] if folded(row[0]) not in _TOTALS]
+    said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
     marks = sum(folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN for cell in said)
     return not said or 2 * marks >= len(said)
 

@@ -17,12 +17,22 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
 def item_ids(column: pa.ChunkedArray | pa.Array, where: str, first_row: int) -> pa.Array:
-    """Return the ids in a column, equal where they look equal: no dictionary, no -0.0.
+    """Return the ids in a column, as :func:`plain_items`; every row must have one.
 
     `where` and `first_row` name the table and its first row in messages.
+    """
+    ids = plain_items(column, where)
+    if ids.null_count:
+        row = first_row + ids.is_null().index(True).as_py()
+        raise InputError(f"{where}row {row}: no item; give every row an item")
+    return ids
+
+
+def plain_items(column: pa.ChunkedArray | pa.Array, where: str) -> pa.Array:
+    """Return the ids in a column, equal where they look equal: no dictionary, no -0.0; NaN is null.
 
     >>> import pyarrow as pa
-    >>> item_ids(pa.array([-0.0, 2.5]), "", 1).to_pylist()
+    >>> plain_items(pa.array([-0.0, 2.5]), "").to_pylist()
     [0.0, 2.5]
     """
     import pyarrow as pa
@@ -38,9 +48,6 @@ def item_ids(column: pa.ChunkedArray | pa.Array, where: str, first_row: int) -> 
         import pyarrow.compute as pc
 
         ids = pc.add(pc.if_else(pc.is_nan(ids), pa.scalar(None, ids.type), ids), pa.scalar(0.0, ids.type))
-    if ids.null_count:
-        row = first_row + ids.is_null().index(True).as_py()
-        raise InputError(f"{where}row {row}: no item; give every row an item")
     return ids
 
 
@@ -55,6 +62,13 @@ def whole_ids(ids: pa.Array) -> pa.Array | None:
     if not pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
         return None
     return ids.cast(pa.int64())
+
+
+def with_blanks(ids: pa.Array) -> bool:
+    """Whether some of the ids, which are text, begin or end with a blank."""
+    import pyarrow.compute as pc
+
+    return any(pc.any(test(ids, " ")).as_py() for test in (pc.starts_with, pc.ends_with))
 
 
 def changes(ids: pa.Array) -> NDArray[np.bool_]:
@@ -85,14 +99,14 @@ def in_order(ids: pa.Array, *, strictly: bool) -> bool:
     return len(ids) < 2 or bool(pc.all(compare(ids[1:], ids[:-1])).as_py())
 
 
-def refuse_repeated(ids: pa.Array, where: str, first_row: int) -> None:
-    """Refuse ids of a wide table of which one appears again."""
+def refuse_repeated(ids: pa.Array, where: str, rows: NDArray[np.int64]) -> None:
+    """Refuse ids of a wide table of which one appears again; `rows` are the numbers of their rows."""
     import pyarrow.compute as pc
 
     if not len(ids) or pc.count_distinct(ids).as_py() == len(ids):
         return
     seen: dict[Any, int] = {}
-    for row, value in enumerate(ids.to_pylist(), start=first_row):
+    for row, value in zip(rows.tolist(), ids.to_pylist(), strict=True):
         before = seen.setdefault(value, row)
         if before != row:
             raise repeated_item(value, before, row, where)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name
+from covote.panel.checks import did_you_mean, nearest
+from covote.panel.folding import folded, words
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ STRANGE = -3
 """The code of a name that the panel does not have."""
 NULL = -4
 """The code of a missing name."""
+_NO_ANSWER = words("na n/a #n/a nan null nil - -- – — .") | {""}
+_WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
 
 
 def arrow_table(table: Any) -> pa.Table:
@@ -46,26 +51,109 @@ def arrow_table(table: Any) -> pa.Table:
     return found.drop_columns(index) if index else found
 
 
-def name_codes(
-    values: pa.ChunkedArray | pa.Array, names: tuple[Name, ...]
-) -> tuple[NDArray[np.int64], list[Any], Any]:
-    """Return (code of each distinct entry, the entries, which entry each row has).
+class Matcher:
+    """Finds the names of a table among those of a panel.
 
-    Codes are indices into `names`, -3 for a strange entry, -4 for null. A name matches exactly, or else
-    by its text if that is unambiguous: CSV files have no types.
+    A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, unless
+    `match` is "exact", over case, blanks and accents. `rename` says what other names mean, and goes first.
+    `none` is the word for "none of mine", with the code -2.
+
+    Attributes
+    ----------
+    loosely
+        Names that were matched over case, blanks and accents, and what for; None where one means no answer.
+
+    >>> found = Matcher(("skin", "Zoë"))
+    >>> found.code("skin"), found.code(" SKIN"), found.code("zoe"), found.code("lung")
+    (0, 0, 1, -3)
     """
-    found = encoded(values)
-    entries = found.dictionary.to_pylist()
-    exact, texts = _places(names)
-    codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
-    for e, entry in enumerate(entries):
-        codes[e] = _code(entry, exact, texts)
-    return codes, entries, entry_rows(found)
 
+    def __init__(
+        self,
+        names: tuple[Name, ...],
+        match: str = "loose",
+        rename: Mapping[Any, Any] | None = None,
+        none: str | None = None,
+    ) -> None:
+        self.names = names
+        self._none = none
+        self._loose = match == "loose"
+        self._rename = {str(old): new for old, new in (rename or {}).items()}
+        self.loosely: dict[str, Name | None] = {}
 
-@lru_cache(maxsize=8)
-def _places(names: tuple[Name, ...]) -> tuple[dict[Any, int], dict[str, int]]:
-    return {name: k for k, name in enumerate(names)}, by_text(names)
+    @cached_property
+    def _exact(self) -> dict[Any, int]:
+        return {name: k for k, name in enumerate(self.names)}
+
+    @cached_property
+    def _texts(self) -> dict[str, int]:
+        return by_text(self.names)
+
+    @cached_property
+    def _folded(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for k, name in enumerate(self.names):
+            found.setdefault(folded(str(name)), []).append(k)
+        return found
+
+    def codes(self, values: pa.ChunkedArray | pa.Array) -> tuple[NDArray[np.int64], list[Any], Any]:
+        """Return (code of each distinct entry, the entries, which entry each row has).
+
+        Codes are indices into the names, -3 for a strange entry, -4 for null.
+        """
+        found = encoded(values)
+        entries = found.dictionary.to_pylist()
+        codes = np.full(len(entries) + 1, NULL, dtype=np.int64)
+        for e, entry in enumerate(entries):
+            codes[e] = self.code(entry)
+        return codes, entries, entry_rows(found)
+
+    def code(self, entry: Any) -> int:
+        """Return the code of a name."""
+        if entry is None or (isinstance(entry, float) and entry != entry):
+            return NULL
+        if isinstance(entry, float) and entry.is_integer():
+            entry = int(entry)  # pandas turns integers with gaps into floats
+        if self._rename:
+            entry = self._rename.get(str(entry), entry)
+        if isinstance(entry, str | int) and not isinstance(entry, bool) and entry in self._exact:
+            return self._exact[entry]
+        k = self._texts.get(str(entry), -1)
+        if k >= 0:
+            return k
+        if self._none is not None and entry == self._none:
+            return NONE_OF_MINE
+        return self._loosely(str(entry)) if self._loose else STRANGE
+
+    def _loosely(self, text: str) -> int:
+        places = self._places(text)
+        if len(places) == 1:
+            self.loosely[text] = self.names[places[0]]
+            return places[0]
+        if self._none is not None and not places and folded(text) == folded(self._none):
+            return NONE_OF_MINE
+        if not places and folded(text) in _NO_ANSWER:
+            if text.strip():
+                self.loosely[text] = None
+            return NULL
+        return STRANGE
+
+    def _places(self, text: str) -> list[int]:
+        found = self._folded.get(folded(text), [])
+        if not found and _WHOLE_FLOAT.fullmatch(text.strip()):  # as pandas writes integers with gaps
+            found = self._folded.get(text.strip().partition(".")[0], [])
+        return found
+
+    def suggestion(self, entry: Any) -> str:
+        """Return which name may have been meant, in brackets; nothing if none is near."""
+        places = self._places(str(entry)) if self._loose else []
+        if len(places) > 1:
+            return f" (it may be {' or '.join(repr(self.names[k]) for k in places)})"
+        return did_you_mean(entry, self.names)
+
+    def nearest(self, entry: Any) -> Name | None:
+        """Return which name may have been meant."""
+        return nearest(entry, self.names)
 
 
 def by_text(names: tuple[Name, ...]) -> dict[str, int]:
@@ -98,17 +186,6 @@ def entry_rows(values: pa.DictionaryArray) -> NDArray[Any]:
     indices = values.indices.fill_null(size) if values.null_count else values.indices
     # to_numpy would import pandas wherever it is installed.
     return np.from_dlpack(indices)
-
-
-def _code(entry: Any, exact: dict[Any, int], texts: dict[str, int]) -> int:
-    if entry is None or (isinstance(entry, float) and entry != entry):
-        return NULL
-    if isinstance(entry, float) and entry.is_integer():
-        entry = int(entry)  # pandas turns integers with gaps into floats
-    if isinstance(entry, str | int) and not isinstance(entry, bool) and entry in exact:
-        return exact[entry]
-    k = texts.get(str(entry), -1)
-    return k if k >= 0 else STRANGE
 
 
 def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -7,20 +7,22 @@ There is one way from a table to votes, wherever the table comes from: a batch o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.panel import Panel
-from covote.panel.checks import did_you_mean, shown, some_of
+from covote.errors import InputError, UnknownNameError
+from covote.panel import Name, Panel
 from covote.votes import votes_kernels
-from covote.votes.item_ids import id_array, item_ids, refuse_repeated
-from covote.votes.names import NULL, STRANGE, arrow, arrow_table, by_text, name_array, name_codes, named
+from covote.votes.answered_panel import Answered
+from covote.votes.findings import Count, DroppedWarning, Findings
+from covote.votes.item_ids import id_array, plain_items, refuse_repeated
+from covote.votes.names import NULL, STRANGE, Matcher, arrow, arrow_table, flat, name_array, named
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -30,16 +32,12 @@ from covote.votes.vote_checks import (
     is_complete,
     smallest_int,
 )
+from covote.votes.vote_columns import LOOK, Columns, find_columns, missing_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from covote.votes import Votes
-
-ITEM_COLUMNS = ("item", "task")
-EXPERT_COLUMNS = ("expert", "worker")
-CHANCES = ("probability", "probabilities")
-"""Columns of a long table with the experts' probabilities: of the answer, or of the classes that it knows."""
 
 
 class Codes(NamedTuple):
@@ -88,7 +86,8 @@ class Codes(NamedTuple):
 class Reader:
     """How to read tables; see :meth:`covote.Votes.from_table`.
 
-    `where` begins a message: the file and a comma.
+    `where` begins a message: the file and a comma. With `found`, what is wrong is collected there, and
+    nothing is refused.
     """
 
     panel: Panel
@@ -96,77 +95,185 @@ class Reader:
     duplicates: str = "error"
     none: str = "none of mine"
     where: str = ""
+    match: str = "loose"
+    rename: Mapping[Any, Any] | None = None
+    found: Findings | None = None
+
+    @cached_property
+    def experts(self) -> Matcher:
+        """The names of the experts."""
+        return Matcher(self.panel.names, self.match, self.rename)
+
+    @cached_property
+    def classes(self) -> Matcher:
+        """The names of the classes."""
+        return Matcher(self.panel.classes, self.match, self.rename, self.none)
+
+    def collecting(self) -> Reader:
+        """Return a reader that collects what is wrong."""
+        found = Findings(self.panel, self.experts, self.classes, self.where)
+        return replace(self, found=found)
+
+    def columns(
+        self,
+        names: list[str],
+        shape: str,
+        given: Sequence[str | None],
+        look: Callable[[], pa.Table],
+    ) -> Columns:
+        """Return which column of a table is which."""
+        matchers = self.experts, self.classes
+        try:
+            found = find_columns(names, given, shape, matchers, look)
+            if found.answers is None and None in (found.item, found.expert, found.label):
+                raise missing_column(found, names, matchers)
+        except (InputError, UnknownNameError) as error:
+            where = self.where.removesuffix(", ")
+            raise type(error)(f"{where}: {error}" if where else str(error)) from error
+        return found
+
+    def loosely(self) -> dict[str, Name | None]:
+        """Return the names that were matched over case, blanks and accents so far."""
+        return self.experts.loosely | self.classes.loosely
 
     def read(
-        self, table: Any, shape: str, columns: tuple[str | None, str | None, str | None], first_row: int
+        self, table: Any, shape: str, given: tuple[str | None, str | None, str | None], first_row: int
     ) -> Votes:
         """Return the votes of a table, its items in the order in which they first come."""
         found = arrow_table(table)
-        names = found.column_names
-        item, expert, label = vote_columns(names, *columns)
-        if shape == "wide" or (shape == "auto" and not (item and expert and label)):
-            experts = expert_columns(names, item, self.panel, self.unknown == "drop")
-            ids = None
-            if item is not None:
-                ids = item_ids(found.column(item), self.where, first_row)
-                refuse_repeated(ids, self.where, first_row)
+        columns = self.columns(found.column_names, shape, given, lambda: found.slice(0, LOOK))
+        reader = self.collecting()
+        votes = reader._read(found, columns, first_row)
+        assert reader.found is not None
+        dropped = reader.found.judge(self.unknown)
+        if dropped:
+            warnings.warn(dropped, DroppedWarning, stacklevel=3)
+        return votes
+
+    def _read(self, found: pa.Table, columns: Columns, first_row: int) -> Votes:
+        if columns.answers is not None:
+            self.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
             return self.wide(
-                [(i, found.column(name)) for name, i in experts.items()], ids, len(found), first_row
-            )
-        for name, what in ((item, "item"), (expert, "expert"), (label, "label")):
-            if name is None:
-                raise InputError(
-                    f"the votes have no column {what!r} (they have: {', '.join(names)}); rename it or "
-                    f"say which it is with {what}='...'"
-                )
-        chance = [name for name in CHANCES if name in names][:1]
-        codes = self.codes([found.column(str(name)) for name in (item, expert, label, *chance)], first_row)
+                list(columns.answers.values()), [found.column(name) for name in columns.answers],
+                None if columns.item is None else found.column(columns.item), first_row, len(found),
+                whole=True,
+            )  # fmt: skip
+        names = [columns.item, columns.expert, columns.label]
+        names += [columns.chance] if columns.chance else []
+        codes = self.codes([found.column(str(name)) for name in names], first_row)
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
 
+    def _fault(self, message: str) -> None:
+        """Refuse what cannot be dropped, or collect it."""
+        if self.found is None:
+            raise InputError(f"{self.where}{message}")
+        self.found.others.append(message)
+
+    def _items(
+        self, column: Any, others: Sequence[Any], first_row: int
+    ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
+        """Return the items, and which rows to keep, None for all: empty ones are left out."""
+        ids = plain_items(column, self.where)
+        if not ids.null_count:
+            return ids, None
+        there = np.array(ids.is_valid().to_pylist(), dtype=np.bool_)
+        said = np.zeros(len(ids), dtype=np.bool_)
+        for other in others:
+            said |= np.array(flat(other).is_valid().to_pylist(), dtype=np.bool_)
+        wrong = np.flatnonzero(said & ~there)
+        if len(wrong):
+            more = f" ({len(wrong):,} rows have none)" if len(wrong) > 1 else ""
+            self._fault(f"row {first_row + int(wrong[0])}: no item; give every row an item{more}")
+        return ids.drop_null(), there
+
     # Wide: one column for each expert
 
-    def wide(self, columns: list[tuple[int, Any]], ids: Any, size: int, first_row: int) -> Votes:
-        """Return the votes of a wide batch: the columns of some experts."""
+    def refuse_strangers(self, columns: Columns, answers: Callable[[str], int]) -> None:
+        """Refuse columns of answers whose expert is not in the panel, or collect them."""
+        if not columns.strangers or (self.unknown == "drop" and self.found is None):
+            return
+        reader = self if self.found is not None else self.collecting()
+        assert reader.found is not None
+        for name in columns.strangers:
+            reader.found.columns[name] = Count(answers(name), 0)
+            reader.found.answers += reader.found.columns[name].answers
+        if self.found is None:
+            raise reader.found.error()
+
+    def wide(
+        self,
+        experts: Sequence[int],
+        columns: Sequence[Any],
+        items: Any,
+        first_row: int,
+        size: int,
+        *,
+        whole: bool = False,
+    ) -> Votes:
+        """Return the votes of a wide batch: the columns of some experts. Is it the whole table?"""
         from covote.votes import Votes
 
+        ids, rows = None, np.arange(first_row, first_row + size)
+        if items is not None:
+            ids, keep = self._items(items, columns, first_row)
+            if keep is not None:
+                columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
+                size = len(rows)
+            if whole:
+                self._refuse_repeated(ids, rows)
         kind = smallest_int(len(self.panel.classes))
         dense = np.full((len(self.panel), size), NOT_ASKED, dtype=kind)
-        refused: list[tuple[int, int, Any]] = []
-        for i, column in columns:
-            codes, entries, rows = self._labels(column)
+        refused: list[tuple[Any, int, Any, int, int, int]] = []
+        for i, column in zip(experts, columns, strict=True):
+            codes, entries, at = self.classes.codes(column)
             known = np.append(self.panel.knows[i], True)  # codes below 0 are looked at apart
             wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
-            if self.unknown == "error" and wrong.any():
-                bad = np.flatnonzero(wrong[rows])[:1]  # a dictionary may hold labels that no row has
-                refused += [(int(row), i, entries[rows[row]]) for row in bad]
+            if wrong.any() and (self.unknown == "error" or self.found is not None):
+                bad = np.flatnonzero(wrong[at])  # a dictionary may hold labels that no row has
+                which, first, count = np.unique(at[bad], return_index=True, return_counts=True)
+                refused += [
+                    (self.panel.names[i], i, entries[e], int(codes[e]), int(n), int(rows[bad[p]]))
+                    for e, p, n in zip(which, first, count, strict=True)
+                ]
             np.take(
                 np.where(wrong | (codes == NULL), NOT_ASKED, codes).astype(kind),
-                rows,
+                at,
                 out=dense[i],
                 mode="clip",
             )
-        if refused:
-            row, i, label = min(refused, key=lambda entry: entry[:2])
-            raise self._no_vote(first_row + row, self.panel.names[i], label)
+            if self.found is not None:
+                said = dense[i][dense[i] != NOT_ASKED]
+                self.found.count(np.full(len(said), i), said)
+        self._refuse(refused)
         return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), _ids=ids)
 
-    def _labels(self, column: Any) -> tuple[NDArray[np.int64], list[Any], NDArray[Any]]:
-        """Return (class of each entry of a column, the entries, which entry each row has)."""
-        codes, entries, rows = name_codes(column, self.panel.classes)
-        for e in np.flatnonzero(codes[:-1] == STRANGE):
-            if entries[e] == self.none:
-                codes[e] = NONE_OF_MINE
-        return codes, entries, rows
+    def _refuse_repeated(self, ids: pa.Array, rows: NDArray[np.int64]) -> None:
+        try:
+            refuse_repeated(ids, "", rows)
+        except InputError as error:
+            self._fault(str(error))
+
+    def _refuse(self, wrong: list[tuple[Any, int, Any, int, int, int]]) -> None:
+        """Refuse answers that are no votes of the panel, or collect them."""
+        if not wrong:
+            return
+        found = self.found or Findings(self.panel, self.experts, self.classes, self.where)
+        found.add(sorted(wrong, key=lambda entry: entry[-1]))
+        if self.found is None:
+            raise found.error()
 
     # Long: one row for each vote
 
     def codes(self, columns: Sequence[Any], first_row: int) -> Codes:
         """Return a long batch as indices; its columns are item, expert, label and, maybe, probabilities."""
         panel = self.panel
-        item = item_ids(columns[0], self.where, first_row)
-        expert_code, experts, expert_row = name_codes(columns[1], panel.names)
-        label_code, labels, label_row = self._labels(columns[2])
+        rows = np.arange(first_row, first_row + len(columns[0]))
+        item, keep = self._items(columns[0], columns[1:], first_row)
+        if keep is not None:
+            columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
+        expert_code, experts, expert_row = self.experts.codes(columns[1])
+        label_code, labels, label_row = self.classes.codes(columns[2])
         who, what = (
             code.astype(smallest_int(size)).take(row)
             for code, row, size in (
@@ -175,13 +282,29 @@ class Reader:
         )  # fmt: skip
         verdict = self._verdicts.take((who.astype(np.int64) + 4) * (len(panel.classes) + 4) + what + 4)
         if verdict.any():
-            if self.unknown == "error" and verdict.max() > 1:
-                bad = int(np.argmax(verdict > 1))
-                raise self._no_vote(first_row + bad, experts[expert_row[bad]], labels[label_row[bad]])
+            if verdict.max() > 1 and (self.unknown == "error" or self.found is not None):
+                bad = np.flatnonzero(verdict > 1)
+                pairs = expert_row[bad].astype(np.int64) * (len(labels) + 1) + label_row[bad]
+                which, first, count = np.unique(pairs, return_index=True, return_counts=True)
+                self._refuse(
+                    [
+                        (
+                            experts[e],
+                            int(expert_code[e]),
+                            labels[k],
+                            int(label_code[k]),
+                            int(n),
+                            int(rows[bad[p]]),
+                        )
+                        for e, k, p, n in zip(*np.divmod(which, len(labels) + 1), first, count, strict=True)
+                    ]
+                )
             who[verdict > 0] = -1
             what[verdict > 0] = NOT_ASKED
-        chance = self._chances(columns[3], who, what, first_row) if len(columns) > 3 else None
-        return Codes(item, who, what, np.arange(first_row, first_row + len(item)), chance)
+        if self.found is not None:
+            self.found.count(who[who >= 0], what[who >= 0])
+        chance = self._chances(columns[3], who, what, rows) if len(columns) > 3 else None
+        return Codes(item, who, what, rows, chance)
 
     @cached_property
     def _verdicts(self) -> NDArray[np.int8]:
@@ -193,28 +316,9 @@ class Reader:
         found[NULL + 4], found[:, NULL + 4] = 1, 1
         return found.reshape(-1)
 
-    def _no_vote(self, row: int, expert: Any, label: Any) -> CovoteError:
-        """Say why a row is no vote of the panel."""
-        panel, drop = self.panel, "or drop such answers with unknown='drop' (--unknown drop)"
-        index = by_text(panel.names).get(str(expert))
-        if index is None or index < 0:
-            return UnknownNameError(
-                f"{self.where}row {row}: {shown(expert)} is not an expert of the panel"
-                f"{did_you_mean(expert, panel.names)} (it has: {some_of(panel.names)}); add it to the panel, "
-                f"{drop}"
-            )
-        known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[index])])
-        same = [name for name in panel.classes if str(name) == str(label)]  # CSV files have no types
-        which = f"which it does not know (it knows: {known})"
-        if not same:
-            near = did_you_mean(label, panel.classes) or f" (expert {panel.names[index]!r} knows: {known})"
-            which = f"which is not a class of the panel{near}"
-        return InputError(
-            f"{self.where}row {row}: expert {panel.names[index]!r} answered {shown((same or [label])[0])}, "
-            f"{which}; add it to {panel.names[index]!r} in the panel, {drop}"
-        )
-
-    def _chances(self, column: Any, who: NDArray[Any], what: NDArray[Any], first_row: int) -> pa.Array:
+    def _chances(
+        self, column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64]
+    ) -> pa.Array | None:
         """Return the probabilities as float32, or lists of them, after a look at every one of a vote."""
         import pyarrow as pa
 
@@ -223,9 +327,8 @@ class Reader:
         try:
             column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InputError(
-                f"{self.where}probabilities must be numbers between 0 and 1 ({error})"
-            ) from error
+            self._fault(f"probabilities must be numbers between 0 and 1 ({error})")
+            return None
         voted, owner, values = who >= 0, np.arange(len(who)), column
         if lists:
             lengths = np.asarray(column.value_lengths().fill_null(0))
@@ -233,24 +336,28 @@ class Reader:
             wrong = np.flatnonzero(voted & (lengths != sizes))
             if len(wrong):
                 p = int(wrong[0])
-                raise InputError(
-                    f"{self.where}row {first_row + p}: {lengths[p]} probabilities of expert "
-                    f"{self.panel.names[int(who[p])]!r}, which knows {sizes[p]} classes; give one for each "
-                    "class it knows, in the order of the panel"
+                self._fault(
+                    f"row {rows[p]}: {lengths[p]} probabilities of expert {self.panel.names[int(who[p])]!r}, "
+                    f"which knows {sizes[p]} classes; give one for each class it knows, in the order of the "
+                    "panel"
                 )
+                return None
             owner, values = np.repeat(owner, lengths), column.flatten()
         chances = values.to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(~((chances >= 0) & (chances <= 1)) & voted[owner])
         if len(wrong):
-            raise InputError(
-                f"{self.where}row {first_row + int(owner[wrong[0]])}: {chances[wrong[0]]} is not a "
-                "probability between 0 and 1; correct it or remove the row"
+            more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
+            self._fault(
+                f"row {rows[int(owner[wrong[0]])]}: {chances[wrong[0]]} is not a probability between 0 "
+                f"and 1; correct it or remove the row{more}"
             )
+            return None
         if lists:
             starts = np.concatenate([[0], np.cumsum(lengths)])
             found = contradiction(chances, starts, who, what, self.panel)
             if found is not None:
-                raise InputError(f"{self.where}row {first_row + found[0]}: {found[1]}")
+                self._fault(f"row {rows[found[0]]}: {found[1]}")
+                return None
         return column
 
     # Rows of whole items to votes
@@ -266,18 +373,16 @@ class Reader:
         ragged = len(codes.who) * (codes.who.itemsize + codes.what.itemsize) + 8 * size
         if codes.chance is None and size * len(panel) * codes.what.itemsize <= ragged:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
-            again = fill(columns, codes, at, self.duplicates)
-            if again >= 0:
-                same = (at == at[again]) & (codes.who == codes.who[again])
-                raise self.twice(codes, int(np.argmax(same)), again)
+            if fill(columns, codes, at, self.duplicates) >= 0:
+                self._fault(self.conflicts(codes, at))
             return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
         indptr = np.searchsorted(at[order], np.arange(size + 1)).astype(np.int64)
-        keep, first, other = votes_kernels.repeated(indptr, who, what, len(panel), self.duplicates == "last")
+        keep, first, _ = votes_kernels.repeated(indptr, who, what, len(panel), self.duplicates == "last")
         if first >= 0 and self.duplicates == "error":
-            raise self.twice(codes, int(order[first]), int(order[other]))
+            self._fault(self.conflicts(codes, at))
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
             who, what, order = who[keep], what[keep], order[keep]
@@ -290,15 +395,59 @@ class Reader:
             indptr, who, what, panel, items=ids, probabilities=values.to_numpy(zero_copy_only=False)
         )
 
-    def twice(self, codes: Codes, first: int, other: int) -> InputError:
+    def conflicts(self, codes: Codes, at: NDArray[np.int64]) -> str:
+        """Say that experts give two different answers to an item; nothing if nobody does.
+
+        Row p is about item ``at[p]``.
+        """
+        order = np.flatnonzero(codes.who >= 0)
+        order = order[np.lexsort((codes.row[order], codes.who[order], at[order]))]
+        who, what, item = codes.who[order], codes.what[order], at[order]
+        begins = np.flatnonzero(
+            np.append(True, (who[1:] != who[:-1]) | (item[1:] != item[:-1]))[: len(order)]
+        )
+        first = np.repeat(begins, np.diff(np.append(begins, len(order))))
+        wrong = np.flatnonzero(what != what[first])
+        if not len(wrong):
+            return ""
+        p = wrong[np.argmin(codes.row[order[wrong]])]
+        number = len(np.unique(first[wrong]))
+        more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
+        return self.twice(codes, int(order[first[p]]), int(order[p])) + more
+
+    def twice(self, codes: Codes, first: int, other: int) -> str:
         """Say that an expert gives two different answers to an item, in two rows."""
         names = (*self.panel.classes, self.none)
         one, two = (names[max(int(codes.what[p]), -1)] for p in (first, other))
-        return InputError(
-            f"{self.where}row {codes.row[other]}: expert {self.panel.names[int(codes.who[other])]!r} "
+        return (
+            f"row {codes.row[other]}: expert {self.panel.names[int(codes.who[other])]!r} "
             f"answered {two!r} to item {codes.item[other].as_py()!r}, but {one!r} in row {codes.row[first]}; "
             "remove one, or choose with duplicates='first' or 'last' (--duplicates first|last)"
         )
+
+
+def open_panel(
+    table: pa.Table,
+    shape: str,
+    given: Sequence[str | None],
+    none: str,
+    rename: Mapping[Any, Any] | None = None,
+) -> Panel:
+    """Return the panel of a table of votes in which everybody knows every class that anybody answered."""
+    names = table.column_names
+    columns = find_columns(names, given, shape, None, lambda: table.slice(0, LOOK))
+    if columns.answers is None and None in (columns.item, columns.expert, columns.label):
+        raise missing_column(columns, names, None)
+    answered = Answered(columns, none, {str(old): new for old, new in (rename or {}).items()})
+    answered.add([table.column(name) for name in answered.names])
+    return answered.panel(everything=True)
+
+
+def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
+    """Return which rows to keep, for Arrow."""
+    import pyarrow as pa
+
+    return pa.array(keep.tolist())
 
 
 def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64], duplicates: str) -> int:
@@ -325,57 +474,6 @@ def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64], duplicates:
         return -1
     p = int(np.argmax(different))
     return p if voted is None else int(voted[p])
-
-
-def expert_columns(names: list[str], item: str | None, panel: Panel, drop: bool) -> dict[str, int]:
-    """Return which column of a wide table is which expert's; the others are refused, or left out."""
-    experts = by_text(panel.names)
-    found, strange = {}, []
-    for name in names:
-        if experts.get(name, -1) >= 0 and name != item:
-            found[name] = experts[name]
-        elif name in experts and name != item:
-            raise InputError(
-                f"column {name!r} could be two experts of the panel, the text {name!r} and the number "
-                f"{name}; rename one of them, or give a long table (item, expert, label)"
-            )
-        elif name != item:
-            strange.append(name)
-    if drop or not strange:
-        return found
-    if not found:
-        raise UnknownNameError(
-            f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "
-            f"{some_of(panel.names)}); a wide table has a column for each expert, a long table has the "
-            "columns item, expert, label, or others that are named with expert='...', label='...' (--expert, "
-            "--label)"
-        )
-    raise UnknownNameError(
-        f"column {strange[0]!r} is neither the item nor an expert of the panel"
-        f"{did_you_mean(strange[0], panel.names)} (it has: {some_of(panel.names)}); add it to the panel, or "
-        "leave such columns out with unknown='drop' (--unknown drop)"
-    )
-
-
-def vote_columns(
-    names: list[str], item: str | None, expert: str | None, label: str | None
-) -> tuple[str | None, str | None, str | None]:
-    """Return the columns of items, experts and labels: those given, else by their usual names, else None."""
-    found: list[str | None] = []
-    for given, usual in ((item, ITEM_COLUMNS), (expert, EXPERT_COLUMNS), (label, ("label",))):
-        if given is not None and given not in names:
-            raise InputError(
-                f"the votes have no column {given!r}{did_you_mean(given, names)}; they have: {some_of(names)}"
-            )
-        found.append(given or next((name for name in usual if name in names), None))
-    chosen = [name for name in found if name is not None]
-    twice = next((name for name in chosen if chosen.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"column {twice!r} cannot stand for two of item, expert and label; name another (they have: "
-            f"{some_of(names)})"
-        )
-    return found[0], found[1], found[2]
 
 
 # Back to names

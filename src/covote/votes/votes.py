@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.votes import arrays, tables, vote_checks
+from covote.votes.names import arrow_table
 from covote.votes.rows import Rows, answer_rows
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
 
@@ -155,7 +156,7 @@ class Votes:
     def from_table(
         cls,
         table: Any,
-        panel: Panel,
+        panel: Panel | None = None,
         *,
         shape: Literal["auto", "long", "wide"] = "auto",
         layout: Literal["auto", "dense", "ragged"] = "auto",
@@ -165,6 +166,8 @@ class Votes:
         item: str | None = None,
         expert: str | None = None,
         label: str | None = None,
+        match: Literal["loose", "exact"] = "loose",
+        rename: Mapping[Any, Any] | None = None,
         first_row: int = 1,
     ) -> Votes:
         """Take votes by name from a table: pandas, polars, pyarrow, duckdb, a dict of columns.
@@ -172,19 +175,28 @@ class Votes:
         Parameters
         ----------
         table
-            Long (columns ``item, expert, label`` or ``task, worker, label``, optionally ``probability``, or
-            ``probabilities``: a list over the classes the expert knows) or wide (an item column and one
-            column for each expert). A missing label means "not asked".
+            Long (columns ``item, expert, label``, optionally ``probability``, or ``probabilities``: a list
+            over the classes the expert knows) or wide (an item column and one column for each expert).
+            Columns are found by these or other usual names (task, worker, ...), else by what they hold;
+            columns of a wide table that hold no answers are left aside. A missing label means "not asked".
+        panel
+            Who knows what; without it, everybody knows everything, as in a crowd.
         shape, layout
             Say which, if the guess would be wrong.
         unknown
-            Votes of an unknown expert, for an unknown class or for a class the expert does not know.
+            Votes of an unknown expert, for an unknown class or for a class the expert does not know: refused,
+            all in one message, or dropped with a warning.
         duplicates
             Two different answers of one expert to one item. The same answer twice counts once.
         none
             The label that means "none of mine".
         item, expert, label
             Other names of the columns.
+        match
+            "loose": names match over case, blanks and accents where that is unambiguous; "exact": they do
+            not.
+        rename
+            What is meant by names of experts and labels: ``{"A. Lee": "dr-lee"}``.
         first_row
             The number of the table's first row in error messages.
 
@@ -197,7 +209,11 @@ class Votes:
         vote_checks.check_choice("layout", layout, ("auto", "dense", "ragged"))
         vote_checks.check_choice("unknown", unknown, ("error", "drop"))
         vote_checks.check_choice("duplicates", duplicates, ("error", "first", "last"))
-        reader = tables.Reader(panel, unknown, duplicates, none)
+        vote_checks.check_choice("match", match, ("loose", "exact"))
+        if panel is None:
+            table = arrow_table(table)
+            panel = tables.open_panel(table, shape, (item, expert, label), none, rename)
+        reader = tables.Reader(panel, unknown, duplicates, none, match=match, rename=rename)
         votes = reader.read(table, shape, (item, expert, label), first_row)
         if layout == "auto":
             return votes

@@ -10,6 +10,7 @@ import pytest
 
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
+from covote.votes.findings import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 LONG = {
@@ -114,10 +115,27 @@ def test_none_of_mine_is_an_answer():
 
 
 def test_an_item_whose_answers_are_dropped_stays():
+    table = {
+        "item": [1, 2, 2, 3],
+        "expert": ["ann", "zoe", "bob", "bob"],
+        "label": ["fox", "cat", "cat", "dog"],
+    }
+    with pytest.warns(DroppedWarning, match="3 of 4 answers were dropped"):
+        votes = Votes.from_table(table, PANEL, unknown="drop")
+    assert votes.items.tolist() == [1, 2, 3]
+    assert votes.answers == 1
+
+
+def test_votes_of_which_nothing_would_be_left_are_refused():
     table = {"item": [1, 2, 2], "expert": ["ann", "zoe", "bob"], "label": ["fox", "cat", "cat"]}
-    votes = Votes.from_table(table, PANEL, unknown="drop")
-    assert votes.items.tolist() == [1, 2]
-    assert votes.answers == 0
+    with pytest.raises(InputError, match=r"only 0 of 3 answers would be left.*'zoe'.*'bob' said 'cat'"):
+        Votes.from_table(table, PANEL, unknown="drop")
+
+
+def test_without_a_panel_everybody_knows_everything():
+    votes = Votes.from_table(LONG)
+    assert votes.panel == Panel(["cat", "dog", "fox"], [[1, 1, 1]] * 3, ["ann", "bob", "cy"])
+    assert votes.dense.tolist() == DENSE
 
 
 def mistake(table, **options):

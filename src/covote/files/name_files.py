@@ -1,0 +1,49 @@
+"""Files that say what is meant by names in votes: two columns, as written and as the panel has it."""
+
+from __future__ import annotations
+
+import os
+
+from covote.errors import InputError
+from covote.panel import Panel
+from covote.panel.cells import read_cells
+from covote.panel.checks import shown
+from covote.panel.folding import is_called, words
+from covote.votes.names import Matcher
+
+_HEADINGS = words("old from name written alias as vote votes found original label expert before source")
+
+
+def read_names(
+    path: str | os.PathLike[str], panel: Panel | None, none: str = "none of mine"
+) -> dict[str, str]:
+    """Read ``{name as written: name of the panel}`` from a .csv, .tsv or .xlsx file with two columns.
+
+    Every second name is an expert or a class of the panel, or the word for "none of mine".
+    """
+    rows = [[cell for cell in row if cell] for row in read_cells(path)]
+    rows = [row for row in rows if row]
+    wrong = [f"row {n} has {len(row)} cells" for n, row in enumerate(rows, start=1) if len(row) != 2]
+    if not rows or wrong:
+        said = "; ".join(wrong[:5]) or "it has no rows"
+        raise InputError(f"{path}: {said}; a file of names has two columns: as written, as the panel has it")
+    known = None if panel is None else [Matcher(panel.names), Matcher(panel.classes, none=none)]
+
+    def is_known(name: str) -> bool:
+        return known is None or any(matcher.code(name) >= 0 or name == none for matcher in known)
+
+    heading = is_called(rows[0][0], _HEADINGS) or (panel is not None and not is_known(rows[0][1]))
+    found: dict[str, str] = {}
+    for old, new in rows[1 if heading and len(rows) > 1 else 0 :]:
+        if not is_known(new):
+            wrong.append(f"{shown(new)} (for {shown(old)})")
+        elif found.setdefault(old, new) != new:
+            raise InputError(
+                f"{path}: {shown(old)} means {shown(found[old])} and also {shown(new)}; keep one"
+            )
+    if wrong:
+        raise InputError(
+            f"{path}: neither an expert nor a class of the panel: {', '.join(wrong[:20])}; the second column "
+            "has names of the panel"
+        )
+    return found

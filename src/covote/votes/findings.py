@@ -1,0 +1,237 @@
+"""What is wrong with a table of votes: everything, in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.errors import CovoteError, InputError, UnknownNameError
+from covote.panel import Panel
+from covote.panel.checks import shown, some_of
+from covote.votes.names import STRANGE, Matcher
+
+_LISTED = 20  # names of one kind in a message
+NEARLY_NOTHING = 20
+"""Votes of which not even one in this many is left after dropping are refused: the panel is another one's."""
+_DROP = "drop such answers with unknown='drop' (--unknown drop)"
+
+
+class DroppedWarning(UserWarning):
+    """Answers that were left out because their expert cannot have given them."""
+
+
+@dataclass
+class Count:
+    """How many answers have a fault, the first row of them (0 if it is a column's), and whose that one is."""
+
+    answers: int
+    row: int
+    by: str = ""
+
+    def __str__(self) -> str:
+        where = f", first in row {self.row}" if self.answers > 1 else f", in row {self.row}"
+        return f"{self.answers:,} answer{'s' * (self.answers != 1)}{where if self.row else ''}"
+
+
+@dataclass
+class Findings:
+    """Faults of a table of votes, collected while it is read.
+
+    Attributes
+    ----------
+    experts, labels
+        Names that the panel does not have.
+    outside
+        Answers of classes that the expert does not know, by (expert, class).
+    columns
+        Columns of a wide table that hold answers of nobody in the panel.
+    others
+        What cannot be dropped: rows without an item, two different answers, impossible probabilities.
+    answers, left
+        How many answers there are, and how many without those of unknown experts and classes.
+    """
+
+    panel: Panel
+    who: Matcher
+    what: Matcher
+    where: str = ""
+    experts: dict[str, Count] = field(default_factory=dict)
+    labels: dict[str, Count] = field(default_factory=dict)
+    outside: dict[tuple[str, str], Count] = field(default_factory=dict)
+    columns: dict[str, Count] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    answers: int = 0
+    left: int = 0
+    heard: set[int] = field(default_factory=set)
+    said: set[int] = field(default_factory=set)
+
+    # Collecting
+
+    def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
+        """Add answers that are no votes: (expert, its code, label, its code, how many, the first row)."""
+        for expert, i, label, k, answers, row in pairs:
+            new = Count(0, row, str(expert))
+            if i < 0:
+                found = self.experts.setdefault(str(expert), new)
+            elif k < 0:
+                found = self.labels.setdefault(str(label), new)
+            else:
+                pair = str(self.panel.names[i]), str(self.panel.classes[k])
+                found = self.outside.setdefault(pair, new)
+            found.answers += answers
+            if i < 0 and k == STRANGE:
+                self.labels.setdefault(str(label), Count(0, row)).answers += answers
+            self.answers += answers
+
+    def count(self, who: NDArray[Any], what: NDArray[Any]) -> None:
+        """Count votes that are left."""
+        self.left += len(who)
+        self.answers += len(who)
+        self.heard.update(np.unique(who).tolist())
+        self.said.update(np.unique(what).tolist())
+
+    # Telling
+
+    @property
+    def _place(self) -> str:
+        return f"{self.where.removesuffix(', ')}: " if self.where else ""
+
+    @property
+    def dropped(self) -> int:
+        """How many answers are no votes of the panel."""
+        return self.answers - self.left
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that is wrong, one sentence for each kind."""
+        return [*self._unknown(), *self.others]
+
+    def _unknown(self) -> list[str]:
+        found = []
+        if self.columns:
+            named = [f"{shown(n)}{self.who.suggestion(n)}" for n in self.columns]
+            found.append(f"columns of answers whose expert is not in the panel: {_some(named)}")
+        if self.experts:
+            named = [f"{shown(n)} ({c}){self.who.suggestion(n)}" for n, c in _most(self.experts)]
+            found.append(f"experts that are not in the panel: {_some(named)}")
+        if self.labels:
+            named = [f"{shown(n)} ({c}){self.what.suggestion(n)}" for n, c in _most(self.labels)]
+            found.append(f"labels that are no classes of the panel: {_some(named)}")
+        if self.outside:
+            named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
+            found.append(f"classes that the expert does not know: {_some(named)}")
+        return found
+
+    def error(self, *, dropping: bool = False) -> CovoteError:
+        """Return the one message that says everything that is wrong."""
+        unknown = [] if dropping else self._unknown()
+        kinds = [*self.columns, *self.experts, *self.labels, *self.outside]
+        if dropping or not kinds:
+            return InputError("; ".join(f"{self.where}{problem}" for problem in self.others[:_LISTED]))
+        if len(kinds) == 1 and not self.others:
+            return self._single()
+        hint = ""
+        texts = {str(name) for name in self.panel.classes}
+        if not self.left and self.experts and texts.issuperset(self.experts):
+            hint = "; the experts of the votes are classes of the panel: is it the wrong way round?"
+        names_only = not (self.labels or self.outside or self.others)
+        return (UnknownNameError if names_only else InputError)(
+            f"{self._place}{'; '.join([*unknown, *self.others])}"
+            f"{hint}; correct them, say what they mean with rename={{...}} (--rename names.csv), add them to "
+            f"the panel, or {_DROP}"
+        )
+
+    def _single(self) -> CovoteError:
+        """Say what is wrong if it is one thing, in all detail."""
+        panel, where = self.panel, self.where
+        for name in self.columns:
+            return UnknownNameError(
+                f"{self._place}column {name!r} is neither the item nor an expert of the panel"
+                f"{self.who.suggestion(name)} (it has: {some_of(panel.names)}), but holds "
+                "its classes; add it to the panel, or leave such columns out with unknown='drop' "
+                "(--unknown drop)"
+            )
+        for name, count in self.experts.items():
+            return UnknownNameError(
+                f"{where}row {count.row}: {shown(name)} is not an expert of the panel"
+                f"{self.who.suggestion(name)} (it has: {some_of(panel.names)}){_also(count)}; add it to the "
+                f"panel, or {_DROP}"
+            )
+        for name, count in self.labels.items():
+            near = self.what.suggestion(name) or f" (it has: {some_of(panel.classes)})"
+            return InputError(
+                f"{where}row {count.row}: expert {shown(count.by)} answered {shown(name)}, which is not a "
+                f"class of the panel{near}{_also(count)}; add it to the panel, or {_DROP}"
+            )
+        ((expert, label), count), *_ = self.outside.items()
+        index = [str(name) for name in panel.names].index(expert)
+        known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[index])])
+        said = next(name for name in panel.classes if str(name) == label)
+        return InputError(
+            f"{where}row {count.row}: expert {panel.names[index]!r} answered {shown(said)}, which it does "
+            f"not know (it knows: {known}){_also(count)}; add it to {panel.names[index]!r} in the panel, or "
+            f"{_DROP}"
+        )
+
+    def judge(self, unknown: str) -> str:
+        """Refuse votes with faults; return what was dropped, in a sentence, or nothing.
+
+        Where answers are dropped, something has to be left.
+        """
+        if unknown != "drop":
+            if self.problems:
+                raise self.error()
+            return ""
+        if self.others:
+            raise self.error(dropping=True)
+        if self.dropped and self.left * NEARLY_NOTHING < self.answers:
+            raise InputError(
+                f"{self._place}only {self.left:,} of {self.answers:,} answers would be left, so this is "
+                f"hardly the panel of these votes: {'; '.join(self._unknown())}"
+            )
+        return self.drop_note
+
+    @property
+    def drop_note(self) -> str:
+        """What is dropped, in a sentence; nothing if nothing is."""
+        if not self.dropped:
+            return ""
+        return f"{self.dropped:,} of {self.answers:,} answers were dropped: {'; '.join(self._unknown())}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was found, for programs."""
+
+        def listed(kind: dict[str, Count], matcher: Matcher) -> list[dict[str, Any]]:
+            return [
+                {"name": name, "answers": count.answers, "row": count.row, "meant": matcher.nearest(name)}
+                for name, count in _most(kind)
+            ]
+
+        return {
+            "answers": self.answers,
+            "dropped": self.dropped,
+            "unknown_experts": listed(self.experts, self.who) + listed(self.columns, self.who),
+            "unknown_labels": listed(self.labels, self.what),
+            "outside": [
+                {"expert": expert, "label": label, "answers": count.answers, "row": count.row}
+                for (expert, label), count in _most(self.outside)
+            ],
+            "others": self.others,
+        }
+
+
+def _also(count: Count) -> str:
+    return f", in {count.answers:,} answers" if count.answers > 1 else ""
+
+
+def _most(kind: dict[Any, Count]) -> list[tuple[Any, Count]]:
+    return sorted(kind.items(), key=lambda entry: -entry[1].answers)
+
+
+def _some(named: list[str]) -> str:
+    more = f", and {len(named) - _LISTED:,} more" if len(named) > _LISTED else ""
+    return ", ".join(named[:_LISTED]) + more

@@ -1,0 +1,313 @@
+"""Which column of a table of votes is which: by name, else by what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from covote.errors import CovoteError, InputError, UnknownNameError
+from covote.panel.checks import did_you_mean, some_of
+from covote.panel.folding import CLASSES, EXPERTS, ITEMS, folded, is_called, words
+from covote.votes.names import NULL, Matcher, by_text, encoded, entry_rows
+from covote.votes.vote_checks import NONE_OF_MINE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+USUAL = (("item", "task"), ("expert", "worker"), ("label",))
+"""What the columns of items, experts and labels are called in files that we and crowd-kit write."""
+CHANCES = ("probability", "probabilities")
+"""Columns of a long table with the experts' probabilities: of the answer, or of the classes that it knows."""
+UNNAMED = "column "
+"""How columns without a name are called, with their number: pandas writes an index so."""
+LOOK = 10_000
+"""Rows of the table that are looked at where names do not say enough."""
+_ROLES = ("item", "expert", "label")
+_NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")
+
+
+class Columns(NamedTuple):
+    """Which column is which.
+
+    Attributes
+    ----------
+    item, expert, label, chance
+        The columns of a long table; of a wide one only the item's, if there is one.
+    answers
+        Of a wide table, the columns of answers, and the experts' indices.
+    strangers
+        Columns of a wide table that hold answers, but of nobody in the panel.
+    ignored
+        Columns of a wide table that hold no answers.
+    """
+
+    item: str | None
+    expert: str | None = None
+    label: str | None = None
+    chance: str | None = None
+    answers: dict[str, int] | None = None
+    strangers: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def notes(self) -> list[str]:
+        """Say how the columns were understood, unless they are called as usual."""
+        found = []
+        chosen = (self.item, self.expert, self.label)
+        if self.answers is None and any(c not in usual for c, usual in zip(chosen, USUAL, strict=True)):
+            found.append(
+                f"items are read from {self.item!r}, experts from {self.expert!r}, labels from {self.label!r}"
+            )
+        if self.answers is not None and self.item is not None and self.item not in USUAL[0]:
+            found.append(f"items are read from {self.item!r}")
+        if self.ignored:
+            found.append(f"columns that hold no answers are left aside: {some_of(self.ignored)}")
+        return found
+
+
+def find_columns(
+    names: list[str],
+    given: Sequence[str | None],
+    shape: str,
+    matchers: tuple[Matcher, Matcher] | None,
+    look: Callable[[], pa.Table],
+) -> Columns:
+    """Return which column is which: as given, by usual names, by other names, by what they hold.
+
+    `matchers` know the experts and classes of the panel; without them, names have to do. `look` returns
+    the first rows of the table, and is called only where names do not say enough.
+    """
+    if {"label", "confidence", "violations", "status"} <= set(names):
+        raise InputError(
+            "this is a file of labels, as covote writes them; give the votes (item, expert, label) that "
+            "they came from"
+        )
+    chosen = _checked(names, given)
+    usual = [
+        c or next((name for name in known if name in names), None)
+        for c, known in zip(chosen, USUAL, strict=True)
+    ]
+    _refuse_twice(usual, names)
+    chance = next((name for name in names if folded(name) in CHANCES), None)
+    if all(usual) and shape != "wide":
+        return Columns(usual[0], usual[1], usual[2], chance)
+    if shape != "long" and not any(chosen[1:]):
+        found = _wide(names, chosen[0], matchers, look, sure=shape == "wide")
+        if found is not None:
+            return found
+    item, expert, label = _long(names, chosen, matchers, look)
+    return Columns(item, expert, label, chance)
+
+
+def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
+    """Return the columns that were named; case and blanks do not matter where that is unambiguous."""
+    found: list[str | None] = []
+    for name in given:
+        if name is not None and name not in names:
+            near = [other for other in names if folded(other) == folded(name)]
+            if len(near) != 1:
+                raise InputError(
+                    f"the votes have no column {name!r}{did_you_mean(name, names)}; they have: "
+                    f"{some_of(names)}"
+                )
+            name = near[0]
+        found.append(name)
+    return found
+
+
+def _refuse_twice(chosen: Sequence[str | None], names: list[str]) -> None:
+    known = [name for name in chosen if name is not None]
+    twice = next((name for name in known if known.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"column {twice!r} cannot stand for two of item, expert and label; name another (they have: "
+            f"{some_of(names)})"
+        )
+
+
+# Wide
+
+
+def _wide(
+    names: list[str],
+    item: str | None,
+    matchers: tuple[Matcher, Matcher] | None,
+    look: Callable[[], pa.Table],
+    *,
+    sure: bool,
+) -> Columns | None:
+    """Return the columns of a wide table; None if this is none."""
+    if matchers is None:
+        return _wide_of_anybody(names, item, look, sure=sure)
+    experts, classes = matchers
+    texts = by_text(experts.names)
+    found: dict[str, int] = {}
+    for name in names:
+        code = experts.code(name) if name != item and texts.get(name, 0) >= 0 else -1
+        if code >= 0:
+            if code in found.values():
+                twice = next(other for other, i in found.items() if i == code)
+                raise InputError(
+                    f"columns {twice!r} and {name!r} are both of expert {experts.names[code]!r}; rename one"
+                )
+            found[name] = code
+        elif texts.get(name, 0) < 0 and name != item:
+            raise InputError(
+                f"column {name!r} could be two experts of the panel, the text {name!r} and the number "
+                f"{name}; rename one of them, or give a long table (item, expert, label)"
+            )
+    by_name = [[n for n in names if n not in found and is_called(n, role)] for role in (EXPERTS, CLASSES)]
+    if not sure and (not found or all(by_name)):
+        return None
+    if len(found) == 1 and any(classes.code(name) >= 0 for name in names if name not in found):
+        raise _no_heading(names)
+    if item is None:
+        item = next((name for name in USUAL[0] if name in names and name not in found), None)
+    rest = [name for name in names if name not in found and name != item]
+    strangers: list[str] = []
+    if rest:
+        sample = look()
+        rest = [name for name in rest if sample.column(name).null_count < len(sample)]
+        strangers = [name for name in rest if _share(sample.column(name), classes) >= 0.5]
+        rest = [name for name in rest if name not in strangers]
+    if item is None:
+        item = _item(rest, look)
+    ignored = tuple(name for name in rest if name != item)
+    return Columns(item, answers=found, strangers=tuple(strangers), ignored=ignored)
+
+
+def _wide_of_anybody(
+    names: list[str], item: str | None, look: Callable[[], pa.Table], *, sure: bool
+) -> Columns | None:
+    """Return the columns of a wide table without a panel: every column that shares labels is an expert's."""
+    roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
+    if not sure and any(roles):
+        return None
+    if item is None:
+        item = next((name for name in USUAL[0] if name in names), None) or _item(names, look)
+    rest = [name for name in names if name != item]
+    sample = look()
+    values = {name: set(_values(sample.column(name))) for name in rest}
+    sizes = {name: len(_values(sample.column(name))) for name in rest}
+    alone = [
+        name
+        for name in rest
+        if not any(values[name] & values[other] for other in rest if other != name)
+        and 2 * len(values[name]) > sizes[name]
+    ]
+    ignored = alone if len(rest) - len(alone) > 1 else []
+    answers = [name for name in rest if name not in ignored]
+    return Columns(item, answers={name: i for i, name in enumerate(answers)}, ignored=tuple(ignored))
+
+
+def _values(column: Any) -> list[Any]:
+    return [value for value in column.to_pylist() if value is not None]
+
+
+# Long
+
+
+def _long(
+    names: list[str],
+    chosen: list[str | None],
+    matchers: tuple[Matcher, Matcher] | None,
+    look: Callable[[], pa.Table],
+) -> tuple[str | None, str | None, str | None]:
+    """Return the columns of a long table, or None where there is none; refuse what could be several."""
+    left = [name for name in names if name not in chosen]
+    found: list[str | None] = list(chosen)
+    for place, called, usual in ((1, EXPERTS, USUAL[1]), (2, CLASSES, USUAL[2])):
+        if found[place] is not None:
+            continue
+        exact = [name for name in usual if name in left][:1]
+        named = exact or [name for name in left if is_called(name, called)]
+        if not exact and matchers is not None and len(left) > 1:
+            held = _holding(left, matchers, place, look)
+            named = [name for name in named if name in held] or held or named
+        found[place] = _only(named, _ROLES[place], names)
+        left = [name for name in left if name != found[place]]
+    if found[0] is None:
+        usual_item = next((name for name in USUAL[0] if name in left), None)
+        found[0] = usual_item or (_item(left, look) if all(found[1:]) else None)
+    return found[0], found[1], found[2]
+
+
+def _holding(
+    names: list[str], matchers: tuple[Matcher, Matcher], place: int, look: Callable[[], pa.Table]
+) -> list[str]:
+    """Return the columns that hold mostly experts (place 1) or classes (place 2) of the panel."""
+    sample = look()
+    shares = {name: [_share(sample.column(name), matcher) for matcher in matchers] for name in names}
+    mine, other = place - 1, 2 - place
+    return [name for name, share in shares.items() if share[mine] >= 0.5 and share[mine] >= share[other]]
+
+
+def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
+    """Return which share of the rows of a column, of those with something in them, is a name of the panel."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        return 0.0
+    found = encoded(column)
+    seen = dict(matcher.loosely)
+    codes = np.array([*map(matcher.code, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
+    matcher.loosely.clear()
+    matcher.loosely.update(seen)  # a look is no reading
+    said = codes[codes != NULL]
+    return float(((said >= 0) | (said == NONE_OF_MINE)).mean()) if len(said) else 0.0
+
+
+def _item(names: list[str], look: Callable[[], pa.Table]) -> str | None:
+    """Return the column of items: by its name, or the only one that can be; None if there is no column."""
+    names = [name for name in names if folded(name) not in CHANCES]
+    named = [name for name in names if is_called(name, ITEMS)]
+    first = [name for name in named if is_called(name, frozenset(("item", "task")))]
+    ids = [name for name in named if folded(name).endswith(("id", "nr", "no", "#", "number"))]
+    best = first or ids or named
+    if not best and len(names) > 1:
+        sample = look()
+        best = [n for n in names if folded(n) not in _NOT_ITEMS and not sample.column(n).null_count]
+        best = [name for name in best if name.startswith(UNNAMED)][:1] or best
+    return _only(best or names, "item", names)
+
+
+def _only(candidates: list[str], role: str, names: list[str]) -> str | None:
+    if len(candidates) > 1:
+        raise InputError(
+            f"several columns may be the {role}: {some_of(candidates)} (of {some_of(names)}); say which with "
+            f"{role}='...' (--{role} ...)"
+        )
+    return candidates[0] if candidates else None
+
+
+def missing_column(
+    columns: Columns, names: list[str], matchers: tuple[Matcher, Matcher] | None
+) -> CovoteError:
+    """Say which column is missing."""
+    if matchers is not None and all(any(m.code(name) >= 0 for name in names) for m in matchers):
+        return _no_heading(names)
+    lacking = [
+        role
+        for role, name in zip(_ROLES, (columns.item, columns.expert, columns.label), strict=True)
+        if name is None
+    ]
+    if matchers is not None and columns.expert is None and columns.label is None:
+        return UnknownNameError(
+            f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "
+            f"{some_of(matchers[0].names)}); a wide table has a column for each expert, a long table has the "
+            "columns item, expert, label, or others that are named with expert='...', label='...' (--expert, "
+            "--label)"
+        )
+    what = lacking[0]
+    return InputError(
+        f"no column {what!r} (it has: {some_of(names)}); a long table has the columns item, expert, label: "
+        f"say which is which with {what}='...' (--{what} ...)"
+    )
+
+
+def _no_heading(names: list[str]) -> InputError:
+    return InputError(
+        f"the first row ({some_of(names)}) looks like an answer, not like the names of the columns; add a "
+        "row item,expert,label above it"
+    )
