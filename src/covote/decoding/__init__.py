@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.decoders import DECODERS, make
@@ -12,11 +12,13 @@ from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
 from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
 from covote.decoding.protocol import Decoder, Learner, learns
+from covote.decoding.several import LabelSets, decode_sets
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels, joined
 from covote.panel import Panel
-from covote.votes import Votes
+from covote.votes import Reports, Votes
+from covote.votes.vote_checks import check_choice
 
 __all__ = [
     "DECODERS",
@@ -25,6 +27,7 @@ __all__ = [
     "ExpertReport",
     "Explanation",
     "InMemory",
+    "LabelSets",
     "Learner",
     "PairAgreement",
     "Parts",
@@ -42,18 +45,41 @@ __all__ = [
 ]
 
 
+@overload
 def decode(
     votes: Votes,
     panel: Panel | None = None,
     method: str | Decoder = "authority",
     *,
+    labels: Literal["one"] = "one",
     ties: Literal["default", "report"] | None = None,
     gold: Gold | None = None,
     workers: int = 1,
     evidence: bool = True,
     proba: bool = False,
     **options: Any,
-) -> Labels:
+) -> Labels: ...
+
+
+@overload
+def decode(
+    votes: Votes | Reports, panel: Panel | None = None, *, labels: Literal["several"], **options: Any
+) -> LabelSets: ...
+
+
+def decode(
+    votes: Votes | Reports,
+    panel: Panel | None = None,
+    method: str | Decoder = "authority",
+    *,
+    labels: Literal["one", "several"] = "one",
+    ties: Literal["default", "report"] | None = None,
+    gold: Gold | None = None,
+    workers: int = 1,
+    evidence: bool = True,
+    proba: bool = False,
+    **options: Any,
+) -> Labels | LabelSets:
     """Say the class of every item, and how sure that is.
 
     Parameters
@@ -66,6 +92,12 @@ def decode(
         The name of a decoder, a key of ``DECODERS``; or a decoder of your own, an object with the members of
         :class:`covote.decoding.Decoder`. ``"auto"`` takes what :func:`compare` finds best on the gold items,
         and the default without any.
+    labels
+        ``"several"`` for items that may have several labels. The result is a :class:`LabelSets`: the labels
+        that are certain if experts are right about what they know, and whether they are all. Options:
+        `report` (``"one"``: an expert names one of the labels that it knows; ``"all"``: all of them, given
+        as :class:`covote.votes.Reports`), `none` (whether an expert that knows none of them says so, or has
+        to name something) and `count` (how many labels an item has); see :meth:`covote.Panel.supports`.
     ties
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
         tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
@@ -88,6 +120,9 @@ def decode(
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
+    check_choice("labels", labels, ("one", "several"))
+    if labels == "several":
+        return _several(votes, panel, method, options)
     if not isinstance(votes, Votes):
         raise InputError(
             f"votes are a {type(votes).__name__}; make Votes of them first, with Votes.from_dense(array, "
@@ -106,3 +141,17 @@ def decode(
         raise no_gold(gold)
     parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
     return joined(list(parts), votes._ids, votes.start)
+
+
+def _several(
+    votes: Votes | Reports, panel: Panel | None, method: str | Decoder, options: dict[str, Any]
+) -> LabelSets:
+    if isinstance(votes, Votes) and panel is not None:
+        votes = votes.for_panel(panel)
+    elif panel not in (None, votes.panel):
+        raise InputError("the reports are of another panel; make them with this one")
+    strange = sorted(set(options) - {"report", "none", "count"})
+    if strange or method != "authority":
+        given = repr(strange[0]) if strange else f"method={method!r}"
+        raise InputError(f"{given} says nothing about several labels; use report, none and count")
+    return decode_sets(votes, **options)

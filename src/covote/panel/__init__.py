@@ -3,5 +3,6 @@
 from covote.panel.certificate import Certificate
 from covote.panel.pairs import Outage
 from covote.panel.panel import Name, Panel, class_names, zeros
+from covote.panel.several import Support
 
-__all__ = ["Certificate", "Name", "Outage", "Panel", "class_names", "zeros"]
+__all__ = ["Certificate", "Name", "Outage", "Panel", "Support", "class_names", "zeros"]
