@@ -409,8 +409,8 @@ def visit(port: int, cookie: str, owner: str, expert: str) -> None:
                 got = line.getresponse()
                 body = got.read()
                 times.append((time.perf_counter() - began) * 1000)
-                if path == "/review" and len(times) == 1:
-                    time.sleep(20)  # the results are made in the background
+                if path == "/progress" and len(times) == 1:
+                    time.sleep(60)  # the results are made in the background
             print(
                 f"{path:28} {got.status} first {times[0]:6.0f} ms, then {np.median(times[1:]):5.0f} ms, {len(body) / 1000:6.1f} kB"
             )

@@ -137,10 +137,6 @@ class LabelOut(BaseModel):
     violations: int
 
 
-def _names(roster: Roster, known: frozenset[int]) -> list[str]:
-    return [one.name for one in roster.classes if one.id in known]
-
-
 def _ids(roster: Roster, names: list[str]) -> list[int]:
     unknown = [name for name in names if name not in roster.class_by_name]
     if unknown:
@@ -165,7 +161,7 @@ def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] 
     held = studio.lease(who.id, count)
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
-    shown = _names(roster, who.known)
+    shown = roster.names_of(who.known)
     return [_lease_out(one, shown) for one in held]
 
 
@@ -200,7 +196,7 @@ def undo(studio: Project, who: Who) -> LeaseOut:
         raise Refused("There is no answer of yours to change yet.", 404)
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
-    return _lease_out(opened, _names(roster, who.known))
+    return _lease_out(opened, roster.names_of(who.known))
 
 
 @router.get("/people")
@@ -209,7 +205,7 @@ def people(studio: Project, who: Owner) -> list[PersonOut]:
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
     return [
-        PersonOut(id=one.id, name=one.name, role=one.role, knows=_names(roster, one.known), cost=one.cost,
+        PersonOut(id=one.id, name=one.name, role=one.role, knows=roster.names_of(one.known), cost=one.cost,
                   active=one.active)
         for one in roster.members
     ]  # fmt: skip

@@ -43,8 +43,16 @@ class Studio:
     def start(self) -> None:
         """Begin what goes on in the background."""
         self.worker.start()
-        for name, work in (("prepare", self.results.prepare), ("tidy", self._tidy)):
+        for name, work in (("prepare", self._prepare), ("tidy", self._tidy)):
             threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _prepare(self) -> None:
+        """Read who knows what, and load what decodes, so that the first pages need not wait for it."""
+        with self.database.read() as connection:
+            _, roster = self.now(connection)
+        if roster.classes:
+            _ = roster.coverage
+        import covote.decoding  # noqa: F401
 
     def _tidy(self) -> None:
         self.database.keep_tidy(self._stopped)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 
 # What decodes is imported by what needs it: a server that was killed answers again within a second or two.
 AT_ONCE = 20_000
-"""New answers up to which a page waits for the results; beyond, it shows the last ones meanwhile."""
+"""Answers up to which the first page waits for the results."""
+PATIENCE = 0.1
+"""Seconds that the last results may have taken for a page to wait for newer ones; if they took longer, it
+shows the last ones meanwhile."""
+REST = 4.0
+"""Times as long as the last results took in which no newer ones are begun."""
 _OVERLAP = 10_000
 """Answers read once more: in PostgreSQL a lower number may become visible after a higher one."""
 
@@ -44,7 +51,9 @@ class Answered:
             after -= _OVERLAP
         columns = (answer.c.id, answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id)
         found = connection.execute(select(*columns).where(answer.c.id > after).order_by(answer.c.id))
-        new = [np.array(part, dtype=np.int64) for part in found.partitions(100_000)]
+        # Through an iterator: an array made of rows asks every row for attributes that it does not have.
+        numbers = (np.fromiter(chain.from_iterable(part), np.int64) for part in found.partitions(100_000))
+        new = [flat.reshape(-1, len(columns)) for flat in numbers]
         kept = rows[: np.searchsorted(rows[:, 0], after, side="right")]
         self._rows = np.concatenate([kept, *new]) if new else kept
         return self._rows
@@ -208,10 +217,7 @@ class ResultsKeeper:
         self._newest: Results | None = None
         self._of: tuple[int, int] | None = None
         self._thread: threading.Thread | None = None
-
-    def prepare(self) -> None:
-        """Load what decodes, so that the first page need not wait for it."""
-        import covote.decoding  # noqa: F401
+        self._took = self._not_before = 0.0
 
     def get(self) -> tuple[Results | None, bool]:
         """Return the newest results there are, and whether newer ones are being made."""
@@ -219,7 +225,8 @@ class ResultsKeeper:
             state = _state(connection)
         if state == self._of:
             return self._newest, False
-        if state[1] - (self._of[1] if self._of else 0) <= AT_ONCE and not self._busy():
+        quick = state[1] <= AT_ONCE if self._of is None else self._took <= PATIENCE
+        if quick and not self._busy():
             self.refresh()
             return self._newest, False
         self._start()
@@ -230,17 +237,20 @@ class ResultsKeeper:
         with self._lock, self._database.read() as connection:
             state = _state(connection)
             if state != self._of:
+                began = time.monotonic()
                 self._newest = compute(connection, self._answered, self._rosters)
                 if self._newest is not None:
                     _ = self._newest.by_doubt, self._newest.report, self._newest.doubtful_claims
                 self._of = state
+                self._took = time.monotonic() - began
+                self._not_before = time.monotonic() + REST * self._took
             return self._newest
 
     def _busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     def _start(self) -> None:
-        if not self._busy():
+        if not self._busy() and time.monotonic() >= self._not_before:
             self._thread = threading.Thread(target=self.refresh, name="results", daemon=True)
             self._thread.start()
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from covote.panel import Panel
 from covote.studio.database import insert_if_new
+from covote.studio.media import png_of_four
 from covote.studio.rules import Member
 from covote.studio.schema import (
     ANSWERED,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 LARGEST_TABLE = 40
 """Most classes whose pairs are shown as a table; more are drawn as a picture."""
+LARGEST_PICTURE = 500
+"""Points of the picture in each direction."""
+COLOURS = bytes((201, 66, 53, 226, 164, 66, 93, 158, 110, 35, 108, 62))
+"""Red, amber, light and dark green of the picture of all pairs."""
 LISTED = 60
 """Uncovered pairs that are listed."""
 
@@ -135,6 +140,22 @@ class Roster:
     @cached_property
     def _inquiries(self) -> dict[str, Inquiry]:
         return {}
+
+    def names_of(self, known: Iterable[int], most: int | None = None) -> list[str]:
+        """Return the names of classes in the order of the panel: all, or the first ones."""
+        return [self.classes[k].name for k in sorted(self.column[one] for one in known)[:most]]
+
+    @cached_property
+    def picture(self) -> bytes:
+        """The board as a PNG file: red uncovered, amber one person, green more.
+
+        A point is a pair, or the weakest of some pairs where there are more than a screen shows.
+        """
+        counts = self.pair_counts
+        starts = np.arange(0, len(counts), -(-len(counts) // LARGEST_PICTURE))
+        for axis in (0, 1):
+            counts = np.minimum.reduceat(counts, starts, axis=axis)
+        return png_of_four(np.minimum(counts, 3).astype(np.uint8), COLOURS)
 
     def answer_name(self, class_id: int) -> str:
         """Return an answer as people read it."""

@@ -1,11 +1,14 @@
 """Every page of an owner, the buttons on it, and what goes out and comes in."""
 
+import io
 import json
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import covote
 from covote.studio import managing
@@ -129,6 +132,31 @@ def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
         told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
     assert "Hire 1 person" in told
     assert "owl" in told
+
+
+def test_the_picture_of_all_pairs_has_the_colour_of_each_count(rig):
+    with rig.studio.database.write() as connection:
+        managing.add_classes(connection, [managing.NewClass(f"class {n}") for n in range(50)])
+    rig.invite("eve", "cat", "dog", "fox")
+    drawn = rig.browser("owner").get("/board/picture.png").content
+    points = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))
+    known = np.zeros((4, 53), dtype=int)
+    for row, mine in enumerate([*KNOWN.values(), ("cat", "dog", "fox")]):
+        known[row, [("cat", "dog", "fox").index(name) for name in mine]] = 1
+    red, amber, light, dark = (201, 66, 53), (226, 164, 66), (93, 158, 110), (35, 108, 62)
+    assert (points == np.array([red, amber, light, dark])[np.minimum(known.T @ known, 3)]).all()
+
+
+def test_a_page_does_not_wait_for_results_that_take_long(voted, monkeypatch):
+    owner, ann = voted.browser("owner"), voted.browser("ann")
+    owner.get("/review")
+    monkeypatch.setattr("covote.studio.results.PATIENCE", -1.0)
+    monkeypatch.setattr("covote.studio.results.ResultsKeeper._start", lambda _keeper: None)
+    again = ann.post("/label/undo").json()["lease"]
+    voted.answer(ann, again, "none")
+    assert "being counted" in owner.get("/review", headers={"Accept": "text/html"}).text
+    voted.studio.results.refresh()
+    assert "being counted" not in owner.get("/review", headers={"Accept": "text/html"}).text
 
 
 def test_an_outage_names_the_pairs_that_nobody_is_left_for(rig):

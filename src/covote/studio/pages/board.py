@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from fastapi.responses import HTMLResponse, Response
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
 from covote.studio import managing
-from covote.studio.media import png
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -69,13 +67,10 @@ def one_class(studio: Project, who: Owner, name: str = "") -> Response:
 
 @router.get("/board/picture.png")
 def picture(studio: Project, who: Owner) -> Response:
-    """Draw the board, one pixel per pair: red uncovered, amber one person, green more."""
+    """Draw the board, one point per pair."""
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
-    colours = np.array([[201, 66, 53], [226, 164, 66], [93, 158, 110], [35, 108, 62]], dtype=np.uint8)
-    drawn = colours[np.minimum(roster.pair_counts, 3)]
-    tag = f'"{zlib.crc32(drawn.tobytes()):x}"'
-    return Response(png(drawn), media_type="image/png", headers={"etag": tag})
+    return Response(roster.picture, media_type="image/png")
 
 
 def _active(studio: Project) -> tuple[Panel, Roster]:

@@ -24,6 +24,8 @@ from covote.studio.rules import Member, Refused
 from covote.studio.schema import person
 
 router = APIRouter()
+_NAMED = 6
+"""Classes of each person that the list of people names."""
 
 
 def _member(studio: Studio, person_id: int) -> Member:
@@ -40,10 +42,14 @@ def people(request: Request, studio: Project, who: Owner) -> Response:
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         answers = {row.id: row.answers for row in connection.execute(select(person.c.id, person.c.answers))}
-    return page(request, "people.html", who, roster=roster, answers=answers, ticked=_wanted(request, roster))
+    first_known = {one.id: roster.names_of(one.known, _NAMED) for one in roster.members}
+    return page(
+        request, "people.html", who, roster=roster, answers=answers, ticked=_wanted(request),
+        first_known=first_known,
+    )  # fmt: skip
 
 
-def _wanted(request: Request, roster: object) -> set[int]:
+def _wanted(request: Request) -> set[int]:
     """Return the classes that another page suggests for a new person."""
     return {int(one) for one in request.query_params.getlist("class") if one.isdecimal() and len(one) < 10}
 
