@@ -17,7 +17,7 @@ def chance(seed: int) -> State:
     return np.random.SeedSequence(seed).generate_state(2, np.uint64) | np.uint64(1)
 
 
-@helper(_nrt=False)
+@helper
 def draw(state: State) -> Any:
     """Return 32 random bits and step the state.
 
@@ -32,7 +32,7 @@ def draw(state: State) -> Any:
     return (a + b) >> np.uint64(32)
 
 
-@helper(_nrt=False)
+@helper
 def below(state: State, n: int) -> Any:
     """Return a random integer from 0 to n-1."""
     return np.int64((draw(state) * np.uint64(n)) >> np.uint64(32))

@@ -88,9 +88,11 @@ def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Ties]], evidence
 
 def gathered(votes: Votes, pieces: Iterable[Labels]) -> Labels:
     """Return the labels of votes, from those of consecutive pieces of them."""
-    nothing = Ragged(np.zeros(1, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))
-    none = labels_of_rows(nothing, votes.panel, Best.empty(0), NO_TIES, evidence=True)
-    return joined(list(pieces) or [none], votes._ids, votes.start)
+    found = list(pieces)
+    if not found:
+        nothing = Ragged(np.zeros(1, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))
+        found = [labels_of_rows(nothing, votes.panel, Best.empty(0), NO_TIES, evidence=True)]
+    return joined(found, votes._ids, votes.start)
 
 
 def apply(

@@ -45,7 +45,7 @@ class Tables(NamedTuple):
     cost: Ints
 
 
-@helper(_nrt=False)
+@helper
 def miss(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Put the pair on the list of uncovered pairs."""
     if x > y:
@@ -56,7 +56,7 @@ def miss(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     cost[0] += 1
 
 
-@helper(_nrt=False)
+@helper
 def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     """Take the pair off the list of uncovered pairs; the last one takes its place."""
     if x > y:
@@ -70,7 +70,7 @@ def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
     position[a, b] = at
 
 
-@helper(_nrt=False)
+@helper
 def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
     """Return by how much the shortfall grows when `y` replaces `z` in the block."""
     loss = 0
@@ -79,7 +79,7 @@ def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
     return loss + int(counts[y, z] < times)
 
 
-@helper(_nrt=False)
+@helper
 def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
     """Put class `y` into a slot of block `i`, and bring all tables up to date."""
     blocks, counts, owners, place, degree, uncovered, position, cost = tables
@@ -108,7 +108,7 @@ def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
     degree[y] += 1
 
 
-@kernel(steps=lambda tables, times, accept, aimed, moves, state: moves * 15 * len(accept), _nrt=False)
+@kernel(steps=lambda tables, times, accept, aimed, moves, state: moves * 15 * len(accept))
 def walk(tables: Tables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
 

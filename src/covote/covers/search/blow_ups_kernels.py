@@ -50,7 +50,7 @@ class Blowup(NamedTuple):
     limit: int
 
 
-@kernel(steps=lambda blowup, moves, *_: 80 * moves, _nrt=False)
+@kernel(steps=lambda blowup, moves, *_: 80 * moves)
 def anneal_weights(
     blowup: Blowup, moves: int, hot: float, cold: float, target: int, now: int, state: State
 ) -> None:
@@ -82,7 +82,7 @@ def anneal_weights(
                 break
 
 
-@helper(_nrt=False)
+@helper
 def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
     """Write points that give a unit of weight and points that take it, in turn; return how many, or 0.
 
@@ -112,7 +112,7 @@ def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
     return count
 
 
-@helper(_nrt=False)
+@helper
 def _shift(blowup: Blowup, moved: Ints, count: int) -> int:
     """Move a unit from every first of two points to the second; return the change in cost."""
     _, through, degree, weights, load, support, cost, _, _, _ = blowup

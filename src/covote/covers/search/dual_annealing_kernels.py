@@ -27,7 +27,7 @@ _BYTES = np.uint64(0x0101010101010101)
 _NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
 
 
-@helper(_nrt=False)
+@helper
 def _lack(one: Any, two: Any, times: int) -> Any:
     """Return how many of `times` experts are missing in a set of them, given as two words."""
     if times == 1:
@@ -42,7 +42,7 @@ def _lack(one: Any, two: Any, times: int) -> Any:
     return lack if lack > 0 else 0
 
 
-@helper(_nrt=False)
+@helper
 def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
     """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
@@ -58,7 +58,7 @@ def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int
     return count
 
 
-@helper(_nrt=False)
+@helper
 def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) -> int:
     """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2.
 
@@ -81,7 +81,6 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
 
 @kernel(
     steps=lambda masks, load, size, times, price, copying, moves, *_: moves * (60 + 2 * masks.shape[1]),
-    _nrt=False,
 )
 def walk(
     masks: Masks,

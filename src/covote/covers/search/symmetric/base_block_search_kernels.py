@@ -13,7 +13,7 @@ from covote.covers.random_kernels import State, below, draw
 Ints = NDArray[np.int32]
 
 
-@helper(_nrt=False)
+@helper
 def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints, lack: Ints) -> int:
     """Add `step` to the lack of all pairs with a class in block[start:start+width].
 
@@ -36,7 +36,7 @@ def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints
     return grown
 
 
-@helper(_nrt=False)
+@helper
 def note(
     block: Ints,
     length: int,
@@ -66,7 +66,7 @@ def note(
                 position[o] = -1
 
 
-@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1], _nrt=False)
+@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1])
 def walk(
     blocks: Ints,
     lengths: Ints,
