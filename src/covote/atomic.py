@@ -8,6 +8,8 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from glob import escape
 from pathlib import Path
 
 from covote.errors import FileError, InputError
@@ -136,13 +138,26 @@ def _nameless(target: Path) -> Iterator[Path]:
         opened = Path(f"/proc/self/fd/{handle}")
         yield opened
         os.fchmod(handle, _mode(target))
-        # A link cannot replace a file, a renamed link can; the name exists for that moment only.
-        beside = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
         # Only with a folder given does Python follow the link that stands for the open file.
-        os.link(opened, beside, src_dir_fd=handle, follow_symlinks=True)
-        beside.replace(target)
+        link = partial(os.link, opened, src_dir_fd=handle, follow_symlinks=True)
+        try:
+            link(target)
+        except FileExistsError:
+            # A link cannot replace a file, a renamed link can; the name exists for that moment only.
+            _remove_strays(target)
+            beside = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
+            link(beside)
+            beside.replace(target)
     finally:
         os.close(handle)
+
+
+def _remove_strays(target: Path) -> None:
+    """Remove what processes left beside a file that were killed in the moment of the renaming."""
+    for path in target.parent.glob(f".{escape(target.name)}.*.*"):
+        process = path.name.removeprefix(f".{target.name}.").partition(".")[0]
+        if process.isdecimal() and not Path(f"/proc/{process}").exists():
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -219,3 +219,15 @@ def test_a_panel_that_was_trusted_is_trusted_again_until_anything_changes(
     (folder / "helper.py").unlink()
     (tmp_path / "settings" / "covote" / "trusted.json").write_text("[[")
     assert untrusting().status == 2
+
+
+def test_what_a_kill_left_in_the_moment_of_renaming_goes_with_the_next_write(tmp_path):
+    from covote import atomic
+
+    atomic.write_text(tmp_path / "x.txt", "one")
+    nobody = next(n for n in range(2**22, 1, -1) if not Path(f"/proc/{n}").exists())
+    (tmp_path / f".x.txt.{nobody}.5").write_text("half")
+    (tmp_path / f".x.txt.{os.getpid()}.77").write_text("of a process that is there")
+    atomic.write_text(tmp_path / "x.txt", "two")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f".x.txt.{os.getpid()}.77", "x.txt"]
+    assert (tmp_path / "x.txt").read_text() == "two"

@@ -24,39 +24,49 @@ def pair_count_blocks(knows: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[n
     >>> [(k, counts.tolist()) for k, counts in pair_count_blocks(knows)]
     [(0, [[1, 1, 0], [1, 2, 1], [0, 1, 1]])]
     """
+    if _is_dense(knows):
+        matrix = knows.astype(np.float32)  # exact, as no pair has 2^24 experts
+        for k, stop in _blocks(knows):
+            yield k, (matrix[:, k:stop].T @ matrix).astype(np.int32)
+        return
+    met = _Met(knows)
+    for low, high in _blocks(knows):
+        rows = [np.bincount(met.classes(k)[0], minlength=knows.shape[1]) for k in range(low, high)]
+        yield low, np.array(rows, dtype=np.int32)
+
+
+def _is_dense(knows: NDArray[np.bool_]) -> bool:
     experts, classes = knows.shape
-    step = max(1, _CELLS // classes)
     covered = float(np.square(knows.sum(axis=1, dtype=np.float64)).sum())
-    count = _by_product if covered > _DENSE * experts * classes**2 else _by_lists
-    return count(knows, step)
+    return bool(covered > _DENSE * experts * classes**2)
 
 
-def _by_product(knows: NDArray[np.bool_], step: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    matrix = knows.astype(np.float32)  # exact, as no pair has 2^24 experts
-    for k in range(0, matrix.shape[1], step):
-        yield k, (matrix[:, k : k + step].T @ matrix).astype(np.int32)
+def _blocks(knows: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    classes = knows.shape[1]
+    step = max(1, _CELLS // classes)
+    return ((k, min(k + step, classes)) for k in range(0, classes, step))
 
 
-def _by_lists(knows: NDArray[np.bool_], step: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Touch only what the experts know: of each class, the members of its experts."""
-    size, classes = knows.shape
-    experts, members = np.nonzero(knows)
-    start = np.searchsorted(experts, np.arange(size + 1))
-    sizes = np.diff(start)
-    by_class = np.argsort(members, kind="stable")
-    first = np.searchsorted(members[by_class], np.arange(classes + 1))
-    owners = experts[by_class]
-    for low in range(0, classes, step):
-        counts = np.zeros((min(step, classes - low), classes), dtype=np.int32)
-        for row, k in enumerate(range(low, low + len(counts))):
-            asked = owners[first[k] : first[k + 1]]
-            lengths = sizes[asked]
-            # Positions of all members of the asked experts, without a loop over experts.
-            ends = np.cumsum(lengths)
-            total = int(ends[-1]) if len(ends) else 0
-            positions = np.arange(total) + np.repeat(start[asked] - (ends - lengths), lengths)
-            counts[row] = np.bincount(members[positions], minlength=classes)
-        yield low, counts
+class _Met:
+    """What the experts of a class know: touches only that, where experts know little."""
+
+    def __init__(self, knows: NDArray[np.bool_]) -> None:
+        size, classes = knows.shape
+        experts, self._members = np.nonzero(knows)
+        self._start = np.searchsorted(experts, np.arange(size + 1))
+        by_class = np.argsort(self._members, kind="stable")
+        self._first = np.searchsorted(self._members[by_class], np.arange(classes + 1))
+        self._owners = experts[by_class]
+
+    def classes(self, k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return (classes, experts): what each expert of class k knows, one expert after another."""
+        asked = self._owners[self._first[k] : self._first[k + 1]]
+        lengths = self._start[asked + 1] - self._start[asked]
+        # Positions of all members of the asked experts, without a loop over experts.
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        positions = np.arange(total) + np.repeat(self._start[asked] - (ends - lengths), lengths)
+        return self._members[positions], np.repeat(asked, lengths)
 
 
 def pair_histogram(knows: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -87,15 +97,21 @@ def pairs_at_risk(knows: NDArray[np.bool_], missing: int) -> NDArray[np.int64]:
     >>> pairs_at_risk(np.array([[1, 1, 0], [1, 1, 1]], dtype=bool), 1)
     array([0, 2])
     """
-    known = [np.flatnonzero(row) for row in knows]
-    twice = np.zeros(len(knows), dtype=np.int64)  # every pair is there in both orders
-    for first, counts in pair_count_blocks(knows):
-        rare = counts <= missing
-        rare[np.arange(len(counts)), np.arange(first, first + len(counts))] = False
-        for i, classes in enumerate(known):
-            low, high = np.searchsorted(classes, (first, first + len(counts)))
-            twice[i] += np.count_nonzero(rare[np.ix_(classes[low:high] - first, classes)])
-    return twice // 2
+    twice = np.zeros(len(knows))  # every pair is there in both orders
+    if _is_dense(knows):
+        matrix = knows.astype(np.float32)
+        for first, counts in pair_count_blocks(knows):
+            last = first + len(counts)
+            rare = (counts <= missing).astype(np.float32)
+            rare[np.arange(len(counts)), np.arange(first, last)] = 0
+            twice += np.einsum("ek,ek->e", matrix @ rare.T, matrix[:, first:last], dtype=np.float64)
+        return (twice / 2).astype(np.int64)
+    met = _Met(knows)
+    for k in range(knows.shape[1]):
+        classes, experts = met.classes(k)
+        rare = (np.bincount(classes, minlength=knows.shape[1]) <= missing)[classes] & (classes != k)
+        twice += np.bincount(experts[rare], minlength=len(knows))
+    return (twice / 2).astype(np.int64)
 
 
 @dataclass(frozen=True)

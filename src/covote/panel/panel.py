@@ -268,7 +268,12 @@ class Panel:
         (False, (('ann', 2),))
         """
         missing = check_count(missing, "missing", 1)
-        risk = pairs_at_risk(self.knows, missing)
+        if not self._pair_histogram[1 : missing + 1].any():
+            risk = np.zeros(len(self), dtype=np.int64)
+        elif not self._pair_histogram[missing + 1 :].any():
+            risk = self.sizes * (self.sizes - 1) // 2  # all that an expert knows, as in planes
+        else:
+            risk = pairs_at_risk(self.knows, missing)
         worst_first = np.argsort(-risk, kind="stable")[: np.count_nonzero(risk)].tolist()
         critical = tuple((self.names[i], int(risk[i])) for i in worst_first)
         return Outage(missing, self.count_uncovered(missing + 1) == 0, critical)

@@ -301,3 +301,17 @@ def test_nobody_is_critical_where_every_pair_has_two_experts():
     assert dict(twice.survives(2).critical) == {"a": 3, "b": 3}
     with pytest.raises(InputError, match="missing must be at least 1"):
         twice.survives(0)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_pairs_at_risk_are_those_of_a_plain_count(share):
+    rng = np.random.default_rng(3)
+    knows = rng.random((12, 90)) < share
+    knows[np.arange(12), np.arange(12)] = True
+    panel = Panel(90, knows)
+    together = knows.T.astype(int) @ knows.astype(int)
+    for missing in (1, 2):
+        rare = np.triu((together > 0) & (together <= missing), 1)
+        expected = {i: int(rare[np.ix_(row, row)].sum()) for i, row in enumerate(knows)}
+        found = {panel.expert_index(name): pairs for name, pairs in panel.survives(missing).critical}
+        assert found == {i: pairs for i, pairs in expected.items() if pairs}
