@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from covote import Panel, design
+from covote import Panel, bounds, design
 from covote.errors import InputError
 
 
@@ -197,3 +197,19 @@ def test_check_lists_the_single_points_of_failure(covote, tmp_path):
         "Single points of failure (pairs lost without them): ann (3), bob (1)."
         in covote("check", "gaps.toml").out
     )
+
+
+def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path):
+    pool = Panel.from_blocks(["a", "b", "c"], ["abc", "ab", "bc"], ["all", "x", "y"], [5, 1, 1])
+    pool.save(tmp_path / "pool.toml")
+    ran = covote("select", "pool.toml", "--budget", 4, "--accuracy", 0.9, "--plot", "curve.svg", "--json")
+    assert ran.status == 0, ran.err
+    curve = json.loads(ran.out)["curve"]
+    assert [step["expert"] for step in curve] == [None, "x", "y", "all"]
+    assert [step["cost"] for step in curve] == [0, 1, 2, 7]
+    errors = [step["error"] for step in curve]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[1] == pytest.approx(min(1, bounds.confusion_bound(pool.only("x"), accuracy=0.9)))
+    assert "error at most" in (tmp_path / "curve.svg").read_text()
+    ran = covote("select", "pool.toml", "--plot", "curve.svg")
+    assert (ran.status, "--plot shows what a budget buys" in ran.err) == (2, True)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times
+from covote.errors import InputError
 from covote.panel import Panel
+
+if TYPE_CHECKING:
+    from covote.covers import Spending
 
 
 def select(
@@ -33,6 +38,13 @@ def select(
             show_default=False,
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --budget: draw what the next unit of money buys to this .png, .svg or .pdf file.",
+            show_default=False,
+        ),
+    ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -41,10 +53,14 @@ def select(
 ) -> None:
     """Choose the cheapest experts of a pool that still cover every pair, or the best for a budget."""
     from covote.covers import select as select_panel
+    from covote.covers import spending
 
     output.check_panel(output_file)
     output.check_picture(picture)
-    atomic.check_apart([output_file, picture], [panel_file])
+    output.check_picture(plot)
+    if plot is not None and budget is None:
+        raise InputError("--plot shows what a budget buys; give a --budget, too")
+    atomic.check_apart([output_file, picture, plot], [panel_file])
     pool = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = select_panel(
@@ -57,13 +73,27 @@ def select(
             seed=seed,
             progress=progress,
         )
+    curve = None
+    if budget is not None and (as_json or plot is not None):
+        curve = spending(pool, keep=_names(keep or [], pool), accuracy=accuracy, until=2 * budget)
     if as_json:
-        output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum())})
+        steps = {} if curve is None else {"curve": _steps(curve)}
+        output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum()), **steps})
     else:
         _tell(panel, pool, budget, accuracy)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
+    if curve is not None and plot is not None:
+        output.draw(curve, plot)
+        if not as_json:
+            output.say_written(plot)
+
+
+def _steps(curve: Spending) -> list[dict[str, Any]]:
+    """Return what is spent on whom, one after another, and the bound on the error that is left."""
+    spent = zip((None, *curve.names), curve.cost.tolist(), curve.error.tolist(), strict=True)
+    return [{"expert": name, "cost": cost, "error": error} for name, cost, error in spent]
 
 
 def _tell(panel: Panel, pool: Panel, budget: float | None, accuracy: float | None) -> None:
