@@ -4,9 +4,10 @@
 
 Points of accuracy against the paper's decoder (its expectation over random ties), mean over panels of eight
 data sets, several families of experts and sizes of experts; on full covers, with experts removed, and on
-random panels. What was chosen (the weight of I in the tie score, the power of the probabilities) was chosen
-on one half of the data sets and is confirmed on the other; both are shown. The first run trains the experts
-(about four CPU minutes) and keeps their votes in --cache.
+random panels; then on panels whose experts are of several families, and of weak ones. What was chosen (the
+weight of I in the tie score, the power of the probabilities) was chosen on one half of the data sets and is
+confirmed on the other; both are shown. The first run trains the experts (about ten CPU minutes) and keeps
+their votes in --cache.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from real_votes import HALVES, Case, cases
+from real_votes import HALVES, MIXED, Case, cases
 from scipy.stats import rankdata
 
 import covote
@@ -215,6 +216,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="panels with experts removed, of each kind")
     parser.add_argument("--progress", type=Path, help="write the tables here after every case, too")
     parser.add_argument("--only-default", action="store_true", help="leave out the other methods")
+    parser.add_argument("--only-mixed", action="store_true", help="measure experts of several families only")
     parser.add_argument("-o", "--output", type=Path, default=here / "results/accuracy.md")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*of the answers seem")
@@ -224,13 +226,18 @@ def main() -> None:
     trust: Table = defaultdict(lambda: defaultdict(list))
     for half in HALVES:
         gains[half], errors[half] = (defaultdict(lambda: defaultdict(list)) for _ in range(2))
-    for half, names in HALVES.items():
+    for half, names in HALVES.items() if not given.only_mixed else ():
         for case in cases(given.data, given.cache, tuple(n for n in names if n in (given.sets or names))):
             measure(case, gains[half], errors[half], trust, given.repeats, given.only_default)
             print(f"{case.name}: {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
             if given.progress:
                 given.progress.write_text("\n".join(report(gains, errors, trust)))
-    lines = report(gains, errors, trust)
+    lines = report(gains, errors, trust) if not given.only_mixed else heading()
+    lines += ["", *mixed_tables(given)]
+    if given.only_mixed:
+        given.output.write_text("\n".join(lines) + "\n")
+        print("\n".join(lines))
+        return
     from crowd import crowd_table
 
     lines += ["", *crowd_table(given.data), ""]
@@ -239,14 +246,48 @@ def main() -> None:
     print("\n".join(lines))
 
 
-def report(gains: dict[str, Table], errors: dict[str, Table], trust: Table) -> list[str]:
-    """Return the tables as lines of Markdown."""
-    counts = {half: sum(len(v) for v in gains[half]["authority, hard"].values()) for half in gains}
-    lines = [
+def mixed_tables(given: argparse.Namespace) -> list[str]:
+    """Measure the default on experts of several families, and on experts that saw few items."""
+    kinds = ("of several families", "of several families that saw 12 items of each of their classes")
+    gains: dict[str, Table] = {name: defaultdict(lambda: defaultdict(list)) for name in kinds}
+    trust: Table = defaultdict(lambda: defaultdict(list))
+    names = tuple(name for name in MIXED if name in (given.sets or MIXED))
+    for case in cases(given.data, given.cache, names, mixed=True):
+        rows = gains[kinds[case.family == "weak"]]
+        for kind, experts in panels(case, given.repeats):
+            base = paper(case, experts)
+            for votes, form in zip(votes_of(case, experts), ("hard", "soft"), strict=True):
+                labels = decode(votes)
+                rows[f"authority, {form}"][kind].append(100 * (right(labels, case.truth) - base))
+                trusted(f"{case.data}, mixed", votes, case.truth, labels, trust)
+        print(case.name, file=sys.stderr, flush=True)
+    lines = []
+    for name, rows in gains.items():
+        number = sum(len(values) for values in rows["authority, hard"].values())
+        lines += [
+            f"Experts {name} ({', '.join(names)}; {number} panels):",
+            "",
+            *table(rows, "+.2f", "worst panel"),
+            "",
+        ]
+    return [*lines, "Confidence on these panels:", "", *trust_table(trust)]
+
+
+def heading() -> list[str]:
+    """Return the head of the tables: how they were made."""
+    return [
         "# Accuracy on real votes",
         "",
         f"`python {' '.join(sys.argv)}`, {datetime.date.today()}, covote {covote.__version__}, "
         f"Python {platform.python_version()}, numpy {np.__version__}.",
+    ]
+
+
+def report(gains: dict[str, Table], errors: dict[str, Table], trust: Table) -> list[str]:
+    """Return the tables as lines of Markdown."""
+    counts = {half: sum(len(v) for v in gains[half]["authority, hard"].values()) for half in gains}
+    lines = [
+        *heading(),
         "",
         f"Points of accuracy against the paper's decoder, {sum(counts.values())} panels:",
         "",

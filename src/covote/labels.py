@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.votes import item_ids, names, vote_checks
+from covote.votes.frames import SHOWN, html_table, polars_frame, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.axes import Axes
 
 STATUSES = ("agreed", "tied", "conflict", "unheard", "given")
 AGREED, TIED, CONFLICT, UNHEARD, GIVEN = range(5)
@@ -119,6 +122,17 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def __getitem__(self, which: int | slice | Sequence[int] | NDArray[Any]) -> Labels:
+        """Return the labels of some items: by position, slice, positions or a boolean mask.
+
+        >>> labels = Labels(Panel(2, [[1, 1]]), np.array([0, 1, 1]), np.zeros(3, dtype=bool))
+        >>> labels[1:].value.tolist(), labels[labels.index == 0].items.tolist()
+        ([1, 1], [0])
+        """
+        rows = np.atleast_1d(np.arange(len(self))[which])
+        ids = item_ids.id_array(self._ids, self._start, self._start + len(self)).take(rows)
+        return self.take(rows, ids)
 
     @cached_property
     def items(self) -> NDArray[Any]:
@@ -307,6 +321,45 @@ class Labels:
                 "status": status,
             }
         )
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Let any library that speaks Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_polars(self) -> Any:
+        """Return the same table as :meth:`to_arrow`, as a polars DataFrame."""
+        return polars_frame(self.to_arrow())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of :meth:`to_arrow` to a ``.parquet`` or ``.csv`` file, complete or not at all."""
+        write_table(self.to_arrow(), path)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how many items have each confidence, by status; return the axes."""
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(6.4, 3.4), layout="constrained").add_subplot()
+        confidence, status = self.confidence, self.evidence.status
+        shown = [code for code in range(len(STATUSES)) if (status == code).any()]
+        ax.hist(
+            [confidence[np.isfinite(confidence) & (status == code)] for code in shown],
+            bins=np.linspace(0, 1, 21).tolist(),
+            stacked=True,
+            label=[f"{STATUSES[code]} ({(status == code).sum():,})" for code in shown],
+        )
+        ax.set_xlabel("confidence")
+        ax.set_ylabel("items")
+        ax.legend(frameon=False)
+        return ax
+
+    def _repr_html_(self) -> str:
+        few = self[: min(len(self), SHOWN)]
+        columns = {"item": few.items.tolist(), "label": few.value.tolist()}
+        if self._evidence is not None:
+            columns["confidence"] = [f"{value:.3f}" for value in few.confidence]
+            columns["status"] = few.status.tolist()
+        return html_table(repr(self)[len("Labels(") : -1], columns, len(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same table as :meth:`to_arrow`, as a pandas DataFrame."""

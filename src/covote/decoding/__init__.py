@@ -12,6 +12,7 @@ from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
 from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
 from covote.decoding.protocol import Decoder, Learner, learns
+from covote.decoding.scoring import labels_from_scores
 from covote.decoding.several import LabelSets, decode_sets
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
@@ -38,6 +39,7 @@ __all__ = [
     "decode_parts",
     "expert_report",
     "explain",
+    "labels_from_scores",
     "learned",
     "learns",
     "make",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import scoring_kernels, shares
+from covote.errors import InputError
 from covote.labels import NO_TIES, Evidence, Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
@@ -73,6 +74,35 @@ def labels_of_rows(
         shares.status(index, tied, found),
     )
     return Labels(panel, index, tied, ties, behind)
+
+
+def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> Labels:
+    """Return the labels with the highest scores (items x classes), for decoders of one's own.
+
+    -inf is for a class that cannot be; equal scores tie. The confidence is NaN: scores are no probabilities.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.shape != (len(votes), len(votes.panel.classes)) or np.isnan(table).any():
+        raise InputError(
+            f"scores have shape {table.shape} or hold NaN; give one number per item and class, "
+            f"{(len(votes), len(votes.panel.classes))}"
+        )
+    order = np.argsort(-table, axis=1, kind="stable")
+    rows = np.arange(len(table))
+    best, shared = table[rows, order[:, 0]], np.zeros(len(table), dtype=np.int64)
+    top = (table == best[:, None]) & np.isfinite(best)[:, None]
+    shared = top.sum(axis=1)
+    found = Best.empty(len(table))
+    found.chosen[:], found.shared[:] = np.where(shared > 0, order[:, 0], -1), shared
+    found.confidence[:] = np.nan
+    if table.shape[1] > 1:
+        second = table[rows, order[:, 1]]
+        alone = (table == second[:, None]).sum(axis=1) == 1
+        heard = np.isfinite(second) & (shared > 0)
+        found.margin[heard] = (best - second)[heard]
+        found.runner_up[:] = np.where(heard & alone, order[:, 1], -1)
+    ties = found.ties(np.nonzero(top[shared > 1])[1])
+    return gathered(votes, [labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)])
 
 
 def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Ties]], evidence: bool) -> Labels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.votes import arrays, tables, vote_checks
+from covote.votes import arrays, frames, tables, vote_checks
 from covote.votes.names import arrow_table
 from covote.votes.rows import Rows, answer_rows
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["NONE_OF_MINE", "NOT_ASKED", "Ragged", "Votes"]
@@ -318,6 +320,33 @@ class Votes:
         """Return a table of names: long (item, expert, label) or wide (item and a column for each expert)."""
         vote_checks.check_choice("shape", shape, ("long", "wide"))
         return tables.write(self, shape)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Let any library that speaks Arrow (polars, duckdb, ...) read the long table."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, shape: Literal["long", "wide"] = "long") -> pd.DataFrame:
+        """Return the table of :meth:`to_arrow` as a pandas DataFrame."""
+        return self.to_arrow(shape).to_pandas()
+
+    def to_polars(self, shape: Literal["long", "wide"] = "long") -> Any:
+        """Return the table of :meth:`to_arrow` as a polars DataFrame."""
+        return frames.polars_frame(self.to_arrow(shape))
+
+    def save(self, path: str | os.PathLike[str], shape: Literal["long", "wide"] = "long") -> None:
+        """Write the table of :meth:`to_arrow` to a ``.parquet`` or ``.csv`` file that covote reads again."""
+        frames.write_table(self.to_arrow(shape), path)
+
+    def __getitem__(self, which: int | slice | Sequence[int] | NDArray[Any]) -> Votes:
+        """Return the votes on some items: by position, slice, positions or a boolean mask."""
+        return self.subset(np.atleast_1d(np.arange(len(self))[which]))
+
+    def _repr_html_(self) -> str:
+        few = self[: min(len(self), frames.SHOWN)].to_dense()
+        columns: dict[str, list[Any]] = {"item": few.items.tolist()}
+        for name, column in list(zip(self.panel.names, few.dense.T, strict=True))[: 2 * frames.SHOWN]:
+            columns[str(name)] = [self.label_name(int(v)) for v in column]
+        return frames.html_table(repr(self)[len("Votes(") : -1], columns, len(self))
 
     def __repr__(self) -> str:
         layout = "dense" if self.is_dense else "ragged"

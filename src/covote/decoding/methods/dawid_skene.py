@@ -167,7 +167,8 @@ def _warn_about_classifiers(counts: Statistics) -> None:
     if answers > 0 and 1 - inside.sum() / answers > OUTSIDE:
         warnings.warn(
             f"{1 - inside.sum() / answers:.0%} of the answers seem to be about classes that their expert "
-            "does not know, as classifiers answer; dawid-skene can be far off there, use method 'authority'",
+            "does not know; dawid-skene can be far off there, use 'authority' for models that err together, "
+            "'anchored' for people who err on their own, and compare() where some classes are known",
             UserWarning,
             stacklevel=2,
         )

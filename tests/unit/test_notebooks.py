@@ -1,0 +1,93 @@
+"""Votes and labels in notebooks and in other libraries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from covote import CovoteError, decode, decode_file, design, simulate
+from covote.decoding import labels_from_scores
+
+PANEL = design(["a<b", "c", "d", "e"], 2)
+
+
+def votes(items=30):
+    truth = np.random.default_rng(0).integers(0, 4, items)
+    names = [PANEL.classes[k] for k in truth]
+    return simulate(PANEL, names, accuracy=0.8, seed=1)
+
+
+def test_labels_take_positions_slices_and_masks():
+    labels = decode(votes(), ties="report")
+    few = labels[5:9]
+    assert few.items.tolist() == [5, 6, 7, 8]
+    assert few.value.tolist() == labels.value[5:9].tolist()
+    tied = labels[labels.tied]
+    assert [tied.tied_classes(n) for n in range(len(tied))] == [
+        labels.tied_classes(int(n)) for n in np.flatnonzero(labels.tied)
+    ]
+    assert labels[3].items.tolist() == [3]
+    assert labels[[7, 2]].items.tolist() == [7, 2]
+
+
+def test_votes_take_positions_slices_and_masks():
+    all_votes = votes()
+    assert (all_votes[4:6].dense == all_votes.dense[4:6]).all()
+    assert all_votes[np.arange(30) % 2 == 0].items.tolist() == list(range(0, 30, 2))
+
+
+def test_notebooks_show_the_first_rows_and_escape_names():
+    for shown in (votes()._repr_html_(), decode(votes())._repr_html_()):
+        assert "a&lt;b" in shown
+        assert "a<b" not in shown
+        assert "10 of 30 shown" in shown
+    assert "<table>" in decode(votes(), evidence=False)._repr_html_()
+
+
+def test_arrow_stream_and_files_give_the_same_table(tmp_path):
+    labels = decode(votes())
+    assert pa.table(labels).column("item").to_pylist() == list(range(30))
+    assert pa.table(votes()).num_rows == votes().answers
+    assert votes().to_pandas("wide").shape == (30, 1 + len(PANEL))
+    labels.save(tmp_path / "labels.csv")
+    assert pa.csv.read_csv(tmp_path / "labels.csv").column("status").to_pylist() == labels.status.tolist()
+    votes().save(tmp_path / "votes.parquet")
+    decode_file(tmp_path / "votes.parquet", tmp_path / "again.csv", PANEL)
+    again = pa.csv.read_csv(tmp_path / "again.csv")
+    assert again.column("label").to_pylist() == [name or "" for name in labels.value]
+    with pytest.raises(CovoteError, match=r"\.parquet or \.csv"):
+        labels.save(tmp_path / "labels.txt")
+
+
+def test_labels_draw_themselves():
+    assert decode(votes()).plot().get_xlabel() == "confidence"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The authority score, written out."""
+
+    rounds = 0
+    needs_probabilities = False
+    has_proba = False
+
+    def start(self, panel):
+        return None
+
+    def score(self, part, weights, evidence=True):
+        counts = [(part.dense == k).sum(axis=1) for k in range(len(part.panel.classes))]
+        return labels_from_scores(part, np.stack(counts, axis=1) / part.panel.knows.sum(axis=0), evidence)
+
+
+def test_a_decoder_of_ones_own_gets_all_that_stands_behind_labels():
+    own, ours = decode(votes(), method=Shares(), workers=2), decode(votes(), ties="report")
+    assert own.value.tolist() == ours.value.tolist()
+    assert own.status.tolist() == ours.status.tolist()
+    assert own.violations.tolist() == ours.violations.tolist()
+    np.testing.assert_allclose(own.margin, ours.margin)
+    assert own.runner_up.tolist() == ours.runner_up.tolist()
+    for n in np.flatnonzero(own.tied):
+        assert own.tied_classes(n) == ours.tied_classes(n)
+    with pytest.raises(CovoteError, match="shape"):
+        labels_from_scores(votes(), np.zeros((2, 2)))
