@@ -2,7 +2,7 @@
 """The studio under load: answers per second, kills, a million items, the weight of a page.
 
     python benchmarks/studio.py answers --people 50 --every 2 --seconds 600
-    python benchmarks/studio.py answers --people 500 --every 5 --seconds 120 --postgres
+    python benchmarks/studio.py answers --people 500 --every 5 --seconds 120 --arrive 30 --postgres
     python benchmarks/studio.py kills --kills 1000
     python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
     python benchmarks/studio.py paint
@@ -178,8 +178,8 @@ class Person:
             except ConnectionError:
                 await asyncio.sleep(0.05 + random.random() * 0.2)
 
-    async def work(self, every: float, until: float) -> None:
-        await asyncio.sleep(random.random() * every)
+    async def work(self, every: float, until: float, arrive: float) -> None:
+        await asyncio.sleep(random.random() * arrive)
         _, told = await self._send("/label/next", {})
         leases = told["leases"]
         while time.monotonic() < until:
@@ -261,7 +261,9 @@ def answers(options: argparse.Namespace) -> None:
 
         async def run() -> None:
             until = time.monotonic() + options.seconds
-            await asyncio.gather(*(one.work(options.every, until) for one in people))
+            await asyncio.gather(
+                *(one.work(options.every, until, options.arrive or options.every) for one in people)
+            )
 
         before = server.cpu()
         asyncio.run(run())
@@ -292,7 +294,7 @@ def kills(options: argparse.Namespace) -> None:
 
             async def run(one: Person) -> None:
                 while not done[0]:
-                    await one.work(options.every, time.monotonic() + 5)
+                    await one.work(options.every, time.monotonic() + 5, options.every)
 
             tasks = [asyncio.create_task(run(one)) for one in people]
             for _ in range(options.kills):
@@ -458,6 +460,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--every", type=float, default=2.0)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--arrive", type=float, help="seconds in which people sign on, one after another")
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--ask", default="everybody")
     parser.add_argument("--kills", type=int, default=100)
