@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote import atomic
 from covote.arguments import check_count, check_size
-from covote.errors import InputError
+from covote.errors import FileError, InputError
 from covote.panel import Name, class_names
 from covote.votes import NONE_OF_MINE
 
 Array = NDArray[Any]
 NOBODY = -1
+FORMAT = "covote choosing 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +187,61 @@ class Chooser:
         likeliest = self._order[np.arange(self._items) % len(self._order), self._offered % len(self.classes)]
         found: NDArray[np.int64] = np.where(named >= 0, named, likeliest)
         return np.where(self.done, found, -1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to an ``.npz`` file, completely or not at all."""
+        head = {
+            "format": FORMAT, "classes": list(self.classes), "size": self._size, "items": self._items,
+            "error": self._error, "batch": self._batch, "answers": self.answers,
+        }  # fmt: skip
+        arrays = {
+            "head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
+            "order": self._order, "rest": self._rest, "offered": self._offered, "alive": self._alive,
+            "waiting": self._waiting, "asked_item": self._asked.item, "asked_classes": self._asked.classes,
+        }  # fmt: skip
+        with atomic.replacing(path) as beside, beside.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Chooser:
+        """Read what :meth:`save` wrote, and go on from there."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            head = json.loads(arrays.pop("head").tobytes())
+            if head["format"] != FORMAT:
+                raise ValueError(head["format"])
+            made = cls(head["classes"], head["size"], head["items"], error=head["error"], batch=head["batch"])
+            made.answers = check_count(head["answers"], "answers", 0)
+            made._put(arrays)
+        except FileNotFoundError as error:
+            raise FileError(f"cannot read {path}: {error.strerror}") from error
+        except (OSError, KeyError, ValueError, TypeError, EOFError, IndexError) as error:
+            raise FileError(f"{path} holds no state of a Chooser; write it with Chooser.save") from error
+        return made
+
+    def _put(self, arrays: dict[str, Array]) -> None:
+        """Take over stored arrays, if they fit."""
+        items, classes = self._items, len(self.classes)
+        order, rest = arrays["order"].astype(np.int64), arrays["rest"].astype(np.float64)
+        asked = Choices(arrays["asked_item"].astype(np.int64), arrays["asked_classes"].astype(np.int64))
+        offered, alive, waiting = (arrays[name].astype(np.int64) for name in ("offered", "alive", "waiting"))
+        fits = (
+            order.shape in ((1, classes), (items, classes))
+            and rest.shape == (len(order), classes + 1)
+            and (np.sort(order, axis=1) == np.arange(classes)).all()
+            and offered.shape == waiting.shape == (items,)
+            and alive.shape == self._alive.shape
+            and asked.classes.shape == (len(asked), self._size)
+            and bool(((offered >= 0) & (offered <= classes) & (waiting >= 0)).all())
+            and all(((some >= NOBODY) & (some < classes)).all() for some in (alive, asked.classes))
+            and bool(((asked.item >= 0) & (asked.item < items)).all())
+            and (np.bincount(asked.item, minlength=items) == waiting).all()
+        )
+        if not fits:
+            raise ValueError("arrays that do not fit")
+        self._order, self._rest, self._asked = order, rest, asked
+        self._offered, self._alive, self._waiting = offered, alive, waiting
 
 
 def _ordered(prior: ArrayLike | None, items: int, classes: int) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from covote.asking import Chooser
 from covote.bounds import adaptive_answers, knockout_answers, knockout_rounds
-from covote.errors import InputError
+from covote.errors import FileError, InputError
 
 
 def choose(chooser, truth, rng, none=False):
@@ -93,3 +93,41 @@ def test_answers_that_were_not_offered_or_come_twice_are_refused_and_change_noth
         chooser.tell(choices, [1])
     assert chooser.answers == 1
     assert chooser.next().classes.tolist() == [[1, 2]]
+
+
+def test_a_saved_chooser_goes_on_where_it_was(tmp_path):
+    truth = np.arange(30) % 12
+    prior = np.random.default_rng(0).dirichlet(np.ones(12), 30)
+    whole, stopped = (Chooser([f"c{k}" for k in range(12)], 3, 30, prior=prior, batch=2) for _ in range(2))
+
+    def answer(chooser, offered):
+        right = (offered.classes == truth[offered.item][:, None]).any(axis=1)
+        chooser.tell(offered, np.where(right, truth[offered.item], offered.classes[:, 0]))
+
+    while len(offered := whole.next()):
+        answer(whole, offered)
+    answer(stopped, stopped.next(20))
+    awaited = stopped.next()  # saved while answers are awaited
+    stopped.save(tmp_path / "state.npz")
+    again = Chooser.load(tmp_path / "state.npz")
+    assert (again.classes, again.answers) == (stopped.classes, stopped.answers)
+    answer(again, awaited)
+    while len(offered := again.next()):
+        answer(again, offered)
+    assert (again.labels() == truth).all()
+    assert again.answers == whole.answers
+
+
+def test_files_that_hold_no_chooser_are_refused_in_a_line(tmp_path):
+    chooser = Chooser(5, 2, 3)
+    chooser.save(tmp_path / "state.npz")
+    with np.load(tmp_path / "state.npz") as stored:
+        arrays = dict(stored)
+    (tmp_path / "text.npz").write_text("no")
+    np.savez(tmp_path / "short.npz", **{**arrays, "offered": arrays["offered"][:1]})
+    np.savez(tmp_path / "far.npz", **{**arrays, "alive": arrays["alive"] + 99})
+    for name in ("text.npz", "short.npz", "far.npz"):
+        with pytest.raises(FileError, match="holds no state of a Chooser"):
+            Chooser.load(tmp_path / name)
+    with pytest.raises(FileError, match="cannot read"):
+        Chooser.load(tmp_path / "nothing.npz")
