@@ -19,7 +19,7 @@ from covote.decoding.scoring import UNIT, Best
 from covote.decoding.statistics import ONE
 from covote.labels import Ties
 from covote.panel import Panel
-from covote.votes.rows import Rows, distinct
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
@@ -92,5 +92,10 @@ def _half(cell: Array, span: slice, panel: Panel) -> Half:
     keys = np.zeros(len(cell), dtype=np.int64)
     for i in range(span.start, span.stop):
         keys = keys * (start[i + 1] - start[i]) + cell[:, i] - start[i]  # below MOST
-    first, _, which = distinct(keys)
-    return Half(which, np.ascontiguousarray(cell[first, span]))
+    # So few keys are possible that a table says where each occurs, sooner than sorting would.
+    place = np.full(keys.max(initial=0) + 1, -1)
+    place[keys] = np.arange(len(keys))
+    found = np.flatnonzero(place >= 0)
+    rank = np.empty(len(place), np.int32)
+    rank[found] = np.arange(len(found))
+    return Half(rank[keys], np.ascontiguousarray(cell[place[found], span]))
