@@ -140,6 +140,9 @@ def test_gold_and_probabilities(engine, tmp_path):
     gold = {n: SMALL.classes[n % 5] for n in range(200)}
     for method in ("em", "supervised", "authority"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method, gold=gold))
+    for name, where in (("here.csv", None), ("there.csv", engine)):
+        decode_file(votes, None, SMALL, gold=gold, proba=tmp_path / name, engine=where)
+    assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
     table = pq.read_table(votes)
     chances = np.random.default_rng(3).random(table.num_rows)
     pq.write_table(table.append_column("probability", pa.array(chances)), votes, row_group_size=397)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
-from covote.bounds import BoundRow, bound_table
+from covote.bounds import BoundRow, best_lower_bound, bound_table, random_cover_bound, two_group_bound
+from covote.cli import output
 from covote.cli.arguments import Classes, Json, OneSize, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def bounds_command(
@@ -20,14 +26,59 @@ def bounds_command(
     delta: Annotated[
         float, typer.Option(parser=number, help="Probability that a random panel may fail to cover.")
     ] = 0.05,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the bounds against CLASSES and against SIZE to this .png, .svg or .pdf file.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show every lower and upper bound for CLASSES classes and experts of SIZE."""
+    output.check_picture(plot)
     rows = bound_table(classes, size, error, delta)
+    if plot is not None:
+        output.draw(_Curves(classes, size), plot)
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
         _print(classes, size, rows)
+        output.say_written(plot)
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """How many experts cover every pair, at least and at most, around K classes and experts of size R."""
+
+    classes: int
+    size: int
+
+    def plot(self) -> Axes:
+        """Draw the bounds against K with R as it is, and against R with K as it is."""
+        from covote.files.report.charts import COLOURS, new_figure
+
+        figure, axes = new_figure(8.4, 3.6, columns=2)
+        K, R = self.classes, self.size
+        many = sorted({round(value) for value in np.geomspace(max(R, 2), 4 * K, 24)})
+        large = sorted({round(value) for value in np.geomspace(2, K, 24)})
+        for ax, name, at, points in (
+            (axes[0], f"classes (experts of {R})", K, [(k, R) for k in many]),
+            (axes[1], f"size of an expert ({K} classes)", R, [(K, r) for r in large]),
+        ):
+            across = [k for k, _ in points] if ax is axes[0] else [r for _, r in points]
+            for label, bound, colour in (
+                ("at least", lambda k, r: best_lower_bound(k, r)[0], COLOURS[1]),
+                ("at most, chosen well", two_group_bound, COLOURS[2]),
+                ("at most, chosen by chance", random_cover_bound, COLOURS[3]),
+            ):
+                ax.plot(across, [bound(k, r) for k, r in points], color=colour, label=label)
+            ax.axvline(at, color=COLOURS[0], linewidth=1)
+            ax.set(yscale="log", xlabel=name)
+        axes[0].set_ylabel("experts that cover every pair")
+        axes[0].legend(frameon=False, fontsize=8)
+        first: Axes = figure.axes[0]
+        return first
 
 
 def _print(classes: int, size: int, rows: list[BoundRow]) -> None:
