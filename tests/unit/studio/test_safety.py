@@ -174,6 +174,17 @@ def test_signing_in_makes_a_new_session_whatever_the_browser_brings(rig):
     assert thief.get("/me").status_code == 401
 
 
+def test_a_session_and_a_token_expire(rig):
+    ann, program = rig.browser("ann"), rig.program("ann")
+    assert ann.get("/me").status_code == 200
+    assert program.get("/api/project").status_code == 200
+    with rig.studio.database.write() as connection:
+        connection.execute(update(link).values(expires=time.time() - 1))
+    assert ann.get("/me").status_code == 401
+    assert program.get("/api/project").status_code == 401
+    assert ann.post("/label/answer", json={}).status_code in (401, 422)
+
+
 def test_signing_out_ends_the_session_on_the_server(rig):
     ann = rig.browser("ann")
     name, value = next(iter(ann.cookies.items()))
