@@ -164,10 +164,3 @@ def test_gold_that_names_no_item_is_told(tmp_path, method):
     with pytest.raises(CovoteError, match="none of the 1 items"):
         decode_file(tmp_path / "votes.parquet", tmp_path / "labels.csv", panel, method=method, gold={77: 0})
     assert not (tmp_path / "labels.csv").exists()
-
-
-def test_nothing_is_sure_where_nobody_knows_one_of_the_classes():
-    panel = Panel(["a", "b", "c"], [[1, 1, 0]] * 3)
-    assert "sure" not in decode(Votes.from_dense([[0, 0, 0], [1, 1, 1]], panel)).status
-    whole = Panel(["a", "b"], [[1, 1]] * 3)
-    assert set(decode(Votes.from_dense([[0, 0, 0], [1, 1, 1]], whole)).status) == {"sure"}
