@@ -388,7 +388,8 @@ def _nature(file: VoteFile) -> Nature:
     last: Any = None
     for batch in source.batches([file.item], plain=(file.item,)):
         if source.untyped:
-            ids = plain_items(batch.column(0), f"{source.path}, ").drop_null()  # empty rows are left out
+            ids = plain_items(batch.column(0), f"{source.path}, ")
+            ids = ids.drop_null() if ids.null_count else ids  # empty rows are left out
         else:
             ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
         numbers = whole_ids(ids) if integers else None
