@@ -32,18 +32,16 @@ def authority(panel: Panel, row: Any) -> set[int]:
 def violations(panel: Panel, row: Any) -> int:
     """Return the least number of wrong answers that explains the votes."""
     counts = heard(panel, row)
-    known = [k for k in range(len(panel.classes)) if panel.knows[:, k].any()]
-    return min((d - n for n, d in (counts.get(k, (0, 0)) for k in known)), default=0)
+    return min(d - n for n, d in (counts.get(k, (0, 0)) for k in range(len(panel.classes))))
 
 
 def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:
     """Return what the votes prove about an item."""
     counts = heard(panel, row)
-    known = [k for k in range(len(panel.classes)) if panel.knows[:, k].any()]
     possible = [k for k, (n, d) in counts.items() if n == d]
     if tied or len(possible) > 1:
         return "tied"
-    if len(counts) < len(known):
+    if len(counts) < len(panel.classes):
         return "unheard"
     return "agreed" if possible == [label] else "conflict"
 

@@ -201,7 +201,8 @@ class Labels:
 
         ``agreed``: all authorities of the label name it, and if nobody erred, no other class is possible.
         ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
-        somebody erred. ``unheard``: nobody who knows some class answered, so that class is still possible.
+        somebody erred. ``unheard``: nobody who knows some class answered (or nobody knows it at all), so that
+        class is still possible.
         ``given``: the class was known beforehand, whatever the votes say.
         """
         return np.array(STATUSES)[self.evidence.status]
