@@ -17,7 +17,7 @@ from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
 from covote.errors import InputError
-from covote.panel import Name, Panel
+from covote.panel import Name
 from covote.panel.checks import some_of
 
 if TYPE_CHECKING:
@@ -110,11 +110,12 @@ def label(
     from covote.files.report.report import LOOKS, write_report
     from covote.labelling import label_file
     from covote.models.entries import running_code
+    from covote.models.expert import panel_of_models
 
     started = time.monotonic()
     outcomes.check_report(report)
     atomic.check_apart([output_file, report], [data, panel_file, gold])
-    panel = Panel.load(panel_file)
+    panel = panel_of_models(panel_file, trust)
     running = sorted(set(running_code(panel.models)))
     before = bool(running) and not trust and is_trusted(panel_file, panel)
     if running and (trust or before) and not as_json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from covote.errors import CovoteError, ExpertError
+from covote.errors import CovoteError, ExpertError, InputError, UnknownNameError
 from covote.models.answers import Dictionary, understood
 from covote.models.batches import chunks, pictured, read_only, selected, size
 from covote.models.entries import entry
@@ -17,7 +17,8 @@ from covote.models.function import Function
 from covote.models.kind import COMMON, Setting, Trust, check_values
 from covote.models.protocol import Answers, Batch, Model
 from covote.models.scikit import Scikit
-from covote.panel import Name
+from covote.panel import Name, Panel, formats
+from covote.panel.checks import some_of
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class ModelExpert:
                 reason += "; the data belong to all experts: let it change a copy of them"
             raise ExpertError(f"expert {self.name!r} failed: {type(error).__name__}: {reason}") from error
 
+    def says(self) -> tuple[Any, ...]:
+        """Return the classes that the model has, in its own words; none if it does not say."""
+        said = self.model.classes if self._named is None else self._named
+        return tuple(said or ())
+
     def _answered(self, batch: Batch, items: int) -> Answers:
         said = self.model(batch)
         classes = self.model.classes if self._named is None else self._named
@@ -96,8 +102,58 @@ def _joined(parts: list[Answers]) -> Answers:
     )
 
 
+def _agreed(expert: ModelExpert) -> ModelExpert:
+    """Return the expert, unless the panel says that it knows classes that its model does not have."""
+    said = expert.says()
+    if said:
+        codes = {expert._words[name] for name in said}
+        missing = [name for k, name in enumerate(expert.knows) if k not in codes]
+        if missing:
+            raise InputError(
+                f"the panel says that it knows {some_of(missing)}, but its model has only {some_of(said)}; "
+                "remove what it does not know from the panel, or say what the model's classes mean with "
+                'labels = { theirs = "ours" }'
+            )
+    return expert
+
+
+def panel_of_models(path: str | Path, trust: Trust = False) -> Panel:
+    """Return the panel of a file; an expert without `knows` knows what its model says."""
+    data = formats.load(path)
+    experts = data.get("experts")
+    if isinstance(experts, list) and isinstance(data.get("classes"), list):
+        data["experts"] = [_complete(expert, data["classes"], Path(path), trust) for expert in experts]
+    try:
+        return Panel.from_dict(data)
+    except (InputError, UnknownNameError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _complete(expert: Any, classes: list[Name], path: Path, trust: Trust) -> Any:
+    """Return an expert of a panel file with what it knows, if only its model says so."""
+    if not isinstance(expert, dict) or "knows" in expert or "model" not in expert:
+        return expert
+    inside = formats.with_options(expert)
+    name = inside.get("name", "without a name")
+    found = open_expert(name, classes, inside["model"], path.parent, trust=trust, known_from_model=True)
+    said = () if isinstance(found.model, Function) else found.says()  # it is told
+    if not said:
+        raise InputError(
+            f'{path}: the model of expert {name!r} does not say which classes it has; write knows = ["...", '
+            '"..."], or classes = [...] beside the model'
+        )
+    known = {found._words[name] for name in said}
+    return {**inside, "knows": [name for k, name in enumerate(classes) if k in known]}
+
+
 def open_expert(
-    name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: Trust = False
+    name: Name,
+    knows: Sequence[Name],
+    model: Any,
+    folder: str | Path = ".",
+    *,
+    trust: Trust = False,
+    known_from_model: bool = False,
 ) -> ModelExpert:
     """Return the expert that a panel file describes; loads its model.
 
@@ -113,6 +169,8 @@ def open_expert(
     trust
         Whether a model that a panel names may run code of its author (Python modules, pickles, torch): True,
         or the trusted ones as the panel writes them, ``["pickle:skin.pkl"]``.
+    known_from_model
+        Whether `knows` are all classes of the panel, of which the model may have some.
 
     >>> expert = open_expert("sign", ["minus", "plus"], lambda batch: np.where(batch < 0, "minus", "plus"))
     >>> expert.answer(np.array([-1.0, 2.0])).label
@@ -128,6 +186,7 @@ def open_expert(
         options = {key: value for key, value in found.options.items() if key not in found.kind.options}
         classes = options.get("classes")
         opened = found.open(Setting(Path(folder), known, None if classes is None else tuple(classes), trust))
-        return ModelExpert(name, known, opened, **options)
+        expert = ModelExpert(name, known, opened, **options)
+        return expert if known_from_model else _agreed(expert)
     except CovoteError as error:
         raise type(error)(f"expert {name!r}: {error}") from error

@@ -86,7 +86,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InputError(f"unexpected entry {sorted(unknown)[0]!r}; a panel has classes and experts")
     checked = []
     for number, expert in enumerate(experts, start=1):
-        named = _with_options({"name": f"expert-{number}", **expert})
+        named = with_options({"name": f"expert-{number}", **expert})
         surplus = sorted(set(named) - set(_OF_AN_EXPERT))
         if surplus:
             raise InputError(
@@ -103,7 +103,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     return checked
 
 
-def _with_options(expert: dict[str, Any]) -> dict[str, Any]:
+def with_options(expert: dict[str, Any]) -> dict[str, Any]:
     """Return an expert whose model's options, if they stand beside the model, are inside it.
 
     Which options there are is the model's matter; only what looks like an entry of the expert stays.

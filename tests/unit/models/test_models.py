@@ -16,6 +16,7 @@ from covote.errors import CovoteError, ExpertError, FileError, InputError, Missi
 from covote.labelling import label_file
 from covote.models import NO_ANSWER, open_expert
 from covote.models.entries import KINDS
+from covote.models.expert import panel_of_models
 from covote.models.kind import COMMON
 from covote.votes import NONE_OF_MINE
 
@@ -341,9 +342,9 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
         "import numpy as np\n"
         "def short(batch):\n    return np.where(batch['petal'] < 2.5, 'setosa', 'virginica')\n"
         "def soft(batch):\n    return np.tile([0.2, 0.7, 0.1], (len(batch['petal']), 1))\n"
-        "class Model:\n    classes_ = ['versicolor']\n"
+        "class Model:\n    classes_ = ['versicolor', 'setosa', 'virginica']\n"
         "    def predict(self, X): return ['versicolor'] * len(X)\n"
-        "    def predict_proba(self, X): return np.ones((len(X), 1))\n"
+        "    def predict_proba(self, X): return np.eye(3)[:1].repeat(len(X), 0)\n"
         "model = Model()\nnumber = 3\n"
     )
     (tmp_path / "my_broken_1.py").write_text("1 / 0")
@@ -461,3 +462,35 @@ def test_models_may_take_and_give_read_only_arrays(kind, fitted, iris, tmp_path)
     for model in ("iris.onnx", told, fitted):
         answers = open_expert("ann", PANEL_ORDER, model, tmp_path, trust=True).answer(rows)
         assert (names(answers) == fitted.predict(rows)).all()
+
+
+@pytest.fixture
+def iris_folder(tmp_path, fitted):
+    with (tmp_path / "iris.pkl").open("wb") as file:
+        pickle.dump(fitted, file)
+    return tmp_path
+
+
+def write_panel(folder, expert):
+    classes = 'classes = ["virginica", "setosa", "versicolor", "rosa"]'
+    (folder / "panel.toml").write_text(f'{classes}\n[[experts]]\nname = "iris"\n{expert}\n')
+    return folder / "panel.toml"
+
+
+def test_what_an_expert_knows_may_be_left_out_if_its_model_says_it(iris_folder):
+    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"')
+    assert panel_of_models(path, trust=True).blocks() == [("virginica", "setosa", "versicolor")]
+    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"\nlabels = { virginica = "rosa" }')
+    assert panel_of_models(path, trust=True).blocks() == [("setosa", "versicolor", "rosa")]
+    (iris_folder / "functions.py").write_text("def answer(batch):\n    return ['rosa'] * len(batch)\n")
+    path = write_panel(iris_folder, 'model = "python:functions:answer"')
+    with pytest.raises(InputError, match="'iris' does not say which classes it has; write knows"):
+        panel_of_models(path, trust=True)
+
+
+def test_a_panel_that_contradicts_the_model_is_refused_at_opening(iris_folder):
+    with pytest.raises(
+        InputError, match=r"expert 'iris': the panel says that it knows rosa, but its model has"
+    ):
+        open_expert("iris", ["setosa", "rosa"], "pickle:iris.pkl", iris_folder, trust=True)
+    open_expert("iris", ["setosa", "virginica"], "pickle:iris.pkl", iris_folder, trust=True)
