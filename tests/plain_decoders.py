@@ -30,9 +30,10 @@ def authority(panel: Panel, row: Any) -> set[int]:
 
 
 def violations(panel: Panel, row: Any) -> int:
-    """Return the least number of wrong answers that explains the votes."""
+    """Return the least number of wrong answers that explains the votes by a class that somebody knows."""
     counts = heard(panel, row)
-    return min(d - n for n, d in (counts.get(k, (0, 0)) for k in range(len(panel.classes))))
+    known = [k for k in range(len(panel.classes)) if panel.knows[:, k].any()]
+    return min((d - n for n, d in (counts.get(k, (0, 0)) for k in known)), default=0)
 
 
 def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:

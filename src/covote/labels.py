@@ -192,7 +192,7 @@ class Labels:
 
     @property
     def violations(self) -> NDArray[np.int32]:
-        """The least number of wrong answers that explains the votes: > 0 means that somebody erred."""
+        """The least number of wrong answers that explains the votes by a class that somebody knows."""
         return self.evidence.violations
 
     @cached_property

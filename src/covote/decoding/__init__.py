@@ -10,10 +10,10 @@ from covote.decoding.decoders import DECODERS, make
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
+from covote.decoding.label_sets import LabelSets, decode_sets
 from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
 from covote.decoding.protocol import Decoder, Learner, learns
 from covote.decoding.scoring import labels_from_scores
-from covote.decoding.several import LabelSets, decode_sets
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels, joined

@@ -56,12 +56,12 @@ def tied_classes(votes: Votes) -> Ties:
 
 def examined(runs: Ragged, panel: Panel, index: Array) -> kernels.Found:
     """Return what the scores say about the labels of ragged votes, whichever method found them."""
-    size = len(index)
+    layout, size = panel.layout, len(index)
     found = kernels.Found(
         np.empty(size, np.float32), np.empty_like(index), np.empty(size, np.int32),
         np.empty(size, np.int16), np.empty(size, np.int16), np.empty(size, np.bool_),
     )  # fmt: skip
-    kernels.examine(runs, panel.layout.known, len(panel.classes), index, found)
+    kernels.examine(runs, layout.known, len(panel.classes), len(layout.heard), index, found)
     return found
 
 

@@ -327,7 +327,9 @@ def insert(listed: Array, begin: int, end: int, k: int) -> int:
 
 
 @kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
-def examine(runs: Ragged, known: Lists, classes: int, index: Array, found: Found) -> None:
+def examine(
+    runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
+) -> None:
     """Find what the authority scores say about labelled ragged votes.
 
     The runner-up is the best class apart from the label: by score, then by more authorities; -1 if that
@@ -360,7 +362,7 @@ def examine(runs: Ragged, known: Lists, classes: int, index: Array, found: Found
         found.margin[n] = top_n / top_d - next_n / next_d if next_n >= 0 else np.nan
         found.runner_up[n] = -1 if several or index[n] < 0 else other
         found.unheard[n] = number < classes
-        found.fewest[n] = 0 if found.unheard[n] else least
+        found.fewest[n] = 0 if number < with_authority else least
         found.own[n] = 0 if index[n] < 0 else counts.asked[index[n]] - counts.votes[index[n]]
         found.clean[n] = clean
         forget(counts, number)
