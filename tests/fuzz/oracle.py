@@ -135,12 +135,16 @@ def answers_of(rows: list[dict[str, Any]], experts: dict[str, set[str]]) -> dict
     if item is None:
         raise UndecidedError("no items")
     who = next((c for c in ("expert", "worker") if c in columns), None)
+    what = "label" if "label" in columns else None
+    if len(columns) == 3 and (who is None) != (what is None):
+        (rest,) = columns - {item, who, what}  # a damaged heading; who answers and what is told by the cells
+        who, what = who or rest, what or rest
     for row in rows:
         if isinstance(row.get(item), float | dict | list | bool):
             raise UndecidedError("items that are no names")
         answers = found[row.get(item)]
-        long = who is not None and "label" in columns
-        votes = [(row.get(who), row.get("label"))] if long else [(c, row.get(c)) for c in experts]
+        long = who is not None and what is not None
+        votes = [(row.get(who), row.get(what))] if long else [(c, row.get(c)) for c in experts]
         for expert, label in votes:
             if expert is None or label is None:
                 continue
