@@ -12,6 +12,7 @@ libraries and compiled code.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import platform
 import subprocess
@@ -119,7 +120,13 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(exist_ok=True, parents=True)
         if not (folder / "shuffled.parquet").exists():
-            make_files(folder, arguments.votes)
+            # A process of its own: children would report the memory of the one that started them as theirs.
+            context = multiprocessing.get_context("spawn")
+            maker = context.Process(target=make_files, args=(folder, arguments.votes))
+            maker.start()
+            maker.join()
+            if maker.exitcode:
+                raise SystemExit("the files could not be made")
         start, _ = best({"start": decode(folder, "tiny")}, arguments.repeats + 1)["start"]
         import duckdb
         import pyarrow as pa
