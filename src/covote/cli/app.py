@@ -74,7 +74,7 @@ EXAMPLES = {
     "simulate": ("covote simulate 10 4", "covote simulate 10 4 --noise similar --json"),
     "studio": ("covote studio", "covote studio --help"),
     "demo": ("covote demo", "covote demo --help"),
-    "reproduce": ("covote reproduce --list", "covote reproduce table-1"),
+    "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
 """Two examples of each command, at the foot of its help."""
 
