@@ -129,7 +129,7 @@ def test_labels_and_probabilities_of_a_server(server):
 
 
 def test_requests_are_as_large_as_asked_and_no_more_are_in_flight_than_asked(server):
-    found = expert(server, "counting", batch=2, in_flight=3, output="chances", classes=["most"])
+    found = expert(server, "counting", batch=2, in_flight=3, output="chances", classes=list(KNOWS))
     most = found.model(ROWS)
     assert most.shape == (60, 1)
     assert 2 <= most.max() <= 3
