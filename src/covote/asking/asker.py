@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_count, per_name
-from covote.asking import counting_kernels, state
+from covote.arguments import check_count
+from covote.asking import counting_kernels, saved, state
+from covote.asking.asker_arguments import (
+    check_promise,
+    checked_costs,
+    checked_ids,
+    checked_limits,
+    checked_money,
+)
 from covote.asking.counting_kernels import Terms
 from covote.asking.elimination import Elimination
 from covote.asking.posterior import Posterior
@@ -22,7 +28,7 @@ from covote.asking.protocol import Judge, Rule
 from covote.asking.repair import Repair
 from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
 from covote.asking.vote import Vote
-from covote.errors import CoverError, FileError, InputError, UnknownNameError
+from covote.errors import InputError, UnknownNameError
 from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Labels, Ties
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
@@ -136,18 +142,18 @@ class Asker:
     ) -> None:
         self.panel = panel
         self.rule = _rule(rule)
-        self._ids = None if isinstance(items, int | np.integer) else _checked_ids(items)
+        self._ids = None if isinstance(items, int | np.integer) else checked_ids(items)
         size = check_count(items, "items", 0) if self._ids is None else len(self._ids)  # type: ignore[arg-type]
-        self._cost = _costs(panel, cost)
+        self._cost = checked_costs(panel, cost)
         self._away = np.zeros(len(panel), dtype=np.bool_)
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
-        self._budget = _money(budget, "budget", self._cost[~self._away])
-        self._total = _money(total, "total", self._cost[~self._away])
+        self._budget = checked_money(budget, "budget", self._cost[~self._away])
+        self._total = checked_money(total, "total", self._cost[~self._away])
         self._batch = check_count(batch, "batch", 1)
-        self._limit = _limits(panel, limit)
+        self._limit = checked_limits(panel, limit)
         self._seed = check_count(seed, "seed", 0)
         if not partial:
-            _check_promise(panel, self.rule, self._away)
+            check_promise(panel, self.rule, self._away)
         self._judge: Judge = self.rule.judge(panel)
         self._state = State(size, len(panel), len(panel.classes))
         if len(panel.classes) == 1:
@@ -454,12 +460,12 @@ class Asker:
         more.update(cost=self._cost, limit=self._limit, away=self._away)
         if ids is not None and not listed:
             more["ids"] = ids
-        self._state.save(path, head, more)
+        saved.write(path, "Asker", head, {**self._state.arrays(), **more})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Asker:
         """Read what :meth:`save` wrote, and go on from there."""
-        head, arrays = state.load(path)
+        head, arrays = saved.read(path, "Asker")
         try:
             panel = Panel.from_dict(head["panel"])
             own = {name[5:]: array for name, array in arrays.items() if name.startswith("rule_")}
@@ -478,7 +484,7 @@ class Asker:
             )
             asker._limit, asker._away = arrays["limit"], arrays["away"]
         except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"{path} holds no state of an Asker; write it with Asker.save") from error
+            raise saved.damaged(path, "Asker") from error
         asker._state = state.restored(path, arrays, len(panel), len(panel.classes))
         return asker
 
@@ -516,67 +522,6 @@ def _rule(rule: str | Rule) -> Rule:
         raise InputError(f"rule {rule!r} is not known; use one of {', '.join(RULES)}")
     made: Rule = RULES[rule]()
     return made
-
-
-def _checked_ids(items: Any) -> Array:
-    given = list(items) if not isinstance(items, np.ndarray) else items
-    ids = np.asarray(given)
-    if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):
-        ids = np.empty(len(given), dtype=object)
-        ids[:] = given
-    if len(set(ids.tolist())) < len(ids):
-        twice = Counter(ids.tolist()).most_common(1)[0][0]
-        raise InputError(f"item {twice!r} is listed twice; give every item an id of its own")
-    return ids
-
-
-def _costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
-    if cost is None:
-        return panel.cost
-    costs = per_name(cost, panel.names, panel.expert_index, "cost", "expert")
-    for name, value in zip(panel.names, costs, strict=True):
-        if not (math.isfinite(value) and value >= 0):
-            raise InputError(f"cost {value} of expert {name!r} must be a finite number, 0 or more")
-    return costs
-
-
-def _money(amount: float | None, what: str, cost: Array) -> float:
-    if amount is None:
-        return math.inf
-    if isinstance(amount, bool) or not isinstance(amount, int | float | np.number) or math.isnan(amount):
-        raise InputError(f"{what} must be a number, not {amount!r}")
-    if not len(cost) or amount < cost.min():
-        cheapest = f"the cheapest expert costs {cost.min():g}" if len(cost) else "everybody is away"
-        raise InputError(f"{what} {amount:g} buys no answer: {cheapest}; raise it, or leave it out")
-    return float(amount)
-
-
-def _limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
-    if limit is None:
-        return np.full(len(panel), np.iinfo(np.int64).max // 2)
-    limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
-    for name, value in zip(panel.names, limits, strict=True):
-        if not (math.isfinite(value) and value >= 0 and value == int(value)):
-            raise InputError(f"limit {value} of expert {name!r} must be a whole number, 0 or more")
-    return limits.astype(np.int64)
-
-
-def _check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
-    if not rule.times:
-        return
-    if away.all():
-        raise CoverError("everybody is away, so nothing can be asked; leave somebody on the panel")
-    left = panel if not away.any() else panel._rows(np.flatnonzero(~away).tolist())
-    if left.covers(rule.times):
-        return
-    pairs = left.uncovered(rule.times)
-    shown = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:3]) + (" ..." if len(pairs) > 3 else "")
-    need = "a common expert" if rule.times == 1 else f"{rule.times} common experts"
-    raise CoverError(
-        f"the rule {rule.name!r} needs {need} for every pair of classes, and {len(pairs)} "
-        f"pair{'s' * (len(pairs) > 1)} {'have' if len(pairs) > 1 else 'has'} fewer: {shown}; add experts "
-        "(complete() says which), or pass partial=True to settle what can be"
-    )
 
 
 def _rising(rows: Array) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote import atomic
 from covote.arguments import check_count, check_size
-from covote.errors import FileError, InputError
+from covote.asking import saved
+from covote.errors import InputError
 from covote.panel import Name, class_names
 from covote.votes import NONE_OF_MINE
 
 Array = NDArray[Any]
 NOBODY = -1
-FORMAT = "covote choosing 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,33 +189,25 @@ class Chooser:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to an ``.npz`` file, completely or not at all."""
         head = {
-            "format": FORMAT, "classes": list(self.classes), "size": self._size, "items": self._items,
-            "error": self._error, "batch": self._batch, "answers": self.answers,
+            "classes": list(self.classes), "size": self._size, "items": self._items, "error": self._error,
+            "batch": self._batch, "answers": self.answers,
         }  # fmt: skip
         arrays = {
-            "head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
             "order": self._order, "rest": self._rest, "offered": self._offered, "alive": self._alive,
             "waiting": self._waiting, "asked_item": self._asked.item, "asked_classes": self._asked.classes,
         }  # fmt: skip
-        with atomic.replacing(path) as beside, beside.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        saved.write(path, "Chooser", head, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Chooser:
         """Read what :meth:`save` wrote, and go on from there."""
+        head, arrays = saved.read(path, "Chooser")
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            head = json.loads(arrays.pop("head").tobytes())
-            if head["format"] != FORMAT:
-                raise ValueError(head["format"])
             made = cls(head["classes"], head["size"], head["items"], error=head["error"], batch=head["batch"])
             made.answers = check_count(head["answers"], "answers", 0)
             made._put(arrays)
-        except FileNotFoundError as error:
-            raise FileError(f"cannot read {path}: {error.strerror}") from error
-        except (OSError, KeyError, ValueError, TypeError, EOFError, IndexError) as error:
-            raise FileError(f"{path} holds no state of a Chooser; write it with Chooser.save") from error
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise saved.damaged(path, "Chooser") from error
         return made
 
     def _put(self, arrays: dict[str, Array]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote import atomic
 from covote.errors import FileError
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
@@ -100,28 +98,9 @@ class State:
         self.first = min(self.first, item)
         return item, expert
 
-    def save(self, path: str | os.PathLike[str], head: dict[str, Any], more: dict[str, Array]) -> None:
-        """Write the state, what describes it, and further arrays to an ``.npz`` file, all or nothing."""
-        log = self.written
-        text = np.frombuffer(json.dumps({"format": FORMAT, **head}).encode(), dtype=np.uint8)
-        arrays = {"head": text, **log._asdict(), **{name: getattr(self, name) for name in KEPT}}
-        with atomic.replacing(path) as beside, beside.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{**arrays, **more})
-
-
-def load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read what :meth:`State.save` wrote: (what describes it, all arrays)."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        head = json.loads(arrays.pop("head").tobytes())
-        if head["format"] != FORMAT:
-            raise ValueError(head["format"])
-    except FileNotFoundError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
-    except (OSError, KeyError, ValueError, TypeError, EOFError) as error:
-        raise FileError(f"{path} holds no state of an Asker; write it with Asker.save") from error
-    return head, arrays
+    def arrays(self) -> dict[str, Array]:
+        """Return all of it by name, for :func:`restored`."""
+        return {**self.written._asdict(), **{name: getattr(self, name) for name in KEPT}}
 
 
 def restored(path: str | os.PathLike[str], arrays: dict[str, Array], experts: int, classes: int) -> State:

@@ -1,0 +1,83 @@
+"""What an Asker is told: items, costs, budgets, limits; checked once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.arguments import per_name
+from covote.asking.protocol import Rule
+from covote.errors import CoverError, InputError
+from covote.panel import Panel
+
+Array = NDArray[Any]
+
+
+def checked_ids(items: Any) -> Array:
+    """Return the ids of the items, or say which one is there twice."""
+    given = list(items) if not isinstance(items, np.ndarray) else items
+    ids = np.asarray(given)
+    if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):
+        ids = np.empty(len(given), dtype=object)
+        ids[:] = given
+    if len(set(ids.tolist())) < len(ids):
+        twice = Counter(ids.tolist()).most_common(1)[0][0]
+        raise InputError(f"item {twice!r} is listed twice; give every item an id of its own")
+    return ids
+
+
+def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
+    """Return what an answer of each expert costs; as the panel says unless given."""
+    if cost is None:
+        return panel.cost
+    costs = per_name(cost, panel.names, panel.expert_index, "cost", "expert")
+    for name, value in zip(panel.names, costs, strict=True):
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(f"cost {value} of expert {name!r} must be a finite number, 0 or more")
+    return costs
+
+
+def checked_money(amount: float | None, what: str, cost: Array) -> float:
+    """Return a budget that buys an answer; infinite unless given."""
+    if amount is None:
+        return math.inf
+    if isinstance(amount, bool) or not isinstance(amount, int | float | np.number) or math.isnan(amount):
+        raise InputError(f"{what} must be a number, not {amount!r}")
+    if not len(cost) or amount < cost.min():
+        cheapest = f"the cheapest expert costs {cost.min():g}" if len(cost) else "everybody is away"
+        raise InputError(f"{what} {amount:g} buys no answer: {cheapest}; raise it, or leave it out")
+    return float(amount)
+
+
+def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
+    """Return how many answers each expert may give; any number unless given."""
+    if limit is None:
+        return np.full(len(panel), np.iinfo(np.int64).max // 2)
+    limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
+    for name, value in zip(panel.names, limits, strict=True):
+        if not (math.isfinite(value) and value >= 0 and value == int(value)):
+            raise InputError(f"limit {value} of expert {name!r} must be a whole number, 0 or more")
+    return limits.astype(np.int64)
+
+
+def check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
+    """Refuse a rule whose promise the experts that are there cannot keep."""
+    if not rule.times:
+        return
+    if away.all():
+        raise CoverError("everybody is away, so nothing can be asked; leave somebody on the panel")
+    left = panel if not away.any() else panel._rows(np.flatnonzero(~away).tolist())
+    if left.covers(rule.times):
+        return
+    pairs = left.uncovered(rule.times)
+    shown = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:3]) + (" ..." if len(pairs) > 3 else "")
+    need = "a common expert" if rule.times == 1 else f"{rule.times} common experts"
+    raise CoverError(
+        f"the rule {rule.name!r} needs {need} for every pair of classes, and {len(pairs)} "
+        f"pair{'s' * (len(pairs) > 1)} {'have' if len(pairs) > 1 else 'has'} fewer: {shown}; add experts "
+        "(complete() says which), or pass partial=True to settle what can be"
+    )
