@@ -110,16 +110,17 @@ def label(
     from covote.files.report.report import LOOKS, write_report
     from covote.labelling import label_file
     from covote.models.entries import running_code
-    from covote.models.expert import panel_of_models
+    from covote.models.expert import models_of, panel_of_models
 
     started = time.monotonic()
     outcomes.check_report(report)
     atomic.check_apart([output_file, report], [data, panel_file, gold])
-    panel = panel_of_models(panel_file, trust)
-    running = sorted(set(running_code(panel.models)))
-    before = bool(running) and not trust and is_trusted(panel_file, panel)
+    models = models_of(panel_file)
+    running = sorted(set(running_code(models)))
+    before = bool(running) and not trust and is_trusted(panel_file, models)
     if running and (trust or before) and not as_json:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
+    panel = panel_of_models(panel_file, trust or before)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
@@ -147,7 +148,7 @@ def label(
             **options,
         )
     if running and trust:
-        remember(panel_file, panel)
+        remember(panel_file, models)
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=method, notes=notes)

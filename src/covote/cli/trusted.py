@@ -5,29 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from covote import atomic
 from covote.errors import CovoteError
 from covote.models.entries import entry
-from covote.panel import Panel
 
 _CODE = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg")
 _MOST = 2000
 """Files with code beside a panel above which it is not remembered."""
 
 
-def is_trusted(panel_file: Path, panel: Panel) -> bool:
+def is_trusted(panel_file: Path, models: Sequence[Any]) -> bool:
     """Whether a person has let this very panel run code before."""
-    content = _content(panel_file, panel)
+    content = _content(panel_file, models)
     return content is not None and _known().get(str(panel_file.resolve())) == content
 
 
-def remember(panel_file: Path, panel: Panel) -> None:
+def remember(panel_file: Path, models: Sequence[Any]) -> None:
     """Remember that a person lets a panel run code; nothing is said where that cannot be written down."""
-    content = _content(panel_file, panel)
+    content = _content(panel_file, models)
     if content is None or (place := _place()) is None:
         return
     known = {**_known(), str(panel_file.resolve()): content}
@@ -51,11 +51,11 @@ def _place() -> Path | None:
         return None
 
 
-def _content(panel_file: Path, panel: Panel) -> str | None:
+def _content(panel_file: Path, models: Sequence[Any]) -> str | None:
     """Return a fingerprint of a panel, its models, and all code beside it that they could import."""
     whole = hashlib.sha256()
     try:
-        for path in _files(panel_file, panel):
+        for path in _files(panel_file, models):
             with path.open("rb") as file:
                 whole.update(str(path).encode("utf-8", "surrogateescape"))
                 whole.update(hashlib.file_digest(file, "sha256").digest())
@@ -64,10 +64,10 @@ def _content(panel_file: Path, panel: Panel) -> str | None:
     return whole.hexdigest()
 
 
-def _files(panel_file: Path, panel: Panel) -> Iterator[Path]:
+def _files(panel_file: Path, models: Sequence[Any]) -> Iterator[Path]:
     folder = panel_file.resolve().parent
     yield panel_file.resolve()
-    for model in panel.models:
+    for model in models:
         if model is not None and (found := entry(model)).kind.endings:
             yield folder / found.place
     code = sorted(path for path in folder.rglob("*") if path.suffix in _CODE and path.is_file())

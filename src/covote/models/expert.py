@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from covote.errors import CovoteError, ExpertError, InputError, UnknownNameError
+from covote.errors import CovoteError, ExpertError, InputError
 from covote.models.answers import Dictionary, understood
 from covote.models.batches import chunks, pictured, read_only, selected, size
 from covote.models.entries import entry
@@ -87,6 +87,10 @@ class ModelExpert:
         said = self.model.classes if self._named is None else self._named
         return tuple(said or ())
 
+    def codes(self, said: Sequence[Any]) -> set[int]:
+        """Return which of the classes that it knows a model's classes are, as positions."""
+        return {self._words[name] for name in said}
+
     def _answered(self, batch: Batch, items: int) -> Answers:
         said = self.model(batch)
         classes = self.model.classes if self._named is None else self._named
@@ -102,58 +106,42 @@ def _joined(parts: list[Answers]) -> Answers:
     )
 
 
-def _agreed(expert: ModelExpert) -> ModelExpert:
-    """Return the expert, unless the panel says that it knows classes that its model does not have."""
-    said = expert.says()
-    if said:
-        codes = {expert._words[name] for name in said}
-        missing = [name for k, name in enumerate(expert.knows) if k not in codes]
-        if missing:
-            raise InputError(
-                f"the panel says that it knows {some_of(missing)}, but its model has only {some_of(said)}; "
-                "remove what it does not know from the panel, or say what the model's classes mean with "
-                'labels = { theirs = "ours" }'
-            )
-    return expert
+def models_of(path: str | Path) -> list[Any]:
+    """Return the models that a panel file names; none is opened."""
+    with formats.naming(path):
+        experts = formats.load(path).get("experts")
+    named = [expert for expert in experts if isinstance(expert, dict)] if isinstance(experts, list) else []
+    return [formats.with_options(expert).get("model") for expert in named]
 
 
 def panel_of_models(path: str | Path, trust: Trust = False) -> Panel:
     """Return the panel of a file; an expert without `knows` knows what its model says."""
-    data = formats.load(path)
-    experts = data.get("experts")
-    if isinstance(experts, list) and isinstance(data.get("classes"), list):
-        data["experts"] = [_complete(expert, data["classes"], Path(path), trust) for expert in experts]
-    try:
+    with formats.naming(path):
+        data = formats.load(path)
+        experts, classes = data.get("experts"), data.get("classes")
+        if isinstance(experts, list) and isinstance(classes, list):
+            data["experts"] = [_complete(expert, classes, Path(path).parent, trust) for expert in experts]
         return Panel.from_dict(data)
-    except (InputError, UnknownNameError) as error:
-        raise type(error)(f"{path}: {error}") from error
 
 
-def _complete(expert: Any, classes: list[Name], path: Path, trust: Trust) -> Any:
+def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> Any:
     """Return an expert of a panel file with what it knows, if only its model says so."""
     if not isinstance(expert, dict) or "knows" in expert or "model" not in expert:
         return expert
     inside = formats.with_options(expert)
     name = inside.get("name", "without a name")
-    found = open_expert(name, classes, inside["model"], path.parent, trust=trust, known_from_model=True)
-    said = () if isinstance(found.model, Function) else found.says()  # it is told
+    found = _opened(name, classes, inside["model"], folder, trust)
+    said = () if isinstance(found.model, Function) else found.says()  # a function is told, it does not say
     if not said:
         raise InputError(
-            f'{path}: the model of expert {name!r} does not say which classes it has; write knows = ["...", '
-            '"..."], or classes = [...] beside the model'
+            f"the model of expert {name!r} does not say which classes it has; write knows = "
+            '["...", "..."], or classes = [...] beside the model'
         )
-    known = {found._words[name] for name in said}
-    return {**inside, "knows": [name for k, name in enumerate(classes) if k in known]}
+    return {**inside, "knows": [name for k, name in enumerate(classes) if k in found.codes(said)]}
 
 
 def open_expert(
-    name: Name,
-    knows: Sequence[Name],
-    model: Any,
-    folder: str | Path = ".",
-    *,
-    trust: Trust = False,
-    known_from_model: bool = False,
+    name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: Trust = False
 ) -> ModelExpert:
     """Return the expert that a panel file describes; loads its model.
 
@@ -169,24 +157,35 @@ def open_expert(
     trust
         Whether a model that a panel names may run code of its author (Python modules, pickles, torch): True,
         or the trusted ones as the panel writes them, ``["pickle:skin.pkl"]``.
-    known_from_model
-        Whether `knows` are all classes of the panel, of which the model may have some.
 
     >>> expert = open_expert("sign", ["minus", "plus"], lambda batch: np.where(batch < 0, "minus", "plus"))
     >>> expert.answer(np.array([-1.0, 2.0])).label
     array([0, 1])
     """
-    known = tuple(knows)
     if hasattr(model, "predict"):
-        return ModelExpert(name, known, Scikit(model))
+        return ModelExpert(name, tuple(knows), Scikit(model))
     if callable(model):
-        return ModelExpert(name, known, Function(model, known))
+        return ModelExpert(name, tuple(knows), Function(model, tuple(knows)))
+    expert = _opened(name, tuple(knows), model, folder, trust)
+    said = expert.says()
+    missing = [k for i, k in enumerate(expert.knows) if i not in expert.codes(said)] if said else []
+    if missing:
+        raise InputError(
+            f"expert {name!r}: the panel says that it knows {some_of(missing)}, but its model has only "
+            f"{some_of(said)}; remove what it does not know from the panel, or say what the model's classes "
+            'mean with labels = { theirs = "ours" }'
+        )
+    return expert
+
+
+def _opened(name: Name, knows: Sequence[Name], model: Any, folder: str | Path, trust: Trust) -> ModelExpert:
+    """Load a model that a panel names, whatever classes it has."""
+    known = tuple(knows)
     try:
         found = entry(model)
         options = {key: value for key, value in found.options.items() if key not in found.kind.options}
         classes = options.get("classes")
         opened = found.open(Setting(Path(folder), known, None if classes is None else tuple(classes), trust))
-        expert = ModelExpert(name, known, opened, **options)
-        return expert if known_from_model else _agreed(expert)
+        return ModelExpert(name, known, opened, **options)
     except CovoteError as error:
         raise type(error)(f"expert {name!r}: {error}") from error

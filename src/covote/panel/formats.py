@@ -11,11 +11,12 @@ import io
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from covote.errors import FileError, InputError
+from covote.errors import FileError, InputError, UnknownNameError
 from covote.panel import cells, panel_tables
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
@@ -41,6 +42,16 @@ def is_panel_file(path: str | os.PathLike[str]) -> bool:
         return panel_tables.has_panel(cells.read_cells(path))
     except (FileError, InputError):
         return False
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let messages about what is in a file begin with its name."""
+    try:
+        yield
+    except (InputError, UnknownNameError) as error:
+        named = str(error).startswith(str(path))
+        raise type(error)(str(error) if named else f"{path}: {error}") from error
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:

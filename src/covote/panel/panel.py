@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
 from covote.arguments import check_count
-from covote.errors import InputError, UnknownNameError
+from covote.errors import InputError
 from covote.panel import formats, panel_tables, pictures
 from covote.panel.certificate import Certificate
 from covote.panel.checks import (
@@ -371,11 +371,8 @@ class Panel:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:
         """Read a panel from a ``.toml`` or ``.json`` file, or a table: ``.csv``, ``.tsv``, ``.xlsx``."""
-        try:
+        with formats.naming(path):
             return cls.from_dict(formats.load(path))
-        except (InputError, UnknownNameError) as error:
-            named = str(error).startswith(str(path))
-            raise type(error)(str(error) if named else f"{path}: {error}") from error
 
     @classmethod
     def from_table(cls, table: Any) -> Panel:

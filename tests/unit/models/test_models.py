@@ -16,7 +16,7 @@ from covote.errors import CovoteError, ExpertError, FileError, InputError, Missi
 from covote.labelling import label_file
 from covote.models import NO_ANSWER, open_expert
 from covote.models.entries import KINDS
-from covote.models.expert import panel_of_models
+from covote.models.expert import models_of, panel_of_models
 from covote.models.kind import COMMON
 from covote.votes import NONE_OF_MINE
 
@@ -494,3 +494,10 @@ def test_a_panel_that_contradicts_the_model_is_refused_at_opening(iris_folder):
     ):
         open_expert("iris", ["setosa", "rosa"], "pickle:iris.pkl", iris_folder, trust=True)
     open_expert("iris", ["setosa", "virginica"], "pickle:iris.pkl", iris_folder, trust=True)
+
+
+def test_code_of_a_model_that_says_what_it_knows_runs_only_with_trust(iris_folder):
+    path = write_panel(iris_folder, 'model = "pickle:iris.pkl"')
+    assert models_of(path) == ["pickle:iris.pkl"]
+    with pytest.raises(InputError, match="trust"):
+        panel_of_models(path)
