@@ -10,9 +10,12 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covote.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SEPARATORS = "\t;,"
 _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a bomb
@@ -159,6 +162,29 @@ def _openpyxl() -> Any:
             "spreadsheets (.xlsx) need openpyxl; pip install 'covote[xlsx]', or save it as .csv"
         ) from error
     return openpyxl
+
+
+def arrow_table(table: Any, what: str) -> pa.Table:
+    """Return anything that speaks Arrow as an Arrow table; messages say `what` is in it."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(table, pa.RecordBatchReader):
+            found = table.read_all()
+        elif isinstance(table, pa.RecordBatch):
+            found = pa.Table.from_batches([table])
+        else:
+            found = pa.table(table)
+    except (TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"cannot read {what} from a {type(table).__name__}; give a table: pandas, polars, pyarrow, "
+            f"duckdb or a dict of columns ({error})"
+        ) from error
+    try:
+        found.validate(full=True)  # indices into dictionaries are followed without a look
+    except pa.ArrowInvalid as error:
+        raise InputError(f"cannot read {what} from a damaged table: {error}; make it again") from error
+    return found
 
 
 def text_of_cell(value: Any) -> str:

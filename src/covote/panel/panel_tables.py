@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from covote.errors import InputError
-from covote.panel.cells import text_of_cell
+from covote.panel.cells import arrow_table, text_of_cell
 from covote.panel.checks import shown
 from covote.panel.folding import CLASSES, COSTS, EXPERTS, KNOWS, folded, is_called, words
 
@@ -36,15 +36,7 @@ def name_of(cell: str) -> str | int:
 
 def rows_of(table: Any) -> Rows:
     """Return the cells of a table in memory, its columns' names first; an index that says something, too."""
-    import pyarrow as pa
-
-    try:
-        found = pa.table(table)
-    except (TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise InputError(
-            f"cannot read a panel from a {type(table).__name__}; give a table: pandas, polars, pyarrow or a "
-            f"dict of columns ({error})"
-        ) from error
+    found = arrow_table(table, "a panel")
     names = found.column_names
     index = [name for name in names if name.startswith("__index_level_")]
     order = index + [name for name in names if name not in index]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.panel import Name
+from covote.panel import Name, cells
 from covote.panel.checks import did_you_mean, nearest
 from covote.panel.folding import folded, words
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
@@ -28,25 +28,8 @@ _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
 
 
 def arrow_table(table: Any) -> pa.Table:
-    """Return anything that speaks Arrow as an Arrow table."""
-    import pyarrow as pa
-
-    try:
-        if isinstance(table, pa.RecordBatchReader):
-            found = table.read_all()
-        elif isinstance(table, pa.RecordBatch):
-            found = pa.Table.from_batches([table])
-        else:
-            found = pa.table(table)
-    except (TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise InputError(
-            f"cannot read votes from a {type(table).__name__}; give a table: pandas, polars, pyarrow, duckdb "
-            f"or a dict of columns ({error})"
-        ) from error
-    try:
-        found.validate(full=True)  # indices into dictionaries are followed without a look
-    except pa.ArrowInvalid as error:
-        raise InputError(f"the votes are a damaged table: {error}") from error
+    """Return a table of votes that speaks Arrow as an Arrow table, without its index."""
+    found = cells.arrow_table(table, "votes")
     index = [name for name in found.column_names if name.startswith("__index_level_")]
     return found.drop_columns(index) if index else found
 

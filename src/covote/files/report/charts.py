@@ -151,9 +151,7 @@ def whiskers(names: Sequence[object], rates: NDArray[np.float64], doubtful: Sequ
     figure, axes = new_figure(6.4, 0.7 + 0.24 * len(names))
     for n, (name, (rate, low, high), doubt) in enumerate(zip(names, rates.tolist(), doubtful, strict=True)):
         if rate != rate:
-            axes.text(
-                0.02, n, "no answers inside its expertise", va="center", color=LIGHT["soft"], fontsize=8
-            )
+            axes.text(0.02, n, "no answer to compare", va="center", color=LIGHT["soft"], fontsize=8)
             continue
         colour = LIGHT["conflict" if doubt else "main"]
         axes.plot((low, high), (n, n), color=colour, linewidth=2.5, solid_capstyle="round")
