@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 from covote.bounds import best_lower_bound
-from covote.bounds.small import CELLS, RATIOS
+from covote.bounds.cover_sizes import CELLS, RATIOS
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -5,7 +5,7 @@ Lower bounds for covers that a certificate may rest on are proved in docs/bounds
 
 from __future__ import annotations
 
-from covote.bounds.asking import (
+from covote.bounds.answers_needed import (
     adaptive_answers,
     elimination_bound,
     knockout_answers,
@@ -14,9 +14,16 @@ from covote.bounds.asking import (
     two_round_answers,
 )
 from covote.bounds.confusion import confusion_bound
-from covote.bounds.constructions import two_group_bound
-from covote.bounds.covers import best_lower_bound, closure_bound, hanani_bound, horsley_bound, schonheim_bound
-from covote.bounds.exact import exact_error
+from covote.bounds.cover_free_sizes import cover_free_bound
+from covote.bounds.cover_sizes import (
+    best_lower_bound,
+    closure_bound,
+    hanani_bound,
+    horsley_bound,
+    schonheim_bound,
+    small_bound,
+    two_group_bound,
+)
 from covote.bounds.paper import (
     conditional_entropy,
     counting_bound,
@@ -25,16 +32,16 @@ from covote.bounds.paper import (
     random_cover_bound,
     random_panel_bound,
 )
-from covote.bounds.repair import (
+from covote.bounds.redundancy import (
     authority_correctable,
     correctable_errors,
     detectable_errors,
     pairwise_majority_error,
     times_needed,
 )
-from covote.bounds.small import small_bound
 from covote.bounds.statistical import (
     converse_bound,
+    exact_error,
     panel_error_bound,
     parallel_classes_error,
     random_panel_error,
@@ -55,6 +62,7 @@ __all__ = [
     "converse_bound",
     "correctable_errors",
     "counting_bound",
+    "cover_free_bound",
     "detectable_errors",
     "elimination_bound",
     "exact_error",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from covote.arguments import check_probability, check_size
-from covote.bounds import asking, constructions, covers, paper, small, statistical
+from covote.bounds import answers_needed, cover_sizes, paper, statistical
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ def bound_table(classes: int, size: int, error: float = 0.01, delta: float = 0.0
 
 def _covers(K: int, R: int, delta: float) -> Iterator[BoundRow]:
     goal = "experts that cover every pair of classes"
-    best, reason = covers.best_lower_bound(K, R)
-    groups = constructions.two_group_bound(K, R)
+    best, reason = cover_sizes.best_lower_bound(K, R)
+    groups = cover_sizes.two_group_bound(K, R)
     lower = [
         ("counting", paper.counting_bound(K, R), "paper: Thm 2"),
-        ("Schonheim", covers.schonheim_bound(K, R), "Schonheim (1964)"),
-        ("Hanani", covers.hanani_bound(K, R), "Hanani (1975)"),
-        ("Horsley", covers.horsley_bound(K, R), "Horsley (2017)"),
-        ("few experts", small.small_bound(K, R), "Mills (1979)"),
+        ("Schonheim", cover_sizes.schonheim_bound(K, R), "Schonheim (1964)"),
+        ("Hanani", cover_sizes.hanani_bound(K, R), "Hanani (1975)"),
+        ("Horsley", cover_sizes.horsley_bound(K, R), "Horsley (2017)"),
+        ("few experts", cover_sizes.small_bound(K, R), "Mills (1979)"),
         (f"best proved: {reason}", best, "docs/bounds.md"),
     ]
     for name, value, source in lower:
@@ -83,15 +83,15 @@ def _statistical(K: int, R: int, error: float) -> Iterator[BoundRow]:
 def _asking(K: int, R: int) -> Iterator[BoundRow]:
     goal = "answers per item, asking one expert at a time"
     chosen = "free choice"
-    answers = asking.adaptive_answers(K, R)
+    answers = answers_needed.adaptive_answers(K, R)
     yield BoundRow("adaptive", "lower", answers, goal, chosen, "docs/bounds.md")
     yield BoundRow("adaptive", "upper", answers, goal, chosen, "docs/bounds.md")
-    two = asking.two_round_answers(K, R)
+    two = answers_needed.two_round_answers(K, R)
     yield BoundRow("two rounds", "upper", two, goal, f"{chosen}, 2 rounds", "docs/bounds.md")
-    rounds = asking.knockout_rounds(K, R)
-    knockout = asking.knockout_answers(K, R)
+    rounds = answers_needed.knockout_rounds(K, R)
+    knockout = answers_needed.knockout_answers(K, R)
     yield BoundRow("knock-out", "upper", knockout, goal, f"{chosen}, {rounds} rounds", "docs/bounds.md")
-    experts = constructions.two_group_bound(K, R)
-    greedy = asking.elimination_bound(K, experts)
+    experts = cover_sizes.two_group_bound(K, R)
+    greedy = answers_needed.elimination_bound(K, experts)
     needs = f"covering panel of {experts:,}"
     yield BoundRow("greedy elimination", "upper", greedy, goal, needs, "docs/bounds.md")

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import check_count
-from covote.bounds import best_lower_bound
+from covote.arguments import check_count, check_size
+from covote.bounds import best_lower_bound, cover_free_bound
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Name, Panel, class_names, zeros
 from covote.panel.certificate import Certificate
+from covote.panel.several import check_model
 from covote.progress import Progress, Work
 
 METHODS = ("auto", "paper", "random", "parallel")
 
 
-class Rows(NamedTuple):
+class Built(NamedTuple):
     """Class indices of each expert, which may differ in number, and the construction in words."""
 
     blocks: Sequence[NDArray[np.int32]]
@@ -37,6 +38,10 @@ def design(
     seed: int = 0,
     progress: Progress | None = None,
     experts: int | None = None,
+    labels: Literal["one", "several"] = "one",
+    report: Literal["one", "all"] = "one",
+    forced: bool = False,
+    count: int | None = None,
 ) -> Panel:
     """Design a small panel in which every pair of classes is known by at least `times` experts.
 
@@ -59,6 +64,11 @@ def design(
         Called with (moves made, moves planned, message) a few times a second.
     experts
         Number of experts for "random" and "parallel"; until every pair is covered unless given.
+    labels
+        ``"several"`` for a small panel that tells the labels of items that have several (theory: section 8).
+    report, forced, count
+        With several labels, how experts answer and how many labels there are: see
+        :meth:`covote.Panel.supports`.
 
     Returns
     -------
@@ -74,6 +84,18 @@ def design(
         raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     effort_named(effort)
     check_count(seed, "seed", 0)
+    if labels not in ("one", "several"):
+        raise InputError(f"labels={labels!r} is not known; items have 'one' label, or 'several'")
+    if labels == "several" and not (report == "all" and forced):  # these need a cover
+        if times != 1 or method != "auto" or not isinstance(size, int | np.integer):
+            raise InputError(
+                "with several labels, a panel is designed for one size, times=1 and method='auto'"
+            )
+        work = Work(1, progress)
+        with work:
+            return _several(names, int(size), (report, forced, count), effort, seed, work)
+    if labels == "one" and (report != "one" or forced or count is not None):
+        raise InputError("report, forced and count go with labels='several'")
     if experts is not None and method not in ("random", "parallel"):
         raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
@@ -89,19 +111,54 @@ def design(
     return _checked(names, cover, times, (lower, bound), must_cover=experts is None)
 
 
-def _other(classes: int, size: int, times: int, method: str, seed: int, experts: int | None) -> Rows:
+def _several(
+    names: tuple[Name, ...],
+    size: int,
+    model: tuple[Literal["one", "all"], bool, int | None],
+    effort: str,
+    seed: int,
+    work: Work,
+) -> Panel:
+    """Return a panel that tells the labels of items with several of them, and what is proved about it."""
+    from covote.covers.cover_free import Search, cover_free, parts
+
+    report, forced, count = model
+    classes, size = check_size(len(names), size)
+    check_model(report, count, classes)
+    if report == "all" or (count == 1 and not forced):
+        known = classes - (count == 1)  # of one label, one class may be known to nobody
+        found, bound = parts(known, size), (-(-known // size), "counting")
+    elif count is None:
+        raise InputError(
+            "experts that name one label tell a limited number of them; say how many with count=... (--count)"
+        )
+    else:
+        bound = cover_free_bound(classes, size, count, forced=forced)
+        moves = 0 if effort == "fast" else effort_named(effort).choosing // 20
+        found = cover_free(classes, size, count, forced, Search(moves, seed, work, {}))
+    knows = zeros(len(found.blocks), classes)
+    for row, block in zip(knows, found.blocks, strict=True):
+        row[block] = True
+    panel = Panel(names, knows)
+    if panel.sizes.max() > size or not panel.supports(count, report=report, forced=forced):
+        raise CoverError(f"the panel built from {found.construction} fails; please report this defect")
+    proof = Certificate(len(knows), *bound, found.construction, panel.redundancy)
+    return panel.with_certificate(proof)
+
+
+def _other(classes: int, size: int, times: int, method: str, seed: int, experts: int | None) -> Built:
     if method == "paper":
         from covote.covers.constructions.paper_greedy import paper_cover
 
-        return Rows(*paper_cover(classes, size, times))
+        return Built(*paper_cover(classes, size, times))
     if method == "parallel":
         from covote.covers.constructions.resolvable import parallel_panel
 
         blocks, how = parallel_panel(classes, size, experts, seed)
-        return Rows(blocks if experts else blocks * times, how)
+        return Built(blocks if experts else blocks * times, how)
     from covote.covers.constructions.random_panels import random_panel
 
-    return Rows(*random_panel(classes, size, times, experts, seed))
+    return Built(*random_panel(classes, size, times, experts, seed))
 
 
 def _with_capacities(
@@ -119,14 +176,14 @@ def _with_capacities(
         raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
         raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
-    rows = Rows(*capacity_cover(len(names), list(sizes), times, effort, seed, progress))
+    rows = Built(*capacity_cover(len(names), list(sizes), times, effort, seed, progress))
     largest = min(len(names), max(len(row) for row in rows.blocks))
     return _checked(names, rows, times, best_lower_bound(len(names), largest, times), must_cover=True)
 
 
 def _auto(
     classes: int, size: int, times: int, effort: str, seed: int, progress: Progress | None, lower: int
-) -> Rows:
+) -> Built:
     from covote.covers.search.portfolio import best_cover
 
     budget = effort_named(effort)
@@ -134,11 +191,11 @@ def _auto(
     with work:
         cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, work=work)
     words = f"{cover.construction}; search interrupted" if work.stopped else cover.construction
-    return Rows(list(cover.blocks), words)
+    return Built(list(cover.blocks), words)
 
 
 def _checked(
-    names: tuple[Name, ...], cover: Rows, times: int, bound: tuple[int, str], must_cover: bool
+    names: tuple[Name, ...], cover: Built, times: int, bound: tuple[int, str], must_cover: bool
 ) -> Panel:
     """Return the panel with its certificate if it covers by an independent count; else fail loudly.
 

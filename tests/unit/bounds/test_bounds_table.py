@@ -7,11 +7,11 @@ import typer
 from typer.testing import CliRunner
 
 from covote.bounds import best_lower_bound, bound_table
-from covote.cli.bounds import bounds_command
+from covote.cli.bounds import bounds
 from covote.errors import InputError
 
 app = typer.Typer()
-app.command()(bounds_command)
+app.command()(bounds)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from covote.covers.constructions.triples import triples
 from covote.covers.pruning import pair_counts
-from covote.covers.search.symmetric.base_block_search import Action, Run, cyclic
+from covote.covers.search.symmetric.base_block_search import Action, BaseBlocks, cyclic
 from covote.covers.search.symmetric.groups import Symmetry
 from covote.progress import Work
 
@@ -33,13 +32,6 @@ def test_what_cannot_be_is_not_found():
     assert cyclic(13, 4, target=12, moves=100_000) is None
 
 
-def test_a_design_on_one_class_more_serves_as_well():
-    cover = cyclic(12, 4, target=13, moves=400_000, lower=13, surplus=1)
-    assert cover is not None
-    assert len(cover) <= 13
-    assert covered(cover, 12) >= 1
-
-
 def test_no_moves_find_nothing():
     assert cyclic(13, 4, target=13, moves=0) is None
 
@@ -55,34 +47,21 @@ def test_the_search_stops_when_told():
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize(("classes", "hole"), [(15, 3), (21, 7), (33, 9)])
-def test_triples_around_a_smaller_system_are_found(classes, hole):
-    inside = triples(hole)
-    blocks = classes * (classes - 1) // 6
-    cover = cyclic(classes, 3, target=blocks, moves=5_000_000, twists=3, holes={hole: inside})
-    assert cover is not None
-    assert len(cover) == blocks
-    assert covered(cover, classes) == 1
-    kept = {tuple(sorted(row)) for row in (inside + classes - hole).tolist()}
-    assert kept <= {tuple(sorted(row)) for row in cover.tolist()}
-
-
 ACTIONS = [
-    (Symmetry(7, 2, 1), 4, 1, None),
-    (Symmetry(6, 2, 2), 4, 2, None),
-    (Symmetry(7, 1, 0, scale=2), 3, 1, None),
-    (Symmetry(4, 3, 1), 5, 3, None),
-    (Symmetry(3, 3, 0, period=3), 3, 1, None),
-    (Symmetry(5, 2, 3, period=2), 3, 1, [[0, 1, 2]]),
-    (Symmetry(4, 3, 4, scale=3, period=2, exchanged=True), 4, 1, [[0, 1, 2, 3]]),
+    (Symmetry(7, 2, 1), 4, 1),
+    (Symmetry(6, 2, 2), 4, 2),
+    (Symmetry(7, 1, 0, scale=2), 3, 1),
+    (Symmetry(4, 3, 1), 5, 3),
+    (Symmetry(3, 3, 0, period=3), 3, 1),
+    (Symmetry(5, 2, 3, period=2), 3, 1),
 ]
 
 
-@pytest.mark.parametrize(("group", "size", "times", "hole"), ACTIONS, ids=str)
-def test_the_lack_of_every_orbit_is_what_its_blocks_leave_open(group, size, times, hole):
-    action = Action(group, size, None if hole is None else np.array(hole, np.int32))
-    for seed, (_, plan) in enumerate(action.plans((10 if hole is None else 40) * times, times)):
-        run = Run(action, plan, times, seed)
+@pytest.mark.parametrize(("group", "size", "times"), ACTIONS, ids=str)
+def test_the_lack_of_every_orbit_is_what_its_blocks_leave_open(group, size, times):
+    action = Action(group, size)
+    for seed, (_, plan) in enumerate(action.plans(10 * times, times)):
+        run = BaseBlocks(action, plan, times, seed)
         for heat in (50.0, 5.0):
             before = run.blocks.copy()
             run.walk(heat, 500)
@@ -100,9 +79,6 @@ def assert_lacks_tell_the_truth(run, times):
     for x in range(len(counts)):
         for y in range(x):
             orbit = action.orbit[x, y]
-            if action.sizes[orbit] == 0:  # two classes of a smaller cover
-                assert run.lack[orbit] <= 0
-                continue
             assert run.lack[orbit] == (times - counts[x, y]) * action.sizes[orbit]
     uncovered = run.uncovered[: run.shortfall]
     assert sorted(uncovered) == np.flatnonzero(run.lack > 0).tolist()

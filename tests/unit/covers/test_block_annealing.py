@@ -3,7 +3,7 @@ import pytest
 
 from covote.covers.pruning import pair_counts
 from covote.covers.random_kernels import chance
-from covote.covers.search.block_annealing import _Attempt, anneal, repair
+from covote.covers.search.block_annealing import _Attempt, anneal
 from covote.covers.search.block_annealing_kernels import OWN, change, swap
 from covote.covers.search.greedy import greedy
 from covote.progress import Work
@@ -102,17 +102,3 @@ def test_another_seed_walks_another_way():
     first, second = chance(1), chance(2)
     assert (first != second).all()
     assert (first == chance(1)).all()
-
-
-def test_a_damaged_cover_is_repaired():
-    cover = greedy(10, 4)
-    damaged = cover.copy()
-    damaged[0] = [x for x in range(10) if x not in cover[0]][:4]
-    assert (pair_counts(damaged, 10) + np.eye(10, dtype=int) == 0).any()
-    repaired = repair(damaged, 10, moves=1_000_000, state=chance(0), work=Work(0))
-    assert repaired.shape == cover.shape
-    assert (pair_counts(repaired, 10) + np.eye(10, dtype=int) > 0).all()
-
-
-def test_too_few_blocks_are_not_repaired():
-    assert repair(greedy(10, 4)[:8], 10, moves=100_000, state=chance(0), work=Work(0)) is None

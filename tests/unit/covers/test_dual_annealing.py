@@ -28,11 +28,9 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
     masks[:, 0] = 0
     load = dual_annealing.has_expert(masks, experts).sum(axis=1)
     cost = np.array(plain_cost(masks, experts, size, times))
-    room = np.zeros(2, np.uint64)
+    meeting = dual_annealing_kernels.Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
     for _ in range(5):
-        dual_annealing_kernels.walk(
-            masks, load, size, times, dual_annealing.PRICE, 0.3, 2000, 1.0, 0.5, cost, room, chance(1)
-        )
+        dual_annealing_kernels.walk(meeting, 2000, 1.0, 0.5, chance(1))
         assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, dual_annealing.has_expert(masks, experts).sum(axis=1))
 
@@ -79,17 +77,3 @@ def test_the_search_stops_when_told():
     work = Work(10**12)
     work.stop()
     assert dual_annealing.meet(start, 4, 5, moves=10**12, state=chance(0), work=work) is None
-
-
-def test_experts_with_too_many_classes_leave_the_least_needed_out():
-    blocks = np.array([[0, 1, 2, 3], [0, 1, 4, -1], [3, 4, -1, -1]], dtype=np.int32)
-    fitted = dual_annealing.fitted(dual_annealing.masks_of(blocks, 5), 3, 3)
-    known = [set(row[row >= 0].tolist()) for row in fitted]
-    # Without 0 or 1 the first expert loses two pairs that nobody else knows, without 2 or 3 three.
-    assert known == [{1, 2, 3}, {0, 1, 4}, {3, 4}]
-
-
-def test_what_fits_is_left_as_it_is():
-    lines = projective_plane(3)
-    fitted = dual_annealing.fitted(dual_annealing.masks_of(lines, 13), 13, 4)
-    assert {frozenset(row) for row in fitted.tolist()} == {frozenset(row) for row in lines.tolist()}

@@ -15,8 +15,7 @@ GROUPS = [
     Symmetry(1, 4),
     Symmetry(5, 5, 1, scale=4, period=2),
     Symmetry(4, 5, 2, period=2),
-    Symmetry(5, 3, 5, period=2, exchanged=True),
-    Symmetry(7, 3, 7, scale=2, period=3, exchanged=True),
+    Symmetry(7, 3, 7, scale=2, period=3),
 ]
 
 

@@ -1,11 +1,14 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
 from covote.bounds import best_lower_bound
+from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.triples import triples
 from covote.covers.pruning import pair_counts
 from covote.covers.search.greedy import greedy
-from covote.covers.search.multiple_covers import fold
+from covote.covers.search.multiple_covers import fitting_weights, fold
 
 
 def fewest(blocks, classes):
@@ -44,3 +47,17 @@ def test_points_of_smaller_covers_stand_for_as_many_classes_as_fit():
     blocks, _ = fold(greedy(30, 13), 30, 3, moves=4_000_000, lower=19)
     assert len(blocks) == 19
     assert fewest(blocks, 30) >= 3
+
+
+@pytest.mark.parametrize(("classes", "size"), [(14, 6), (15, 6), (15, 7), (16, 7)])
+def test_weights_of_a_plane_fit_exactly_when_a_plain_search_says_so(classes, size):
+    lines = projective_plane(2)
+    fit = any(
+        sum(weights) == classes and all(sum(weights[p] for p in line) <= size for line in lines)
+        for weights in product(range(4), repeat=7)
+    )
+    weights = fitting_weights(lines, 7, classes, size)
+    assert (weights is not None) == fit
+    if fit:
+        assert weights.sum() == classes
+        assert (weights[lines].sum(axis=1) <= size).all()

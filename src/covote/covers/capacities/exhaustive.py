@@ -19,11 +19,11 @@ def exhaust(
 ) -> NDArray[np.int32] | None:
     """Return blocks that fill the need, no blocks if there is no way, None if undecided.
 
-    At most so many entries are looked at, and several times a second `work` may stop the search. `need` is
+    At most `entries` entries are looked at, and several times a second `work` may stop the search. `need` is
     symmetric with a zero diagonal; `sizes` come largest first. Each block is filled up to its size, and -1
     beyond.
     """
-    from covote.covers.capacities.exhaustive_kernels import FILLED, MOST, UNDECIDED, search
+    from covote.covers.capacities.exhaustive_kernels import FILLED, MOST, UNDECIDED, Ways, search
 
     v, experts = len(need), len(sizes)
     each = v * v * experts
@@ -37,7 +37,11 @@ def exhaust(
         room[0] = 0
     np.fill_diagonal(missing, 0)
     depths = int(room.sum()) + 1
-    tables = (
+    ways = Ways(
+        known,
+        room,
+        sizes,
+        missing,
         np.zeros((experts, v), dtype=np.uint64),
         np.zeros((depths, 2), dtype=np.int32),
         np.full(depths, -1, dtype=np.int32),
@@ -49,7 +53,7 @@ def exhaust(
     while outcome == UNDECIDED:
         if entries <= 0 or work.advance(0):
             return None
-        outcome = search(v, known, room, sizes, missing, *tables, max(1, min(STEP, entries) // each))
+        outcome = search(ways, max(1, min(STEP, entries) // each))
         entries -= STEP
     return _blocks(known, sizes, v) if outcome == FILLED else np.empty((0, 0), dtype=np.int32)
 

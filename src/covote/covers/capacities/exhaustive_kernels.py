@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,68 +18,98 @@ MOST = 64
 FILLED, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 
 
+class Ways(NamedTuple):
+    """Who knows what so far, what is still needed, and the path of the search.
+
+    Attributes
+    ----------
+    known, room, sizes
+        The classes of each expert as bits, the classes that it can still take, and its capacity.
+    need
+        How many experts more must know each pair (classes x classes).
+    banned
+        The classes, as bits, that each expert cannot have together with each class (experts x classes).
+    pairs, tried, taught, failed
+        Per depth: the pair in question, the expert that is tried, which of the two classes it had to be
+        taught, and the experts, as bits, from which the pair is banned.
+    cursor
+        The depth, and whether it was just reached.
+    """
+
+    known: Masks
+    room: Ints
+    sizes: Ints
+    need: Ints
+    banned: Masks
+    pairs: Ints
+    tried: Ints
+    taught: NDArray[np.bool_]
+    failed: Masks
+    cursor: Ints
+
+
 @helper
 def _bit(x: int) -> Any:
     return np.uint64(1) << np.uint64(x)
 
 
 @helper
-def _learn(i: int, x: int, v: int, known: Masks, room: Ints, need: Ints, step: int) -> None:
+def _learn(w: Ways, i: int, x: int, step: int) -> None:
     """Teach class `x` to expert `i` (step -1), or take it away again (step +1)."""
     if step > 0:
-        known[i] &= ~_bit(x)
-    for y in range(v):
-        if known[i] & _bit(y):
-            need[x, y] += step
-            need[y, x] += step
+        w.known[i] &= ~_bit(x)
+    for y in range(len(w.need)):
+        if w.known[i] & _bit(y):
+            w.need[x, y] += step
+            w.need[y, x] += step
     if step < 0:
-        known[i] |= _bit(x)
-    room[i] += step
+        w.known[i] |= _bit(x)
+    w.room[i] += step
 
 
 @helper
-def _hopeless(v: int, known: Masks, room: Ints, sizes: Ints, need: Ints) -> bool:
+def _hopeless(w: Ways) -> bool:
     """Whether counting alone shows that the need cannot be filled from here."""
     wanted = 0
-    for x in range(v):
+    for x in range(len(w.need)):
         row = 0
-        for y in range(v):
-            row += max(0, need[x, y])
+        for y in range(len(w.need)):
+            row += max(0, w.need[x, y])
         wanted += row
-        for i in range(len(room)):
-            if known[i] & _bit(x):
-                row -= room[i]
-            elif room[i] > 0:
-                row -= sizes[i] - 1
+        for i in range(len(w.room)):
+            if w.known[i] & _bit(x):
+                row -= w.room[i]
+            elif w.room[i] > 0:
+                row -= w.sizes[i] - 1
         if row > 0:
             return True
-    for i in range(len(room)):
-        wanted -= 2 * room[i] * (sizes[i] - room[i]) + room[i] * (room[i] - 1)
+    for i in range(len(w.room)):
+        wanted -= 2 * w.room[i] * (w.sizes[i] - w.room[i]) + w.room[i] * (w.room[i] - 1)
     return wanted > 0
 
 
 @helper
-def _fits(i: int, x: int, y: int, known: Masks, room: Ints, banned: Masks) -> bool:
+def _fits(w: Ways, i: int, x: int, y: int) -> bool:
     """Whether expert `i` could still come to know both classes."""
     pair = _bit(x) | _bit(y)
-    has = known[i] & pair
-    if has == pair or room[i] < (1 if has else 2):
+    has = w.known[i] & pair
+    if has == pair or w.room[i] < (1 if has else 2):
         return False
-    later = known[i] | pair
-    return not (banned[i, x] & later) and not (banned[i, y] & later)
+    later = w.known[i] | pair
+    return not (w.banned[i, x] & later) and not (w.banned[i, y] & later)
 
 
 @helper
-def _tightest(v: int, known: Masks, room: Ints, need: Ints, banned: Masks, pair: Ints) -> bool:
+def _tightest(w: Ways, pair: Ints) -> bool:
     """Write the needed pair that fewest experts can take; return whether any pair is needed."""
     fewest = -1
-    for x in range(v):
-        for y in range(x + 1, v):
-            if need[x, y] <= 0:
+    for x in range(len(w.need)):
+        for y in range(x + 1, len(w.need)):
+            if w.need[x, y] <= 0:
                 continue
             options = 0
-            for i in range(len(room)):
-                options += _fits(i, x, y, known, room, banned)
+            for i in range(len(w.room)):
+                options += _fits(w, i, x, y)
             if fewest < 0 or options < fewest:
                 fewest = options
                 pair[0], pair[1] = x, y
@@ -89,17 +119,18 @@ def _tightest(v: int, known: Masks, room: Ints, need: Ints, banned: Masks, pair:
 
 
 @helper
-def _ban(i: int, pair: Ints, known: Masks, room: Ints, sizes: Ints, banned: Masks) -> Any:
+def _ban(w: Ways, i: int, pair: Ints) -> Any:
     """Ban the pair from expert `i` and from all that do not differ from it; return who was banned."""
     x, y = pair
     who = np.uint64(0)
-    for j in range(len(room)):
-        if sizes[j] == sizes[i] and known[j] == known[i] and np.all(banned[j] == banned[i]):
+    for j in range(len(w.room)):
+        same = w.sizes[j] == w.sizes[i] and w.known[j] == w.known[i]
+        if same and np.all(w.banned[j] == w.banned[i]):
             who |= _bit(j)
-    for j in range(len(room)):
+    for j in range(len(w.room)):
         if who & _bit(j):
-            banned[j, x] |= _bit(y)
-            banned[j, y] |= _bit(x)
+            w.banned[j, x] |= _bit(y)
+            w.banned[j, y] |= _bit(x)
     return who
 
 
@@ -112,62 +143,48 @@ def _unban(who: np.uint64, pair: Ints, banned: Masks) -> None:
             banned[j, y] &= ~_bit(x)
 
 
-@kernel(steps=lambda v, known, *rest: rest[-1] * v * v * len(known))
-def search(
-    v: int,
-    known: Masks,
-    room: Ints,
-    sizes: Ints,
-    need: Ints,
-    banned: Masks,
-    pairs: Ints,
-    tried: Ints,
-    taught: NDArray[np.bool_],
-    failed: Masks,
-    cursor: Ints,
-    nodes: int,
-) -> int:
-    """Fill the need by trying every way, for so many nodes; return the outcome so far.
+@kernel(steps=lambda w, nodes: nodes * w.need.size * len(w.known))
+def search(w: Ways, nodes: int) -> int:
+    """Fill the need by trying every way, for `nodes` nodes; return the outcome so far.
 
     Some expert must come to know each needed pair. The search takes the pair with fewest possible experts,
     and tries them all; what failed with an expert is banned from it and from its equals. `known` holds the
-    solution when the outcome is FILLED. After UNDECIDED, the same arrays continue the search: `cursor` is the
-    depth and whether it was just reached, the others have an entry per depth.
+    solution when the outcome is FILLED. After UNDECIDED, the same arrays continue the search.
     """
-    depth, fresh = cursor[0], cursor[1] == 1
+    depth, fresh = w.cursor[0], w.cursor[1] == 1
     while depth >= 0:
         if fresh:
             if nodes == 0:
-                cursor[0], cursor[1] = depth, 1
+                w.cursor[0], w.cursor[1] = depth, 1
                 return UNDECIDED
             nodes -= 1
-            if _hopeless(v, known, room, sizes, need):
+            if _hopeless(w):
                 depth -= 1
                 fresh = False
                 continue
-            if not _tightest(v, known, room, need, banned, pairs[depth]):
+            if not _tightest(w, w.pairs[depth]):
                 return FILLED
-            failed[depth] = 0
-            tried[depth] = -1
+            w.failed[depth] = 0
+            w.tried[depth] = -1
         else:  # take back what the last attempt at this depth taught, and do not try it again
             for side in range(1, -1, -1):
-                if taught[depth, side]:
-                    _learn(tried[depth], pairs[depth, side], v, known, room, need, 1)
-            failed[depth] |= _ban(tried[depth], pairs[depth], known, room, sizes, banned)
-        x, y = pairs[depth]
-        i = tried[depth] + 1
-        while i < len(room) and not _fits(i, x, y, known, room, banned):
+                if w.taught[depth, side]:
+                    _learn(w, w.tried[depth], w.pairs[depth, side], 1)
+            w.failed[depth] |= _ban(w, w.tried[depth], w.pairs[depth])
+        x, y = w.pairs[depth]
+        i = w.tried[depth] + 1
+        while i < len(w.room) and not _fits(w, i, x, y):
             i += 1
-        if i == len(room):
-            _unban(failed[depth], pairs[depth], banned)
+        if i == len(w.room):
+            _unban(w.failed[depth], w.pairs[depth], w.banned)
             depth -= 1
             fresh = False
             continue
-        tried[depth] = i
+        w.tried[depth] = i
         for side in range(2):
-            taught[depth, side] = not known[i] & _bit(pairs[depth, side])
-            if taught[depth, side]:
-                _learn(i, pairs[depth, side], v, known, room, need, -1)
+            w.taught[depth, side] = not w.known[i] & _bit(w.pairs[depth, side])
+            if w.taught[depth, side]:
+                _learn(w, i, w.pairs[depth, side], -1)
         depth += 1
         fresh = True
     return IMPOSSIBLE

@@ -60,7 +60,7 @@ def anneal_fill(
     The blocks are changed in place, to the best ones seen. `work` hears how many moves were made, several
     times a second, and may stop the search.
     """
-    from covote.covers.capacities.filling_kernels import anneal, list_uncovered
+    from covote.covers.capacities.filling_kernels import Filling, anneal, list_uncovered
 
     v = len(need)
     slack = slack_of(need, blocks, sizes)
@@ -71,6 +71,7 @@ def anneal_fill(
     position = np.zeros((v, v), dtype=np.int32)
     left = np.zeros(1, dtype=np.int32)
     list_uncovered(slack, uncovered, position, left)
+    filling = Filling(blocks, sizes, knows, slack, uncovered, position, left)
     best, best_left = blocks.copy(), int(left[0])
     steps = max(24, -(-moves // STEP))
     for step in range(steps):
@@ -79,9 +80,7 @@ def anneal_fill(
         temperature = HOT * (COLD / HOT) ** (step / (steps - 1))
         odds = np.exp(-np.arange(blocks.shape[1] + 2) / temperature)
         accept = (odds * (2**32 - 1)).astype(np.uint64)
-        made = anneal(
-            blocks, sizes, knows, slack, uncovered, position, left, accept, -(-moves // steps), state
-        )
+        made = anneal(filling, accept, -(-moves // steps), state)
         if left[0] < best_left:
             best, best_left = blocks.copy(), int(left[0])
         if work.advance(made):

@@ -7,6 +7,8 @@ of a given panel (:mod:`covote.covers.completing`).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,28 @@ Flags = NDArray[np.bool_]
 
 OWN = 16000
 """The slack of a class with itself: always covered, never critical."""
+
+
+class Filling(NamedTuple):
+    """Experts of given sizes with the tables that make a swap cheap.
+
+    Attributes
+    ----------
+    blocks, sizes, knows
+        The classes of each expert, -1 beyond its size; and whether it knows each class.
+    slack
+        How many experts know each pair, minus how many should.
+    uncovered, position, cost
+        The pairs in need are ``uncovered[:cost[0]]``; (x, y), with x < y, is the one at ``position[x, y]``.
+    """
+
+    blocks: Ints
+    sizes: Ints
+    knows: Flags
+    slack: Slack
+    uncovered: Ints
+    position: Ints
+    cost: Ints
 
 
 @kernel(steps=lambda slack, degree, block, state: 2 * len(degree) * len(block))
@@ -57,8 +81,10 @@ def list_uncovered(slack: Slack, uncovered: Ints, position: Ints, cost: Ints) ->
 
 
 @helper
-def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position: Ints, cost: Ints) -> None:
-    """Put class `y` into a slot of the block, and bring the tables up to date."""
+def swap(filling: Filling, i: int, slot: int, y: int) -> None:
+    """Put class `y` into a slot of block `i`, and bring the tables up to date."""
+    blocks, sizes, knows, slack, uncovered, position, cost = filling
+    block = blocks[i, : sizes[i]]
     z = block[slot]
     for s in range(len(block)):
         w = block[s]
@@ -73,27 +99,19 @@ def swap(block: Ints, slot: int, y: int, slack: Slack, uncovered: Ints, position
         if slack[y, w] == 0:
             found(y, w, uncovered, position, cost)
     block[slot] = y
+    knows[i, z] = False
+    knows[i, y] = True
 
 
-@kernel(steps=lambda blocks, *rest: rest[-2] * 15 * blocks.shape[1])
-def anneal(
-    blocks: Ints,
-    sizes: Ints,
-    knows: Flags,
-    slack: Slack,
-    uncovered: Ints,
-    position: Ints,
-    cost: Ints,
-    accept: NDArray[np.uint64],
-    moves: int,
-    state: State,
-) -> int:
+@kernel(steps=lambda filling, accept, moves, state: moves * 15 * filling.blocks.shape[1])
+def anneal(filling: Filling, accept: NDArray[np.uint64], moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when no pair is uncovered; return the moves made.
 
     Half of the moves aim at an uncovered pair (x, y): an expert that knows x learns y instead of some other
     class. The others swap any class of any expert. A shortfall that grows by d is accepted with the odds
     ``accept[d]`` of 2**32.
     """
+    blocks, sizes, knows, slack, uncovered, _, cost = filling
     experts, v = knows.shape
     for move in range(moves):
         if cost[0] == 0:
@@ -120,7 +138,5 @@ def anneal(
         for w in block:
             loss += int(slack[z, w] <= 0) - int(slack[y, w] < 0)
         if loss <= 0 or draw(state) < accept[loss]:
-            swap(block, slot, y, slack, uncovered, position, cost)
-            knows[i, z] = False
-            knows[i, y] = True
+            swap(filling, i, slot, y)
     return moves

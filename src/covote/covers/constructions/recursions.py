@@ -54,7 +54,7 @@ def seeds(widest: int, most: int) -> list[Seed]:
     return found
 
 
-class Table(NamedTuple):
+class RecursionTable(NamedTuple):
     """size[k, v]: the smallest cover of v classes by blocks of k that the rules build; plan[k, v]: how."""
 
     size: NDArray[np.int32]
@@ -66,7 +66,7 @@ class Table(NamedTuple):
         return bool(size < self.size.shape[0] and classes < self.size.shape[1])
 
 
-def table_for(classes: int, size: int) -> Table:
+def table_for(classes: int, size: int) -> RecursionTable:
     """Return a table that knows the case; small ones need no compiler.
 
     Only blocks of `size` or less and `size` classes more can matter: a larger geometry with classes left out.
@@ -76,7 +76,7 @@ def table_for(classes: int, size: int) -> Table:
 
 
 @lru_cache(maxsize=64)
-def table(widest: int = WIDEST, most: int = MOST) -> Table:
+def table(widest: int = WIDEST, most: int = MOST) -> RecursionTable:
     """Fill the table of sizes."""
     size = np.full((widest + 1, most + 1), rules.UNKNOWN, dtype=np.int32)
     plan = np.zeros((widest + 1, most + 1, 4), dtype=np.int32)
@@ -94,7 +94,7 @@ def table(widest: int = WIDEST, most: int = MOST) -> Table:
             plan[seed.block, seed.points, :2] = rules.SEED, index
     groups = np.array([most_groups(n) for n in range(most + 1)], dtype=np.int32)
     rules.fill(size, plan, groups)
-    return Table(size, plan, known)
+    return RecursionTable(size, plan, known)
 
 
 def in_table(classes: int, size: int) -> bool:
@@ -102,7 +102,7 @@ def in_table(classes: int, size: int) -> bool:
     return size <= WIDEST and classes <= MOST
 
 
-class Plan(NamedTuple):
+class LargePlan(NamedTuple):
     """How many experts a rule takes, and its arguments."""
 
     experts: int
@@ -113,18 +113,18 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def large_plan(classes: int, size: int) -> Plan:
+def large_plan(classes: int, size: int) -> LargePlan:
     """Return the best plan for a case beyond the table.
 
     >>> large_plan(1000, 32).experts
     1056
     """
     if size == 2:
-        return Plan(classes * (classes - 1) // 2, rules.PAIRS)
+        return LargePlan(classes * (classes - 1) // 2, rules.PAIRS)
     parts = -(-classes // (size // 2))
-    candidates = [Plan(parts * (parts - 1) // 2, rules.HALVES), *_large_transversals(classes, size)]
+    candidates = [LargePlan(parts * (parts - 1) // 2, rules.HALVES), *_large_transversals(classes, size)]
     candidates += [
-        Plan(int(table().size[size // a, -(-classes // a)]), rules.MULTIPLY, a)
+        LargePlan(int(table().size[size // a, -(-classes // a)]), rules.MULTIPLY, a)
         for a in range(2, size // 2 + 1)
         if in_table(-(-classes // a), size // a)
     ]
@@ -140,7 +140,7 @@ def _experts(classes: int, size: int) -> int:
     return large_plan(classes, size).experts
 
 
-def _large_transversals(classes: int, size: int) -> list[Plan]:
+def _large_transversals(classes: int, size: int) -> list[LargePlan]:
     """List transversal designs of `groups` groups, cut to fit, with classes that join every group."""
     found = []
     for groups in range(max(2, size - 2), size + 1):
@@ -156,13 +156,13 @@ def _large_transversals(classes: int, size: int) -> list[Plan]:
             small, larger = divmod(classes - free - shared, groups)
             fills = larger * _experts(small + 1 + shared, size) if larger else 0
             fills += (groups - larger) * _experts(small + shared, size)
-            found.append(Plan(order * order + fills, rules.TRANSVERSAL, order * 2, groups, shared))
+            found.append(LargePlan(order * order + fills, rules.TRANSVERSAL, order * 2, groups, shared))
             if order >= most:
                 break
     return found
 
 
-def build(classes: int, size: int, known: Table | None = None) -> Cover:
+def build(classes: int, size: int, known: RecursionTable | None = None) -> Cover:
     """Build the best cover that the rules lead to; -1 marks room.
 
     >>> cover = build(13, 4)
@@ -181,7 +181,7 @@ def build(classes: int, size: int, known: Table | None = None) -> Cover:
     return _BUILDERS[rule](known, classes, size, a, b, c)
 
 
-def _halves(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _halves(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     parts = np.array_split(_range(0, v), -(-v // (k // 2)))
     stacked = padded(parts, k // 2)
     left, right = np.triu_indices(len(parts), 1)
@@ -189,7 +189,7 @@ def _halves(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
     return Cover(widened(blocks, k), f"{len(parts)} groups of classes, all pairs of them")
 
 
-def _drop_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _drop_point(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     larger = build(v + 1, k, t)
     blocks = np.where(larger.blocks == v, np.int32(-1), larger.blocks)
     return Cover(blocks, _less(larger.construction))
@@ -203,26 +203,26 @@ def _less(construction: str) -> str:
     return f"{construction} without 1 class"
 
 
-def _smaller(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _smaller(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     part = build(v, k - 1, t)
     return Cover(widened(part.blocks, k), part.construction)
 
 
-def _common_point(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _common_point(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     part = build(v - 1, k - 1, t)
     common = np.full((len(part.blocks), 1), v - 1, dtype=np.int32)
     return Cover(np.hstack([part.blocks, common]), f"{part.construction}, plus a class that everyone knows")
 
 
-def _hub(t: Table, v: int, k: int, hub: int, b: int, c: int) -> Cover:
+def _hub(t: RecursionTable, v: int, k: int, hub: int, b: int, c: int) -> Cover:
     return resized(build(v - hub, k, t), v, k)
 
 
-def _multiply(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _multiply(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     return multiplied(build(-(-v // a), k // a, t), a, v, k)
 
 
-def _two_groups(t: Table, v: int, k: int, first: int, part: int, c: int) -> Cover:
+def _two_groups(t: RecursionTable, v: int, k: int, first: int, part: int, c: int) -> Cover:
     one, two = build(first, k, t), build(v - first, k, t)
     lefts = np.array_split(np.arange(first), -(-first // part))
     rights = np.array_split(np.arange(first, v), -(-(v - first) // (k - part)))
@@ -231,13 +231,13 @@ def _two_groups(t: Table, v: int, k: int, first: int, part: int, c: int) -> Cove
     return Cover(blocks, f"groups of {first} and {v - first} classes, linked")
 
 
-def _compose(t: Table, v: int, k: int, middle: int, b: int, c: int) -> Cover:
+def _compose(t: RecursionTable, v: int, k: int, middle: int, b: int, c: int) -> Cover:
     outer, inner = build(v, middle, t), build(middle, k, t)
     blocks = np.vstack([relabelled(inner.blocks, block) for block in outer.blocks])
     return Cover(blocks, f"{outer.construction}, each block covered by {inner.construction}")
 
 
-def _seed(t: Table, v: int, k: int, index: int, b: int, c: int) -> Cover:
+def _seed(t: RecursionTable, v: int, k: int, index: int, b: int, c: int) -> Cover:
     seed = t.seeds[index]
     if seed.dimension == 2:
         plane = projective_plane if seed.kind == "projective" else affine_plane
@@ -247,7 +247,7 @@ def _seed(t: Table, v: int, k: int, index: int, b: int, c: int) -> Cover:
     return Cover(lines(seed.dimension, seed.order), space)
 
 
-def _transversal(t: Table, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
+def _transversal(t: RecursionTable, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
     """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
 
     k - groups classes join every block; `shared` classes join every group.
@@ -265,7 +265,7 @@ def _transversal(t: Table, v: int, k: int, code: int, groups: int, shared: int) 
     return Cover(np.vstack(parts), f"transversal design of {groups} groups of {order}, each group covered")
 
 
-def _weighted(t: Table, v: int, k: int, code: int, weight: int, counts: int) -> Cover:
+def _weighted(t: RecursionTable, v: int, k: int, code: int, weight: int, counts: int) -> Cover:
     """Build a transversal design whose points stand for several classes, and cover each group.
 
     Points of a group have the same weight, so a block has k classes; `shared` classes join all groups.
@@ -290,7 +290,7 @@ def _weighted(t: Table, v: int, k: int, code: int, weight: int, counts: int) -> 
     return Cover(np.vstack(parts), sentence)
 
 
-def _groups_covered(t: Table, k: int, start: NDArray[np.int64], common: Blocks) -> list[Blocks]:
+def _groups_covered(t: RecursionTable, k: int, start: NDArray[np.int64], common: Blocks) -> list[Blocks]:
     """Cover each group, from one start to the next, together with the classes common to all."""
     fills: dict[int, Blocks] = {}
     parts = []
@@ -314,7 +314,7 @@ def _range(start: int, stop: int) -> Blocks:
     return np.arange(start, stop, dtype=np.int32)
 
 
-def _pairs(t: Table, v: int, k: int, a: int, b: int, c: int) -> Cover:
+def _pairs(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Cover:
     return Cover(np.array(np.triu_indices(v, 1), dtype=np.int32).T, "all pairs")
 
 

@@ -20,7 +20,7 @@ Group = NDArray[np.int32]
 Partition = list[Group]
 
 SPARE = 1.05
-"""Lines of a plane are used if they make at most so many times the fewest groups; or beyond SEARCHED."""
+"""Largest ratio to the fewest groups at which lines of a plane are used; beyond SEARCHED they always are."""
 
 SEARCHED = 1000
 """Most classes for which partitions are searched."""
@@ -34,8 +34,8 @@ def parallel_panel(
 ) -> tuple[list[Group], str]:
     """Return parallel classes one after the other, as class indices per expert, and how they were built.
 
-    All of them cover every pair; `experts` takes the first so many instead, and starts again from the
-    beginning when there are no more.
+    All of them cover every pair; `experts` takes that many of the first ones instead, and starts
+    again from the beginning when there are no more.
 
     theory: section 5 (the anytime panel).
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.covers.pruning import pair_counts, prune, without_least_needed
-from covote.covers.search.block_annealing_kernels import OWN, Tables, walk
+from covote.covers.search.block_annealing_kernels import OWN, BlockTables, walk
 from covote.progress import Work
 
 HOT, COLD = 0.45, 0.2
@@ -83,15 +83,6 @@ def anneal(
     return best
 
 
-def repair(
-    blocks: ArrayLike, classes: int, *, moves: int, state: NDArray[np.uint64], work: Work
-) -> NDArray[np.int32] | None:
-    """Swap classes of blocks that miss some pairs until they cover them all; None if that fails."""
-    attempt = _Attempt(np.array(blocks, dtype=np.int32, ndmin=2), classes, 1)
-    attempt.run(moves, state, work)
-    return attempt.blocks if attempt.shortfall == 0 else None
-
-
 class _Attempt:
     """Blocks that fail to cover some pairs, with the tables that make a swap cheap."""
 
@@ -124,7 +115,7 @@ class _Attempt:
         return made
 
 
-def _tables(blocks: NDArray[np.int32], classes: int, times: int) -> Tables:
+def _tables(blocks: NDArray[np.int32], classes: int, times: int) -> BlockTables:
     """Return the tables of some blocks."""
     b, k = blocks.shape
     counts = pair_counts(blocks, classes).astype(np.int16)
@@ -141,7 +132,7 @@ def _tables(blocks: NDArray[np.int32], classes: int, times: int) -> Tables:
     position = np.zeros((classes, classes), np.int32)
     position[short[:, 0], short[:, 1]] = np.arange(len(short))
     cost = np.array([len(short)], np.int32)
-    return Tables(blocks, counts, owners, place.reshape(b, k), degree, uncovered, position, cost)
+    return BlockTables(blocks, counts, owners, place.reshape(b, k), degree, uncovered, position, cost)
 
 
 def odds(temperature: float, size: int) -> NDArray[np.uint64]:

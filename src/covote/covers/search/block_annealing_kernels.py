@@ -17,7 +17,7 @@ OWN = 32767
 """The count of a class with itself: always covered, never critical."""
 
 
-class Tables(NamedTuple):
+class BlockTables(NamedTuple):
     """Blocks that fail to cover some pairs, with what makes a swap cheap.
 
     Attributes
@@ -80,7 +80,7 @@ def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
 
 
 @helper
-def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
+def swap(i: int, slot: int, y: int, tables: BlockTables, times: int) -> None:
     """Put class `y` into a slot of block `i`, and bring all tables up to date."""
     blocks, counts, owners, place, degree, uncovered, position, cost = tables
     z = blocks[i, slot]
@@ -109,7 +109,9 @@ def swap(i: int, slot: int, y: int, tables: Tables, times: int) -> None:
 
 
 @kernel(steps=lambda tables, times, accept, aimed, moves, state: moves * 15 * len(accept))
-def walk(tables: Tables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
+def walk(
+    tables: BlockTables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State
+) -> int:
     """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
 
     A move aims at an uncovered pair (x, y) with the odds `aimed` (of 2**32): it gives `y` to a block of `x`.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.covers.blocks import Blocks, padded
-from covote.covers.search.dual_annealing_kernels import walk
+from covote.covers.search.dual_annealing_kernels import PRICE, Meeting, walk
 from covote.progress import Work
 
 Masks = NDArray[np.uint64]
@@ -20,8 +20,6 @@ Masks = NDArray[np.uint64]
 MOST_EXPERTS = 128
 """The experts of a class are the bits of two words."""
 
-PRICE = 2
-COPYING = 0.3
 HOT, COLD = 0.5, 0.2
 """First and last temperature, in uncovered pairs; RANDOM_HOT when there is no structure to keep."""
 
@@ -49,24 +47,6 @@ def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
     return padded([np.flatnonzero(row).astype(np.int32) for row in known], size)
 
 
-def fitted(masks: Masks, experts: int, size: int) -> Blocks:
-    """Return the classes of each expert, of which those with too many leave the least needed ones out."""
-    known = [np.flatnonzero(row) for row in has_expert(masks, experts)]
-    counts = np.zeros((masks.shape[1],) * 2, dtype=np.int64)
-    for row in known:
-        counts[np.ix_(row, row)] += 1
-    blocks = np.full((experts, size), -1, dtype=np.int32)
-    for block, row in zip(blocks, known, strict=True):
-        while len(row) > size:
-            counts[np.ix_(row, row)] -= 1
-            # Without a class, the pairs are lost that no other expert knows.
-            lost = (counts[np.ix_(row, row)] == 0).sum(axis=1)
-            row = np.delete(row, int(lost.argmin()))
-            counts[np.ix_(row, row)] += 1
-        block[: len(row)] = row
-    return blocks
-
-
 def meet(
     masks: Masks,
     experts: int,
@@ -89,12 +69,12 @@ def meet(
     common = np.bitwise_count(masks[:, :, None] & masks[:, None, :]).sum(axis=0, dtype=np.int64)
     pairs = int(np.triu(np.maximum(times - common, 0), 1).sum())
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
-    new = np.zeros(2, np.uint64)
+    meeting = Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
     made = 0
     while cost[0] and made < moves:
         step = min(STRETCH, moves - made)
         temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
-        walk(masks, load, size, times, PRICE, COPYING, step, *temperatures, cost, new, state)
+        walk(meeting, step, *temperatures, state)
         made += step
         if work is not None and work.advance(step):
             break

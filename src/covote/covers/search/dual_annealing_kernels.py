@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,36 @@ _ODD = np.uint64(0x5555555555555555)
 _PAIRS = np.uint64(0x3333333333333333)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x0101010101010101)
+PRICE = 2
+"""What an expert with a class too many costs, in pairs that do not meet."""
+COPYING = 0.3
+"""Share of the moves that give a class the experts of another one."""
 _NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
+
+
+class Meeting(NamedTuple):
+    """Sets of experts that should meet.
+
+    Attributes
+    ----------
+    masks
+        The experts of each class as bits (2 words x classes).
+    load
+        How many classes each expert has.
+    cost
+        How many experts the pairs lack plus `PRICE` times the overload; and the former alone.
+    new
+        Room for the experts of a move.
+    size, times
+        Most classes of an expert, and how many experts any two sets have to share.
+    """
+
+    masks: Masks
+    load: Longs
+    cost: Longs
+    new: Masks
+    size: int
+    times: int
 
 
 @helper
@@ -79,30 +108,14 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
     return change
 
 
-@kernel(
-    steps=lambda masks, load, size, times, price, copying, moves, *_: moves * (60 + 2 * masks.shape[1]),
-)
-def walk(
-    masks: Masks,
-    load: Longs,
-    size: int,
-    times: int,
-    price: int,
-    copying: float,
-    moves: int,
-    hot: float,
-    cold: float,
-    cost: Longs,
-    new: Masks,
-    state: State,
-) -> int:
+@kernel(steps=lambda meeting, moves, *_: moves * (60 + 2 * meeting.masks.shape[1]))
+def walk(meeting: Meeting, moves: int, hot: float, cold: float, state: State) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
     A move gives a class the experts of another class (with one expert more or less, at times), or takes one
-    of its experts, or gives one, or both. cost[0] is the number of experts that pairs lack (of the `times`
-    that should know each) plus `price` times the overload; cost[1] is that number alone. `new` is
-    room for the experts of a move.
+    of its experts, or gives one, or both.
     """
+    masks, load, cost, new, size, times = meeting
     v, b = masks.shape[1], len(load)
     wide = b > 64
     words = 2 if wide else 1
@@ -116,11 +129,11 @@ def walk(
         x = below(state, v)
         kind = draw(state) / 4294967296.0
         y = x
-        if kind < copying:
+        if kind < COPYING:
             y = below(state, v)
             flips = 1 if draw(state) & np.uint64(3) == _NONE else 0
         else:
-            flips = 1 if kind < copying + 0.4 * (1.0 - copying) else 2
+            flips = 1 if kind < COPYING + 0.4 * (1.0 - COPYING) else 2
         new[0] = masks[0, y]
         new[1] = masks[1, y]
         gained = _NONE
@@ -139,7 +152,7 @@ def walk(
             continue
         change = 0
         for word in range(words):
-            change += price * _load(new[word], masks[word, x], load, size, word << 6, done)
+            change += PRICE * _load(new[word], masks[word, x], load, size, word << 6, done)
         room = -log((draw(state) + 1.0) / 4294967297.0) * temperature
         if change - cost[1] > room:
             continue

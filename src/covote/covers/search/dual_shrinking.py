@@ -1,4 +1,4 @@
-"""Shrink a cover by :mod:`meeting`: from the best cover, from planes and from nothing, in turn."""
+"""Shrink a cover by dual annealing: from the best cover, from planes and from nothing, in turn."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covote.covers.blocks import Blocks, Cover, without_room
 from covote.covers.constructions.finite_fields import prime_power
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.recursions import in_table
 from covote.covers.pruning import without_least_needed
-from covote.covers.search.block_annealing import repair
+from covote.covers.search.best_so_far import CoverSearch
 from covote.covers.search.blow_ups import anneal_blowup, blow_up
 from covote.covers.search.dual_annealing import (
     HOT,
@@ -22,13 +21,11 @@ from covote.covers.search.dual_annealing import (
     RANDOM_HOT,
     Masks,
     blow_up_start,
-    fitted,
     masks_of,
     meet,
     random_start,
 )
 from covote.covers.search.efforts import Effort
-from covote.covers.search.state import Search
 
 WARM = 0.3
 """First temperature when the best cover is the start: keep most of it."""
@@ -40,7 +37,7 @@ STARTS = (("added", 0.4), ("even", 0.6), ("removed", 0.4), ("even", 1.5), ("adde
 """How the weights of a plane start, and how hot."""
 
 FORGETFUL = 30
-"""Up to so many experts annealing finds structure from nothing."""
+"""Most experts for which annealing finds structure from nothing."""
 
 
 class Start(NamedTuple):
@@ -51,12 +48,10 @@ class Start(NamedTuple):
     construction: str
 
 
-def shrink(search: Search, effort: Effort, swaps: int = 0) -> None:
+def shrink(search: CoverSearch, effort: Effort) -> None:
     """Look for covers with fewer and fewer experts, as long as there are not too many of them.
 
-    The starts are the best covers so far, planes with annealed or with equal weights, and chance. Where sets
-    of experts do not quite meet in the end, so many swaps of classes may repair that: what one kind of move
-    is stuck in, the other leaves easily.
+    The starts are the best covers so far, planes with annealed or with equal weights, and chance.
     """
     from covote.covers.random_kernels import chance
 
@@ -66,30 +61,20 @@ def shrink(search: Search, effort: Effort, swaps: int = 0) -> None:
     made = 0
     while not search.over and made < effort.meeting:
         experts = len(search.found.blocks) - 1
-        blocks = None
         for start, length in _starts(search, experts, effort.weights):
             moves = min(length, effort.meeting - made)
             work = search.part(moves)
             blocks = meet(
                 start.masks, experts, search.size, moves=moves, state=state, hot=start.hot, work=work
             )
-            if blocks is None and swaps and not search.over:
-                blocks = _repaired(search, start.masks, experts, swaps, state)
-            made += length + swaps
+            made += length
             if blocks is not None:
                 search.offer(Cover(blocks, start.construction))
             if blocks is not None or search.over or made >= effort.meeting:
                 break
 
 
-def _repaired(
-    search: Search, masks: Masks, experts: int, swaps: int, state: NDArray[np.uint64]
-) -> Blocks | None:
-    blocks = without_room(fitted(masks, experts, search.size), search.classes)
-    return repair(blocks, search.classes, moves=swaps, state=state, work=search.part(swaps))
-
-
-def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start, int]]:
+def _starts(search: CoverSearch, experts: int, weights: int) -> Iterator[tuple[Start, int]]:
     """Yield starts with their budgets, without end."""
     random = np.random.default_rng((search.seed, experts))
     length = FIRST_LENGTH
@@ -104,10 +89,6 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
         if turn % 2 == 1:
             for other in search.others:
                 yield _warm(search, other, experts), length // 2
-        for base in search.bases:
-            if len(base.blocks) <= experts:
-                masks = blow_up_start(base.blocks, search.classes, experts, random)
-                yield Start(masks, HOT, f"{base.construction} with weighted points, annealed"), length
         # What a heavy line costs is known within the table of recursions only.
         for order in orders[:2] if in_table(search.classes, search.size) else []:
             yield _warm(search, weighted_plane(search, order, weights, turn), experts), length
@@ -118,7 +99,7 @@ def _starts(search: Search, experts: int, weights: int) -> Iterator[tuple[Start,
         length *= 2
 
 
-def _with_a_twin(search: Search, smaller: Cover, random: np.random.Generator) -> Start:
+def _with_a_twin(search: CoverSearch, smaller: Cover, random: np.random.Generator) -> Start:
     """Start from a cover of a class or two fewer, in which some classes get a twin."""
     masks = masks_of(smaller.blocks, search.classes)
     known = int(smaller.blocks.max()) + 1
@@ -127,7 +108,7 @@ def _with_a_twin(search: Search, smaller: Cover, random: np.random.Generator) ->
     return Start(masks, WARM, annealed(smaller.construction))
 
 
-def _warm(search: Search, cover: Cover, experts: int) -> Start:
+def _warm(search: CoverSearch, cover: Cover, experts: int) -> Start:
     """Start from a cover without the experts that are needed least."""
     blocks = without_room(cover.blocks, search.classes)
     while len(blocks) > experts:
@@ -135,12 +116,12 @@ def _warm(search: Search, cover: Cover, experts: int) -> Start:
     return Start(masks_of(blocks, search.classes), WARM, annealed(cover.construction))
 
 
-def weighted_plane(search: Search, order: int, moves: int, run: int) -> Cover:
+def weighted_plane(search: CoverSearch, order: int, moves: int, run: int) -> Cover:
     """Anneal weights for the points of a plane, each time from another start."""
     return weighted(search, projective_plane(order), f"projective plane of order {order}", moves, run)
 
 
-def weighted(search: Search, lines: Blocks, construction: str, moves: int, run: int) -> Cover:
+def weighted(search: CoverSearch, lines: Blocks, construction: str, moves: int, run: int) -> Cover:
     """Anneal weights for the points of a design, each time from another start."""
     weights = anneal_blowup(
         lines,

@@ -14,7 +14,6 @@ from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
 from covote.covers.search.dual_shrinking import annealed
 from covote.covers.search.greedy import greedy
-from covote.covers.search.integer_weights import fitting_weights
 from covote.covers.search.symmetric.base_block_search import cyclic
 from covote.progress import Work
 
@@ -34,6 +33,9 @@ TWINS = 2
 
 LARGEST_BASE = 12
 """Largest experts of smaller covers of the same proportions."""
+
+NODES = 300
+"""Most nodes that an integer programme may branch into."""
 
 
 class Folded(NamedTuple):
@@ -65,7 +67,7 @@ def fold(
     lower: int = 0,
     work: Work | None = None,
 ) -> Folded:
-    """Return blocks that cover every pair `times` times, never more than so many copies of a single cover.
+    """Return blocks that cover every pair `times` times, never more than as many copies of a single cover.
 
     Tried are these copies, a greedy cover, the sum of two smaller folds, smaller covers whose points stand
     for several classes, and covers with a symmetry; the best of them is annealed.
@@ -159,6 +161,31 @@ def _proportions(task: _Task, best: Folded) -> Folded:
                 blocks = prune(_weighted(part.blocks, weights, size), task.classes, task.times)
                 best = Folded(blocks, f"{part.how} of {points} weighted points")
     return best
+
+
+def fitting_weights(blocks: Ints, points: int, classes: int, size: int) -> NDArray[np.int32] | None:
+    """Return how many classes each point of a cover may stand for, so that all fit; None if they do not.
+
+    >>> fitting_weights(np.array([[0, 1], [0, 2], [1, 2]]), 3, 6, 4).tolist()
+    [2, 2, 2]
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    on = np.zeros((len(blocks) + 1, points))
+    on[np.arange(len(blocks))[:, None], blocks] = 1
+    on[-1] = 1
+    limits = np.repeat([float(size), float(classes)], [len(blocks), 1])
+    answer = milp(
+        -np.ones(points),
+        constraints=LinearConstraint(on, ub=limits),
+        bounds=Bounds(0, size),
+        integrality=np.ones(points),
+        options={"node_limit": NODES},
+    )
+    if answer.x is None or -answer.fun < classes - 1e-6:
+        return None
+    weights: NDArray[np.int32] = np.rint(answer.x).astype(np.int32)
+    return weights
 
 
 def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:

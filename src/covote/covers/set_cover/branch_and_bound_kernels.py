@@ -64,7 +64,7 @@ def fix(j: int, status: int, t: Tree) -> None:
 
 @helper
 def undo(length: int, t: Tree) -> None:
-    """Forget all decisions beyond so many."""
+    """Forget all decisions beyond the first `length`."""
     while t.length[0] > length:
         t.length[0] -= 1
         j = t.trail[t.length[0]]
@@ -166,7 +166,7 @@ def back(t: Tree) -> bool:
 
 @kernel(steps=lambda t, unit, nodes: nodes * ROUNDS * len(t.column_rows))
 def explore(t: Tree, unit: float, nodes: int) -> bool:
-    """Visit so many nodes; return whether the whole tree has been seen.
+    """Visit `nodes` nodes; return whether the whole tree has been seen.
 
     The most promising column of the tightest row is taken first, and left out afterwards. A better cover is
     cheaper by at least `unit`.
@@ -228,7 +228,7 @@ def climb(
     upper: float,
     rounds: int,
 ) -> None:
-    """Follow the subgradient for so many rounds; `values` is the best bound, the step, and the patience left.
+    """Follow the subgradient for `rounds` rounds; `values` is the best bound, the step, the patience left.
 
     The bound of prices u is sum(demand u) + sum of the negative reduced costs. The `course` is a running mean
     of the subgradients, which sways less from side to side.

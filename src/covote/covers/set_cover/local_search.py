@@ -35,7 +35,7 @@ class Weighting:
         row_start, row_columns = problem.by_row()
         self._kernel = kernel
         self._state = chance(seed)
-        self._tables = kernel.Tables(
+        self._tables = kernel.CoverTables(
             problem.column_start,
             problem.column_rows,
             row_start,
@@ -71,11 +71,11 @@ class Weighting:
         return float(self._tables.cost[self.best].sum())
 
     def steps(self, work: int) -> int:
-        """Return how many steps touch about so many entries."""
+        """Return how many steps touch about that many entries."""
         return work // self._step_work
 
     def run(self, steps: int, work: Work) -> None:
-        """Make so many steps; several times a second, `work` hears of them and may stop the search."""
+        """Make `steps` steps; several times a second, `work` hears of them and may stop the search."""
         stretch = max(1, STEP // self._step_work)
         while steps > 0:
             self._kernel.search(self._tables, min(stretch, steps), self._state)

@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 WAIT = 3
-"""A column that moved waits for up to so many steps before it moves back."""
+"""Most steps that a column which moved waits before it moves back."""
 
 
-class Tables(NamedTuple):
+class CoverTables(NamedTuple):
     """The problem, both ways round, and the state of the search.
 
     ``column_rows[column_start[j] : column_start[j + 1]]`` are the rows of column j; `row_columns` likewise.
@@ -50,7 +50,7 @@ class Tables(NamedTuple):
 
 
 @helper
-def add(j: int, t: Tables) -> None:
+def add(j: int, t: CoverTables) -> None:
     """Take column `j` into the solution, and bring all scores up to date."""
     t.inside[j] = True
     t.score[j] = 0
@@ -77,7 +77,7 @@ def add(j: int, t: Tables) -> None:
 
 
 @helper
-def remove(j: int, t: Tables) -> None:
+def remove(j: int, t: CoverTables) -> None:
     """Take column `j` out of the solution, and bring all scores up to date."""
     t.inside[j] = False
     t.score[j] = 0
@@ -103,7 +103,7 @@ def remove(j: int, t: Tables) -> None:
 
 
 @helper
-def cheapest_loss(t: Tables, since: int) -> int:
+def cheapest_loss(t: CoverTables, since: int) -> int:
     """Return the column inside that loses least per cost, the oldest on ties; -1 if all moved since."""
     best = -1
     for j in range(len(t.inside)):
@@ -119,7 +119,7 @@ def cheapest_loss(t: Tables, since: int) -> int:
 
 
 @helper
-def best_gain(r: int, t: Tables, since: int) -> int:
+def best_gain(r: int, t: CoverTables, since: int) -> int:
     """Return the column outside with row `r` that gains most per cost, the oldest on ties; -1 if none."""
     best = -1
     for s in range(t.row_start[r], t.row_start[r + 1]):
@@ -136,7 +136,7 @@ def best_gain(r: int, t: Tables, since: int) -> int:
 
 
 @kernel(steps=lambda t: len(t.row_columns) * 4 + len(t.cost) ** 2)
-def greedy(t: Tables) -> None:
+def greedy(t: CoverTables) -> None:
     """Add the column that gains most per cost, the first on ties, until no row is in need."""
     while t.needs[0] > 0:
         best = -1
@@ -149,8 +149,8 @@ def greedy(t: Tables) -> None:
 
 
 @kernel(steps=lambda t, steps, state: steps * (100 + 10 * len(t.cost)))
-def search(t: Tables, steps: int, state: State) -> None:
-    """Walk for so many steps.
+def search(t: CoverTables, steps: int, state: State) -> None:
+    """Walk for `steps` steps.
 
     A step drops one or two columns that lose least per cost, then covers rows in need, drawn by chance, with
     the column that gains most per cost, as long as the cost stays below the best. What was just moved waits

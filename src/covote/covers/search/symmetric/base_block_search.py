@@ -7,7 +7,7 @@ automorphism groups: Kramer and Mesner (1976), "t-designs on hypergraphs"; here 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
 from covote.covers.pruning import prune
-from covote.covers.search.symmetric.groups import Symmetry, symmetries, symmetries_around
+from covote.covers.random_kernels import chance
+from covote.covers.search.symmetric.base_block_search_kernels import OrbitTables, walk
+from covote.covers.search.symmetric.groups import Symmetry, symmetries
 from covote.progress import Work
 
 Ints = NDArray[np.int32]
@@ -35,7 +37,7 @@ FINALISTS = 5
 """Plans that keep running until the budget is spent."""
 
 MOST_ENTRIES = (20, 1 / 32_000)
-"""Plans in the first round: at least so many, and so many per move of the budget."""
+"""Fewest plans in the first round, and plans per move of the budget."""
 
 LONG = 10_000_000
 """Moves from which on it pays to try twists that exchange some cycles only."""
@@ -54,12 +56,12 @@ STRETCH = 500_000
 """Most moves between two reports to the work."""
 
 
-Plan = list[tuple[int, "Kind"]]
+Plan = list[tuple[int, "BlockShape"]]
 """How many base blocks of each kind."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class BlockShape:
     """A shape of base block: a union of orbits of one subgroup, its stabiliser.
 
     `widths` are the sizes of those orbits, `images` is the number of blocks that the group makes of one,
@@ -79,20 +81,12 @@ class Kind:
 
 
 class Action:
-    """A group together with its pair orbits, and the base blocks it can have.
+    """A group together with its pair orbits, and the base blocks it can have."""
 
-    `hole` is a cover of the classes that the group leaves where they are, numbered from 0: if it is given,
-    pairs of these classes are no longer needed, and count as orbits of no pairs.
-    """
-
-    def __init__(self, symmetry: Symmetry, size: int, hole: Ints | None = None) -> None:
+    def __init__(self, symmetry: Symmetry, size: int) -> None:
         self.symmetry = symmetry
         self.size = size
-        self.hole = hole
         self.orbit, self.sizes = symmetry.pair_orbits()
-        if hole is not None:
-            stay = slice(symmetry.classes - symmetry.fixed, None)
-            self.sizes[self.orbit[stay, stay][np.triu_indices(symmetry.fixed, 1)]] = 0
         v, orbits = len(self.orbit), len(self.sizes)
         # For each class and pair orbit: the other classes of such pairs.
         x, y = np.nonzero(~np.eye(v, dtype=bool))
@@ -120,7 +114,7 @@ class Action:
                 self.part_table[number, 1 : 1 + len(part)] = part[: self.size]
                 number += 1
 
-    def _kinds(self, at: int) -> Iterator[Kind]:
+    def _kinds(self, at: int) -> Iterator[BlockShape]:
         """Yield the kinds of block of one subgroup that cannot take another of its parts."""
         subgroup, parts = self.subgroups[at], self.parts[at]
         widths, numbers = np.unique([len(part) for part in parts], return_counts=True)
@@ -129,11 +123,10 @@ class Action:
         for chosen in _fillings(sorted(supply.items(), reverse=True), self.size):
             total = sum(chosen)
             full = all(total + w > self.size or chosen.count(w) == n for w, n in supply.items())
-            # Blocks of fixed classes alone belong to the whole group, or to the cover of the hole.
-            most = self.symmetry.order + (self.hole is not None)
-            alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < most
+            # Blocks of fixed classes alone belong to the whole group.
+            alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < self.symmetry.order
             if total >= 2 and full and not alone:
-                yield Kind(subgroup, chosen, images, self._reach(at, chosen), self._limit(at, chosen))
+                yield BlockShape(subgroup, chosen, images, self._reach(at, chosen), self._limit(at, chosen))
 
     def _reach(self, at: int, widths: tuple[int, ...]) -> int:
         """Return the most pair orbits that a block of this kind can cover: the orbits of its stabiliser."""
@@ -160,7 +153,6 @@ class Action:
 
         The slack is the number of pair orbits that could be covered beyond those that there are.
         """
-        target -= 0 if self.hole is None else len(self.hole)
         full, short = self.kinds[0], sorted(self.kinds[1:], key=lambda kind: -kind.reach / kind.images)[:8]
         cycles = self.symmetry.cycles
         numbers = sorted({1, 2, 3, 4, cycles - 1, cycles, cycles + 1} - {0})
@@ -213,12 +205,10 @@ def random_block(parts: list[list[int]], widths: tuple[int, ...], rng: np.random
     return block
 
 
-class Run:
+class BaseBlocks:
     """Base blocks that follow a plan, and which pair orbits they cover."""
 
     def __init__(self, action: Action, plan: Plan, times: int, seed: int) -> None:
-        from covote.covers.random_kernels import chance
-
         self.action, self.times = action, times
         self.state = chance(seed)
         rng = np.random.default_rng(seed)
@@ -247,7 +237,7 @@ class Run:
         self.uncovered[: len(short)] = short
         position[short] = np.arange(len(short))
         self.tally = np.array([len(short)], np.int32)
-        self.tables = (
+        self.tables = OrbitTables(
             self.blocks,
             self.lengths,
             np.array(self.images, np.int64),
@@ -279,10 +269,8 @@ class Run:
         return made
 
     def walk(self, heat: float, moves: int) -> int:
-        """Try so many moves at one temperature; return the moves made."""
-        from covote.covers.search.symmetric import base_block_search_kernels
-
-        return int(base_block_search_kernels.walk(*self.tables, heat, int(AIMED * 2**32), moves, self.state))
+        """Try `moves` moves at one temperature; return the moves made."""
+        return int(walk(self.tables, heat, int(AIMED * 2**32), moves, self.state))
 
     def images_of_all(self) -> list[list[int]]:
         """Return the images of the base blocks, each as often as it counts."""
@@ -294,21 +282,16 @@ class Run:
             rows += every[:: len(elements) // images]
         return rows
 
-    def cover(self, classes: int) -> Ints:
-        """Return all images of the base blocks, cut to the first `classes`; redundant ones are dropped."""
-        rows = self.images_of_all()
-        if self.action.hole is not None:
-            symmetry = self.action.symmetry
-            rows += (self.action.hole + symmetry.classes - symmetry.fixed).tolist()
-        rows = [_fitted(row, classes, self.action.size) for row in rows]
-        return prune(np.array(rows, np.int32), classes, self.times)
+    def cover(self) -> Ints:
+        """Return all images of the base blocks without redundant ones."""
+        rows = [_filled(row, self.action.size) for row in self.images_of_all()]
+        return prune(np.array(rows, np.int32), self.action.symmetry.classes, self.times)
 
 
-def _fitted(row: list[int], classes: int, size: int) -> list[int]:
-    """Drop classes that are not there, and fill the block up."""
-    kept = [x for x in row if x < classes]
-    others = (x for x in range(size) if x not in kept)
-    return kept + [next(others) for _ in range(size - len(kept))]
+def _filled(row: list[int], size: int) -> list[int]:
+    """Fill a block up with the first classes that it lacks."""
+    others = (x for x in range(size) if x not in row)
+    return row + [next(others) for _ in range(size - len(row))]
 
 
 def cyclic(
@@ -321,8 +304,6 @@ def cyclic(
     seed: int = 0,
     lower: int = 0,
     twists: int = 1,
-    surplus: int = 0,
-    holes: Mapping[int, Ints] | None = None,
     work: Work | None = None,
 ) -> Ints | None:
     """Search a cover of at most `target` blocks among those with a symmetry.
@@ -340,11 +321,6 @@ def cyclic(
         No cover has fewer blocks: stop there.
     twists
         Most multipliers in a group; 1 for turns alone. More pays with more than about 15 million moves.
-    surplus
-        Groups may act on so many classes more than there are; these are dropped in the end.
-    holes
-        Covers of a few classes, by their number: if given, groups leave one of these numbers of classes where
-        they are, and the cover given covers those.
     work
         Hears of the moves between runs, and may stop the search.
 
@@ -358,39 +334,22 @@ def cyclic(
     best: Ints | None = None
     work = work or Work(moves)
     made, goal = 0, target
-    if holes is None:
-        actions = _actions(classes, size, times, target, twists, surplus, bundles=moves >= LONG)
-    else:
-        actions = [
-            Action(group, size, cover)
-            for number, cover in holes.items()
-            for group in symmetries_around(classes, number, twists=twists)
-        ]
+    if size >= classes or best_lower_bound(classes, size, times)[0] > target:
+        return None
+    actions = [
+        Action(group, size)
+        for group in symmetries(classes, fixed=FIXED, twists=twists)
+        if group.turn <= target and (moves >= LONG or group.period in (1, group.cycles))
+    ]
     while made < moves and goal >= max(lower, 1):
         entries = _entries(actions, goal, times)[: max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))]
         run, made = _race(entries, times, made, moves, seed, work)
         if run is None:
             break
-        best = run.cover(classes)
+        best = run.cover()
         goal = len(best) - 1
         seed += 1
     return best
-
-
-def _actions(
-    classes: int, size: int, times: int, target: int, twists: int, surplus: int, *, bundles: bool
-) -> list[Action]:
-    """Return the sensible groups that leave few classes or none where they are.
-
-    Unless `bundles`, their twists exchange all cycles or none.
-    """
-    return [
-        Action(group, size)
-        for more in range(surplus + 1)
-        if size < classes + more and best_lower_bound(classes + more, size, times)[0] <= target
-        for group in symmetries(classes + more, fixed=FIXED, twists=twists)
-        if group.turn <= target and (bundles or group.period in (1, group.cycles))
-    ]
 
 
 def _entries(actions: list[Action], target: int, times: int) -> list[tuple[Action, Plan]]:
@@ -410,7 +369,7 @@ def _race(
     moves: int,
     seed: int,
     work: Work,
-) -> tuple[Run | None, int]:
+) -> tuple[BaseBlocks | None, int]:
     """Run all entries, then the better half for twice as long, and so on; return the first to succeed.
 
     Returns that run or None, and the moves made in all. The last few entries keep running, from ever new
@@ -421,7 +380,7 @@ def _race(
         scores = []
         for action, plan in entries:
             number += 1
-            run = Run(action, plan, times, number)
+            run = BaseBlocks(action, plan, times, number)
             step = run.cool(min(length, moves - made))
             made += step
             stopped = work.advance(step)

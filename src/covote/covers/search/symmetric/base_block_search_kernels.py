@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +14,63 @@ from covote.covers.random_kernels import State, below, draw
 Ints = NDArray[np.int32]
 
 
-@helper
-def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints, lack: Ints) -> int:
-    """Add `step` to the lack of all pairs with a class in block[start:start+width].
+class OrbitTables(NamedTuple):
+    """Base blocks, the group's orbits, and which pair orbits the blocks fail to cover.
 
-    ``lack[o]`` is how many pairs, over all images, pair orbit `o` is short of; it is negative where there are
-    more than needed. Returns the growth of the shortfall, the sum of all positive lacks.
+    Attributes
+    ----------
+    blocks, lengths, images
+        Base block j has ``lengths[j]`` classes and stands for ``images[j]`` blocks. It is a union of parts:
+        orbits of its own stabiliser, which move as a whole.
+    slots
+        A row is (block, start, width, subgroup): where a part stands, and whose orbit it is.
+    parts, part_of
+        The size and the classes of each part, and the part of each class, by subgroup.
+    orbit
+        The number of each pair's orbit (classes x classes).
+    partner, partner_start
+        For each class and pair orbit: the other classes of such pairs.
+    lack
+        How many pairs, over all images, each pair orbit is short of; negative where there are more than
+        needed.
+    uncovered, position, tally
+        The orbits that lack pairs are ``uncovered[:tally[0]]``; `position` says where, -1 for nowhere.
+    old
+        Room for the part that a move replaces.
+    """
+
+    blocks: Ints
+    lengths: Ints
+    images: NDArray[np.int64]
+    slots: Ints
+    parts: Ints
+    part_of: Ints
+    orbit: Ints
+    partner: Ints
+    partner_start: Ints
+    lack: Ints
+    uncovered: Ints
+    position: Ints
+    tally: Ints
+    old: Ints
+
+
+@helper
+def hit(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
+    """Add `step` to the lack of all pairs with a class in blocks[j, start:start+width].
+
+    Returns the growth of the shortfall, the sum of all positive lacks.
     """
     grown = 0
+    block = t.blocks[j]
     for s in range(start, start + width):
-        row = orbit[block[s]]
-        for t in range(length):
+        row = t.orbit[block[s]]
+        for other in range(t.lengths[j]):
             # Pairs inside the part are met twice; count them at their second class only.
-            if t < start or t > s:
-                o = row[block[t]]
-                old = lack[o]
-                lack[o] = old + step
+            if other < start or other > s:
+                o = row[block[other]]
+                old = t.lack[o]
+                t.lack[o] = old + step
                 if old > 0:
                     grown -= old
                 if old + step > 0:
@@ -37,107 +79,76 @@ def hit(block: Ints, length: int, start: int, width: int, step: int, orbit: Ints
 
 
 @helper
-def note(
-    block: Ints,
-    length: int,
-    start: int,
-    width: int,
-    orbit: Ints,
-    lack: Ints,
-    uncovered: Ints,
-    position: Ints,
-    tally: Ints,
-) -> None:
+def note(t: OrbitTables, j: int, start: int, width: int) -> None:
     """Bring the list of uncovered pair orbits up to date for all pairs of a part of the block."""
     for s in range(start, start + width):
-        for t in range(length):
-            if t >= start and t <= s:
+        for other in range(t.lengths[j]):
+            if other >= start and other <= s:
                 continue
-            o = orbit[block[s], block[t]]
-            if lack[o] > 0 and position[o] < 0:
-                position[o] = tally[0]
-                uncovered[tally[0]] = o
-                tally[0] += 1
-            elif lack[o] <= 0 and position[o] >= 0:
-                tally[0] -= 1
-                last = uncovered[tally[0]]
-                uncovered[position[o]] = last
-                position[last] = position[o]
-                position[o] = -1
+            o = t.orbit[t.blocks[j, s], t.blocks[j, other]]
+            if t.lack[o] > 0 and t.position[o] < 0:
+                t.position[o] = t.tally[0]
+                t.uncovered[t.tally[0]] = o
+                t.tally[0] += 1
+            elif t.lack[o] <= 0 and t.position[o] >= 0:
+                t.tally[0] -= 1
+                last = t.uncovered[t.tally[0]]
+                t.uncovered[t.position[o]] = last
+                t.position[last] = t.position[o]
+                t.position[o] = -1
 
 
-@kernel(steps=lambda blocks, *rest: rest[-2] * 30 * blocks.shape[1])
-def walk(
-    blocks: Ints,
-    lengths: Ints,
-    images: Ints,
-    slots: Ints,
-    parts: Ints,
-    part_of: Ints,
-    orbit: Ints,
-    partner: Ints,
-    partner_start: Ints,
-    lack: Ints,
-    uncovered: Ints,
-    position: Ints,
-    tally: Ints,
-    old: Ints,
-    temperature: float,
-    aimed: int,
-    moves: int,
-    state: State,
-) -> int:
+@kernel(steps=lambda t, temperature, aimed, moves, state: moves * 30 * t.blocks.shape[1])
+def walk(t: OrbitTables, temperature: float, aimed: int, moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when every pair orbit is covered; return the moves made.
 
-    Base block `j` has ``lengths[j]`` classes and stands for ``images[j]`` blocks. It is a union of parts:
-    orbits of its own stabiliser, which move as a whole. A row of `slots` is (block, start, width, subgroup).
     A move aims at an uncovered pair orbit with the odds `aimed` (of 2**32).
     """
-    orbits = len(lack)
+    orbits = len(t.lack)
     hopeless = 20 * temperature
     for move in range(moves):
-        if tally[0] == 0:
+        if t.tally[0] == 0:
             return move
-        slot = below(state, len(slots))
-        j = slots[slot, 0]
-        start = slots[slot, 1]
-        width = slots[slot, 2]
-        length = lengths[j]
+        slot = below(state, len(t.slots))
+        j = t.slots[slot, 0]
+        start = t.slots[slot, 1]
+        width = t.slots[slot, 2]
+        length = t.lengths[j]
+        block = t.blocks[j]
         if length > width and draw(state) < aimed:
             # A class that forms a pair of an uncovered orbit with a class that stays in the block.
-            o = uncovered[below(state, tally[0])]
-            t = below(state, length - width)
-            if t >= start:
-                t += width
-            at = blocks[j, t] * orbits + o
-            n = partner_start[at + 1] - partner_start[at]
+            o = t.uncovered[below(state, t.tally[0])]
+            stays = below(state, length - width)
+            if stays >= start:
+                stays += width
+            at = block[stays] * orbits + o
+            n = t.partner_start[at + 1] - t.partner_start[at]
             if n == 0:
                 continue
-            y = partner[partner_start[at] + below(state, n)]
+            y = t.partner[t.partner_start[at] + below(state, n)]
         else:
-            y = below(state, orbit.shape[0])
-        part = part_of[slots[slot, 3], y]
-        inside = parts[part, 0] != width
-        block = blocks[j]
-        for t in range(length):
-            inside |= block[t] == y
+            y = below(state, t.orbit.shape[0])
+        part = t.part_of[t.slots[slot, 3], y]
+        inside = t.parts[part, 0] != width
+        for s in range(length):
+            inside |= block[s] == y
         if inside:
             continue
-        grown = hit(block, length, start, width, images[j], orbit, lack)
-        for t in range(width):
-            old[t] = block[start + t]
-            block[start + t] = parts[part, 1 + t]
-        grown += hit(block, length, start, width, -images[j], orbit, lack)
+        grown = hit(t, j, start, width, t.images[j])
+        for s in range(width):
+            t.old[s] = block[start + s]
+            block[start + s] = t.parts[part, 1 + s]
+        grown += hit(t, j, start, width, -t.images[j])
         if grown <= 0 or (grown < hopeless and draw(state) < exp(-grown / temperature) * 4294967296.0):
-            note(block, length, start, width, orbit, lack, uncovered, position, tally)
-            for t in range(width):
-                block[start + t], old[t] = old[t], block[start + t]
-            note(block, length, start, width, orbit, lack, uncovered, position, tally)
-            for t in range(width):
-                block[start + t] = old[t]
+            note(t, j, start, width)
+            for s in range(width):
+                block[start + s], t.old[s] = t.old[s], block[start + s]
+            note(t, j, start, width)
+            for s in range(width):
+                block[start + s] = t.old[s]
         else:
-            hit(block, length, start, width, images[j], orbit, lack)
-            for t in range(width):
-                block[start + t] = old[t]
-            hit(block, length, start, width, -images[j], orbit, lack)
+            hit(t, j, start, width, t.images[j])
+            for s in range(width):
+                block[start + s] = t.old[s]
+            hit(t, j, start, width, -t.images[j])
     return moves

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import Cover, linking, resized
+from covote.covers.search.best_so_far import CoverSearch
 from covote.covers.search.efforts import Effort
-from covote.covers.search.state import Search
 from covote.covers.search.symmetric.base_block_search import cyclic
 
 SYMMETRIC = 12
@@ -23,10 +21,10 @@ NEIGHBOURS = 3
 """How many numbers of classes near the one asked for are searched for symmetric covers."""
 
 LARGEST_STEINER = 7
-"""Up to this size of experts Steiner systems nearby are looked for, and covers around a smaller cover."""
+"""Up to this size of experts Steiner systems nearby are looked for."""
 
 
-def turned(search: Search, effort: Effort) -> None:
+def turned(search: CoverSearch, effort: Effort) -> None:
     """Search covers with a symmetry, here and for a few classes more or less."""
     if effort.symmetry == 0:
         return
@@ -42,8 +40,8 @@ def turned(search: Search, effort: Effort) -> None:
         _turn(search, classes, twists, goal, lower, moves)
 
 
-def _turn(search: Search, classes: int, twists: int, goal: int, lower: int, moves: int) -> None:
-    """Search a symmetric cover of so many classes with at most `goal` experts; it must help here."""
+def _turn(search: CoverSearch, classes: int, twists: int, goal: int, lower: int, moves: int) -> None:
+    """Search a symmetric cover with at most `goal` experts that helps with the case asked for."""
     most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
     if search.over or lower > min(goal, most):
         return
@@ -62,7 +60,7 @@ def _turn(search: Search, classes: int, twists: int, goal: int, lower: int, move
         search.offer(resized(cover, search.classes, search.size))
 
 
-def _neighbours(search: Search, thorough: bool) -> list[tuple[int, int]]:
+def _neighbours(search: CoverSearch, thorough: bool) -> list[tuple[int, int]]:
     """List numbers of classes whose best conceivable cover would help here, and the multipliers to try.
 
     Steiner systems are so rich in symmetry, and so much better than what is around them, that for small
@@ -88,56 +86,3 @@ def steiner(classes: int, size: int) -> bool:
     [5, 21, 25, 41, 45]
     """
     return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
-
-
-def turned_around_holes(search: Search, effort: Effort, part: Callable[[int], Cover]) -> None:
-    """Search covers of which a smaller one is a part: a group leaves its classes where they are.
-
-    What the bound allows is aimed at first, and then any cover that is better than the best.
-    """
-    if search.size > LARGEST_STEINER:
-        return
-    for goal in (search.lower, len(search.found.blocks) - 1):
-        goal = min(goal, len(search.found.blocks) - 1)
-        outside = {n: _around(search.classes, search.size, n) for n in _holes(search.classes, search.size)}
-        holes = {
-            n: part(n).blocks
-            for n, least in outside.items()
-            if not search.over and least + best_lower_bound(n, search.size)[0] <= goal
-        }
-        holes = {n: blocks for n, blocks in holes.items() if outside[n] + len(blocks) <= goal}
-        if search.over or not holes:
-            continue
-        blocks = cyclic(
-            search.classes,
-            search.size,
-            target=goal,
-            moves=effort.symmetry // 2,
-            seed=search.seed,
-            lower=search.lower,
-            twists=TWISTS,
-            holes=holes,
-            work=search.part(effort.symmetry // 2),
-        )
-        if blocks is not None:
-            search.offer(Cover(blocks, "base blocks turned by a group around a smaller cover"))
-
-
-def _holes(classes: int, size: int) -> range:
-    """Return how many classes a smaller cover can have, if no block beside it has two of them."""
-    return range(size, (classes - 1) // (size - 1) + 1)
-
-
-def _around(classes: int, size: int, hole: int) -> int:
-    """Return how many blocks are needed at least beside a smaller cover of `hole` classes.
-
-    Each of its classes needs blocks with all others; every other class needs (v-1)/(k-1) blocks, and most
-    places for it are in blocks with none of the smaller cover's classes.
-
-    >>> _around(93, 4, 15)
-    702
-    """
-    others = classes - hole
-    through = hole * -(-others // (size - 1))
-    places = others * -(-(classes - 1) // (size - 1)) - through * (size - 1)
-    return through + max(0, -(-places // size))

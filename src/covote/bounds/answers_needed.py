@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from covote.arguments import check_count, check_size
-from covote.bounds.constructions import two_group_bound
+from covote.bounds.cover_sizes import two_group_bound
 from covote.errors import CoverError, TooLargeError
 from covote.panel import Panel
 

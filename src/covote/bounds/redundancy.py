@@ -37,7 +37,7 @@ def detectable_errors(times: int, missing: int = 0) -> int:
 
 
 def times_needed(errors: int, missing: int = 0) -> int:
-    """How often every pair must be covered to repair so many errors and missing answers: 2f + missing + 1.
+    """How often every pair must be covered to repair errors and missing answers: 2f + missing + 1.
 
     >>> times_needed(1)
     3

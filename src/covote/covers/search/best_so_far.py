@@ -10,13 +10,13 @@ PRUNED = 2_000_000
 """Blocks that hold more pairs are pruned without a table of pairs."""
 
 WIDE = 1.1
-"""More than so many times the lower bound is a wide gap."""
+"""Ratio to the lower bound above which a gap is wide."""
 
 OTHERS = 3
 """How many covers beside the best one are kept to start from."""
 
 
-class Search:
+class CoverSearch:
     """The best cover so far of v classes by experts of size k."""
 
     def __init__(self, classes: int, size: int, lower: int, seed: int, work: Work) -> None:
@@ -24,7 +24,6 @@ class Search:
         self.best: Cover | None = None
         self.others: list[Cover] = []
         self.smaller: Cover | None = None  # a cover of all classes but the last few
-        self.bases: list[Cover] = []  # covers by so few experts whose points may stand for several classes
 
     def offer(self, cover: Cover) -> None:
         """Keep a cover if it needs fewer experts than all before, without the redundant ones.

@@ -1,4 +1,4 @@
-"""Lower bounds on the experts that cover every pair of classes, each proved in docs/bounds.md.
+"""How many experts cover every pair of classes: lower bounds and a construction, proved in docs/bounds.md.
 
 Everything here is integer arithmetic: a certificate may rest on it. Inside the functions v, k, lam are the
 number of classes, the size of an expert and how often each pair is covered; r is the least number of
@@ -8,9 +8,39 @@ experts that must know a class, and d how many pairs too many a class sees that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from covote.arguments import check_count, check_size
-from covote.bounds.small import small
+
+RATIOS: dict[int, Fraction] = {
+    3: Fraction(3, 2),
+    4: Fraction(5, 3),
+    5: Fraction(9, 5),
+    6: Fraction(2),
+    7: Fraction(7, 3),
+    8: Fraction(12, 5),
+    9: Fraction(5, 2),
+    10: Fraction(8, 3),
+    11: Fraction(14, 5),
+    12: Fraction(3),
+    13: Fraction(13, 4),
+    14: Fraction(23, 7),
+    15: Fraction(7, 2),
+    16: Fraction(25, 7),
+    17: Fraction(29, 8),
+}
+"""m experts of size R cover at most tau_m R classes: each proved by benchmarks/prove_small_covers.py.
+
+The ratios up to m = 14 are reached for some R; the later ones may be too large.
+"""
+
+CELLS: dict[int, tuple[tuple[int, int], ...]] = {
+    8: ((12, 5), (19, 8), (36, 15), (43, 18), (60, 25)),
+    9: ((15, 6), (25, 10), (35, 14), (45, 18), (55, 22)),
+    10: ((21, 8), (24, 9), (37, 14), (40, 15), (53, 20), (56, 21)),
+    11: ((39, 14), (42, 15), (67, 24), (70, 25)),
+}
+"""m experts of size R do not cover K classes: pairs (K, R), each proved by benchmarks/prove_cells.py."""
 
 
 def _ceil(numerator: int, denominator: int) -> int:
@@ -69,6 +99,30 @@ def _horsley(v: int, k: int, lam: int) -> int:
     return _ceil(v * (r + 1), k + q)
 
 
+def small_bound(classes: int, size: int) -> int:
+    """Fewest experts, by what few experts can do: more than m if K/R > tau_m, and in some single cells.
+
+    Mills (1979), Todorov, and Greig, Li and van Rees found the ratios up to m = 13 by hand; here a program
+    proves them, and some more.
+
+    >>> small_bound(12, 5), small_bound(13, 5)
+    (9, 10)
+    """
+    v, k = check_size(classes, size)
+    return _small(v, k)
+
+
+def _small(v: int, k: int) -> int:
+    if v == k:
+        return 1
+    # Two experts that do not know everything leave a pair uncovered, so three is the least.
+    fewest = [3]
+    fewest += [m + 1 for m, tau in RATIOS.items() if v * tau.denominator > k * tau.numerator]
+    # A cell also speaks for those of larger v - k and smaller k: the monotone closure.
+    fewest += [m + 1 for m, cells in CELLS.items() if any(k <= k1 and v1 - k1 <= v - k for v1, k1 in cells)]
+    return max(fewest)
+
+
 _BOUNDS: dict[str, Callable[[int, int, int], int]] = {
     "Schonheim": _schonheim,
     "Hanani": _hanani,
@@ -89,7 +143,7 @@ def best_lower_bound(classes: int, size: int, times: int = 1) -> tuple[int, str]
 def _best(v: int, k: int, lam: int) -> tuple[int, str]:
     values = {name: bound(v, k, lam) for name, bound in _BOUNDS.items()}
     if lam == 1:
-        values["few-experts"] = small(v, k)
+        values["few-experts"] = _small(v, k)
     name = max(values, key=lambda name: values[name])  # the first, so the simplest, of equals
     return values[name], name
 
@@ -108,3 +162,18 @@ def closure_bound(classes: int, size: int, times: int = 1) -> int:
     lam = check_count(times, "times")
     neighbours = [(v - 1, k), (v, k + 1), (v + 1, k + 1)]
     return max([lam, *(_best(v1, k1, lam)[0] for v1, k1 in neighbours if k1 <= v1)])
+
+
+def two_group_bound(classes: int, size: int) -> int:
+    """Experts that suffice: split the classes into groups of floor(R/2) and take every two groups.
+
+    C(ceil(K / floor(R/2)), 2), about 2 K^2/R^2: the logarithm of the paper's Thm 3 is not needed.
+
+    >>> two_group_bound(10, 4), two_group_bound(1000, 32)
+    (10, 1953)
+    """
+    K, R = check_size(classes, size)
+    if K == R:
+        return 1
+    groups = -(-K // (R // 2))
+    return groups * (groups - 1) // 2
