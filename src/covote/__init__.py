@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from covote.decoding.expert_report import expert_report, pair_agreement
     from covote.errors import CovoteError
     from covote.files import decode_file
-    from covote.labelling import label_file
+    from covote.files.report.report import write_report
+    from covote.labelling import label, label_file
     from covote.labels import Labels
     from covote.learn import PanelClassifier
     from covote.panel import Certificate, Panel
@@ -37,10 +38,12 @@ __all__ = [
     "design",
     "expert_report",
     "explain",
+    "label",
     "label_file",
     "pair_agreement",
     "select",
     "simulate",
+    "write_report",
 ]
 
 _PLACES = {
@@ -58,10 +61,12 @@ _PLACES = {
     "design": "covers",
     "expert_report": "decoding",
     "explain": "decoding",
+    "label": "labelling",
     "label_file": "labelling",
     "pair_agreement": "decoding",
     "select": "covers",
     "simulate": "simulation",
+    "write_report": "files.report.report",
 }
 
 

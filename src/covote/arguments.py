@@ -72,7 +72,7 @@ def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
     if len(wrong):
         raise InputError(f"prior[{wrong[0]}] is {pi[wrong[0]]}; a probability is a finite number, 0 or more")
     if not math.isclose(pi.sum(), 1, rel_tol=1e-9):
-        raise InputError(f"prior sums to {pi.sum()}; divide it by its sum")
+        raise InputError(f"prior sums to {pi.sum():.12g}; divide it by its sum")
     return pi
 
 

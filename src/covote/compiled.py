@@ -9,9 +9,10 @@ compiled. The answers are the same either way, so nobody else knows whether numb
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, local
 from typing import Any, ClassVar, Literal
@@ -33,7 +34,7 @@ STEPS_IF_KEPT = 30_000
 announce: Callable[[], None] | None = None
 """Called before a kernel is compiled that no earlier process has compiled; the command line says so."""
 _mode: Literal["auto", "plain", "compiled"] = "auto"
-_made = 0  # plain steps of all kernels
+_made = 0.0  # plain steps of all kernels
 _lock = RLock()
 _inside = local()
 
@@ -64,7 +65,7 @@ class _Helper:
         if self._compiled is None:
             with _lock:
                 if self._compiled is None:
-                    self._compiled = _jit(self.plain, self._options)
+                    self._compiled = _jit(self.__wrapped__, self._options)
         return self._compiled
 
 
@@ -74,11 +75,16 @@ class _Kernel(_Helper):
     _entries: ClassVar = {"no_cfunc_wrapper": True}
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], steps: Callable[..., int] | None
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        steps: Callable[..., float] | None,
+        plain: Callable[..., Any] | None,
     ) -> None:
         super().__init__(function, options)
+        self.plain = plain or function
         self._steps = steps or (lambda *args: STEPS_PER_ELEMENT * _elements(*args))
-        self._made = 0
+        self._made = 0.0
         self._budget = 0
 
     def __call__(self, *args: Any) -> Any:
@@ -101,7 +107,7 @@ class _Kernel(_Helper):
         """Count the steps of a call, and say whether it is better made by compiled code."""
         global _made
         if not self._budget:
-            self._budget = STEPS_IF_KEPT if _kept(self.plain) else STEPS_TO_COMPILE
+            self._budget = STEPS_IF_KEPT if _kept(self.__wrapped__) else STEPS_TO_COMPILE
         steps = self._steps(*args)
         self._made += steps
         _made += steps
@@ -113,12 +119,17 @@ class _Kernel(_Helper):
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, *, steps: Callable[..., int] | None = None, **options: Any
+    function: Callable[..., Any] | None = None,
+    *,
+    steps: Callable[..., float] | None = None,
+    plain: Callable[..., Any] | None = None,
+    **options: Any,
 ) -> Callable[..., Any]:
     """Declare a loop that is compiled when that pays.
 
     `steps` takes the arguments of a call and estimates how many steps it makes; without it, the elements of
-    all array arguments are counted. Other options go to numba. What numba takes seconds to
+    all array arguments are counted. `plain` gives the same answers with whole arrays at once: it takes the
+    place of the loop until that is compiled. Other options go to numba. What numba takes seconds to
     compile, kernels do without: sorting, `np.partition`, the assignment of one slice to another.
 
     >>> @kernel
@@ -131,8 +142,8 @@ def kernel(
     10
     """
     if function is None:
-        return lambda function: _Kernel(function, options, steps)
-    return _Kernel(function, options, steps)
+        return lambda function: _Kernel(function, options, steps, plain)
+    return _Kernel(function, options, steps, plain)
 
 
 def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
@@ -186,21 +197,39 @@ def _kept(function: Callable[..., Any]) -> bool:
     numba itself looks closer (its own version, types, the text of the source). Where this answer is wrong,
     time is lost and nothing else.
     """
+    try:
+        changed = Path(function.__code__.co_filename).stat().st_mtime
+        return any(path.stat().st_mtime >= changed for path in _indices(function))
+    except (OSError, RuntimeError):  # no file, no home
+        return False
+
+
+def _indices(function: Callable[..., Any]) -> list[Path]:
+    """Return the files in which numba lists what it has kept of a function."""
     source = Path(function.__code__.co_filename)
     name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
     index = f"{name.replace('<', '').replace('>', '')}.py{sys.version_info[0]}{sys.version_info[1]}.nbi"
-    try:
-        changed = source.stat().st_mtime
-        chosen = os.environ.get("NUMBA_CACHE_DIR")
-        if chosen:
-            found = list(Path(chosen).glob(f"*/{index}"))
-        else:
-            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-            beside = source.parent / "__pycache__" / index
-            found = [beside] if beside.exists() else list(cache.glob(f"numba/*/{index}"))
-        return any(path.stat().st_mtime >= changed for path in found)
-    except (OSError, RuntimeError):  # no file, no home
-        return False
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return list(Path(chosen).glob(f"*/{index}"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    beside = source.parent / "__pycache__" / index
+    return [beside] if beside.exists() else list(cache.glob(f"numba/*/{index}"))
+
+
+def _drop_unreadable(function: Callable[..., Any]) -> None:
+    """Remove lists that name a class which is gone: numba reads a list before it sees that it is too old.
+
+    They are pickles, which numba itself reads next: nothing is trusted that was not trusted before.
+    """
+    with suppress(OSError, RuntimeError):
+        for path in _indices(function):
+            try:
+                with path.open("rb") as file:
+                    pickle.load(file)
+                    pickle.loads(file.read())
+            except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+                path.unlink(missing_ok=True)
 
 
 def _numba() -> Any:
@@ -225,6 +254,7 @@ _taught: set[type] = set()
 def _jit(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {"nogil": True, "error_model": "numpy", **options}
     numba = _numba()
+    _drop_unreadable(function)
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.votes import item_ids, names, vote_checks
+from covote.votes import names, vote_checks
 from covote.votes.frames import SHOWN, html_table, polars_frame, write_table
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Labels:
         ([1, 1], [0])
         """
         rows = np.atleast_1d(np.arange(len(self))[which])
-        ids = item_ids.id_array(self._ids, self._start, self._start + len(self)).take(rows)
+        ids = names.id_array(self._ids, self._start, self._start + len(self)).take(rows)
         return self.take(rows, ids)
 
     @cached_property
@@ -251,7 +251,7 @@ class Labels:
 
     def take(self, rows: NDArray[Any], ids: Any = None, start: int = 0) -> Labels:
         """Return the labels of items that have the same answers as the items at `rows`."""
-        ties = NO_TIES
+        ties, rows = NO_TIES, rows.astype(np.intp, copy=False)  # once for all arrays
         tied = self.tied[rows]
         if len(self.ties.classes):
             ties = self.ties.take((np.cumsum(self.tied) - 1)[rows[tied]])
@@ -313,7 +313,7 @@ class Labels:
         )
         return pa.table(
             {
-                "item": item_ids.id_array(self._ids, self._start, self._start + len(self)),
+                "item": names.id_array(self._ids, self._start, self._start + len(self)),
                 "label": names.coded(self.index, classes),
                 "confidence": evidence.confidence,
                 "margin": evidence.margin,

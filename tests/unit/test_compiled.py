@@ -149,6 +149,16 @@ def test_what_was_compiled_from_an_older_source_does_not_count(program, tmp_path
     assert program(large) == [f"{large} True compiling"]
 
 
+def test_what_was_kept_with_a_class_that_is_gone_is_compiled_again(program, tmp_path):
+    large = compiled.STEPS_TO_LOAD + 1
+    program(large)
+    (index,) = (tmp_path / "__pycache__").glob("program.total*.nbi")
+    with index.open("rb") as file:
+        version = pickle.load(file)
+    index.write_bytes(pickle.dumps(version) + b"ccovote.compiled\nGone\n.")
+    assert program(large) == [f"{large} True"]
+
+
 def test_without_a_folder_to_write_to_nothing_is_kept_and_everything_works(program, tmp_path):
     (tmp_path / "__pycache__").write_text("not a folder")
     closed = {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"}
@@ -158,10 +168,10 @@ def test_without_a_folder_to_write_to_nothing_is_kept_and_everything_works(progr
 
 def test_kernels_and_helpers_are_pickled_by_name():
     # By the name of this module, as for any function.
-    from covote.votes import votes_kernels
+    from covote.votes import vote_checks
 
     name, loop = next(
-        (name, thing) for name, thing in vars(votes_kernels).items() if isinstance(thing, compiled._Kernel)
+        (name, thing) for name, thing in vars(vote_checks).items() if isinstance(thing, compiled._Kernel)
     )
     assert pickle.loads(pickle.dumps(loop)) is loop
     assert loop.__name__ == name

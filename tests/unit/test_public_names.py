@@ -23,10 +23,12 @@ PUBLIC = {
     "design",
     "expert_report",
     "explain",
+    "label",
     "label_file",
     "pair_agreement",
     "select",
     "simulate",
+    "write_report",
 }
 HEAVY = [
     "numpy", "numba", "scipy", "sklearn", "matplotlib", "pyarrow", "duckdb", "pandas", "rich", "typer",

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal, overload
 
 from covote.decoding.comparing import Comparison, compare
-from covote.decoding.decoders import DECODERS, make
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
 from covote.decoding.label_sets import LabelSets, decode_sets
-from covote.decoding.loop import InMemory, Parts, Wanted, decode_parts, learned
-from covote.decoding.protocol import Decoder, Learner, learns
+from covote.decoding.loop import Decoder, InMemory, Learner, Parts, Wanted, decode_parts, learned, learns
+from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
@@ -98,8 +97,9 @@ def decode(
         ``"several"`` for items that may have several labels. The result is a :class:`LabelSets`: the labels
         that are certain if experts are right about what they know, and whether they are all. Options:
         `report` (``"one"``: an expert names one of the labels that it knows; ``"all"``: all of them, given
-        as :class:`covote.votes.Reports`), `none` (whether an expert that knows none of them says so, or has
-        to name something) and `count` (how many labels an item has); see :meth:`covote.Panel.supports`.
+        as :class:`covote.votes.Reports`), `forced` (whether an expert that knows none of them has to name
+        something, or says "none of mine") and `count` (how many labels an item has); see
+        :meth:`covote.Panel.supports`.
     ties
         What the authority vote does where several classes share the best score: ``"report"`` leaves them
         tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
@@ -152,8 +152,8 @@ def _several(
         votes = votes.for_panel(panel)
     elif panel not in (None, votes.panel):
         raise InputError("the reports are of another panel; make them with this one")
-    strange = sorted(set(options) - {"report", "none", "count"})
+    strange = sorted(set(options) - {"report", "forced", "count"})
     if strange or method != "authority":
         given = repr(strange[0]) if strange else f"method={method!r}"
-        raise InputError(f"{given} says nothing about several labels; use report, none and count")
+        raise InputError(f"{given} says nothing about several labels; use report, forced and count")
     return decode_sets(votes, **options)

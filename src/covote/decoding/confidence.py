@@ -5,15 +5,20 @@ its class is k. Experts err together, so d authorities count as about sqrt(d) in
 the label is a softmax of (I + O) / sqrt(d), d being the mean number of authorities of a class.
 
 Probabilities say more than votes do, but not all experts mean the same by them: naive Bayes is certain of
-everything. So each expert's probabilities are first raised to the power that makes the authority labels most
-likely, a temperature per expert: C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of
-modern neural networks". They then take the place of I. The softmax is still too sure, and the mean
-probability of the authorities not sure enough: the confidence is halfway between the two.
+everything. So each expert's probabilities are read by a curve of its own (:class:`Curves`), learned from the
+authority labels. They are raised to the power that makes these labels most likely, a temperature per expert:
+C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of modern neural networks". They then
+take the place of I. And most experts are surer of items whose class they know than of others. An answer's
+margin is the logarithm of the ratio of its two highest probabilities; how much more often its expert has such
+a margin inside its expertise than outside counts, as a logarithm, for every class that the expert knows.
+
+The softmax is still too sure, and the mean probability of the authorities not sure enough: the confidence is
+halfway between the two.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,116 +26,158 @@ from numpy.typing import NDArray
 from covote.decoding import confidence_kernels as kernels
 from covote.decoding import fusion, shares, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT, softmax
+from covote.decoding.scoring import UNIT
+from covote.decoding.statistics import ONE, ProbabilityCounts
+from covote.decoding.tuning import CURVE_PRIOR, MARGINS, POWERS, RIVALS
 from covote.labels import Ties
 from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, row_parts
 
 Array = NDArray[Any]
 
-POWERS = np.array([.02, .05, .1, .15, .2, .25, .3, .4, .5, .6, .7, .8, .9, 1, 1.2, 1.5, 2])  # fmt: skip
-"""The powers that an expert's probabilities may be raised to."""
 
-RIVALS = 32
-"""Classes that compete with a label, those with the best N_k / d_k; the others have next to no chance."""
+class Curves(NamedTuple):
+    """How each expert's probabilities are to be read.
+
+    Attributes
+    ----------
+    powers
+        What each expert's probabilities are raised to.
+    inside
+        Logarithm of how much more often each expert has a margin if it knows the class (experts x margins).
+    """
+
+    powers: NDArray[np.float64]
+    inside: NDArray[np.float64]
+
+
+def as_given(experts: int) -> Curves:
+    """Return the curves of experts about whom too little is known: their probabilities count as given."""
+    return Curves(np.ones(experts), np.zeros((experts, len(MARGINS) + 1)))
+
+
+def learn_curves(counts: ProbabilityCounts) -> Curves:
+    """Return the curves of all experts; an expert that was not counted says by its margin nothing."""
+    seen = counts.powers.any(axis=1)
+    powers = np.where(seen, POWERS[counts.powers.argmax(axis=1)], 1.0)
+    margins = counts.margins / ONE
+    usual = margins.sum(axis=1) + 1e-9
+    usual /= usual.sum(axis=1, keepdims=True)
+    share = (margins + CURVE_PRIOR * usual[:, None]) / (margins.sum(axis=2, keepdims=True) + CURVE_PRIOR)
+    return Curves(powers, np.log(share[:, 0] / share[:, 1]))
 
 
 def of_rows(patterns: Rows, index: Array, weights: tie_score.Weights) -> NDArray[np.float64]:
     """Return how likely the labels of answer rows are right; NaN where there is none."""
-    panel, column = patterns.votes.panel, tie_score.remembered(weights)
-    scale = 1 / (UNIT * tie_score.temperature(panel))
     found = np.empty(len(patterns))
     for piece, rows in patterns.pieces():
-        rivals = shares.best_classes(piece.runs, panel, RIVALS)
-        score = tie_score.summed(piece, rivals, column, np.ones(len(piece), np.bool_))
-        found[rows] = _chances(rivals, score * scale, index[rows])
+        found[rows] = of_label(_by_answers(piece, weights), index[rows])
     return found
 
 
-def with_probabilities(
-    votes: Votes, index: Array, weights: tie_score.Weights, powers: Array
-) -> NDArray[np.float64]:
-    """Return how likely labels are right by the tempered probabilities; NaN where there is no label."""
-    scale = 1 / tie_score.temperature(votes.panel)
-    found = np.empty(len(votes))
-    for piece, span in fusion.pieces(votes):
-        rivals, score = _scores_with_probabilities(piece, weights, powers)
-        found[span] = _chances(rivals, score * scale, index[span])
-    return found
+def _by_answers(patterns: Rows, weights: tie_score.Weights) -> fusion.Rivals:
+    """Return the rivals of every answer row, and how likely each is."""
+    panel = patterns.votes.panel
+    rivals = shares.best_classes(patterns.runs, panel, RIVALS)
+    score = tie_score.summed(
+        patterns, rivals, tie_score.remembered(weights), np.ones(len(patterns), np.bool_)
+    )
+    return fusion.Rivals(rivals, _softmax(rivals, score * (1 / (UNIT * tie_score.temperature(panel)))))
 
 
-def table(votes: Votes, weights: tie_score.Weights, powers: Array | None) -> NDArray[np.float64]:
-    """Return how likely every class is (items x classes), from plain votes or with tempered probabilities."""
-    panel, scale = votes.panel, 1 / tie_score.temperature(votes.panel)
-    found = np.zeros((len(votes), len(panel.classes)))
-    if votes.soft and powers is not None:
+def with_probabilities(piece: Votes, weights: tie_score.Weights, curves: Curves) -> fusion.Rivals:
+    """Return the rivals of every item of a piece of the votes, and how likely each is."""
+    panel, column, patterns = piece.panel, tie_score.remembered(weights), each_row(piece)
+    rivals = shares.best_classes(patterns.runs, panel, RIVALS)
+    outside = tie_score.summed(patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_))
+    score, how = outside / UNIT, kernels.Reading(*curves, MARGINS)
+    kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, how, rivals, score)
+    return fusion.Rivals(rivals, _softmax(rivals, score / tie_score.temperature(panel)))
+
+
+def table(votes: Votes, weights: tie_score.Weights, curves: Curves | None) -> NDArray[np.float64]:
+    """Return how likely every class is (items x classes), from plain votes or with probabilities."""
+    found = np.zeros((len(votes), len(votes.panel.classes)))
+    if votes.soft and curves is not None:
         for piece, span in fusion.pieces(votes):
-            rivals, score = _scores_with_probabilities(piece, weights, powers)
-            found[span] = _shares(rivals, score * scale, len(panel.classes))
+            _fill(found[span], with_probabilities(piece, weights, curves))
         return found
-    column = tie_score.remembered(weights)
     for patterns, span in row_parts(votes):
-        of_rows = np.zeros((len(patterns), len(panel.classes)))
+        of_rows = np.zeros((len(patterns), found.shape[1]))
         for some, rows in patterns.pieces():
-            rivals = shares.best_classes(some.runs, panel, RIVALS)
-            whole = tie_score.summed(some, rivals, column, np.ones(len(some), np.bool_))
-            of_rows[rows] = _shares(rivals, whole * (scale / UNIT), len(panel.classes))
+            _fill(of_rows[rows], _by_answers(some, weights))
         found[span] = patterns.spread_values(of_rows)
     return found
 
 
-def _scores_with_probabilities(
-    piece: Votes, weights: tie_score.Weights, powers: Array
-) -> tuple[Ties, NDArray[np.float64]]:
-    """Return the rivals of every item, and their I + O with tempered probabilities in place of I."""
-    panel, column, patterns = piece.panel, tie_score.remembered(weights), each_row(piece)
-    rivals = shares.best_classes(patterns.runs, panel, RIVALS)
-    outside = tie_score.summed(patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_))
-    score = outside / UNIT
-    kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, powers, rivals, score)
-    return rivals, score
+def _fill(table: Array, rivals: fusion.Rivals) -> None:
+    """Write how likely the rivals of every row are into a table (rows x classes)."""
+    owner = np.repeat(np.arange(len(table)), np.diff(rivals.ties.start))
+    table[owner, rivals.ties.classes] = rivals.number
 
 
-def _chances(rivals: Ties, score: Array, label: Array) -> NDArray[np.float64]:
-    """Return the softmax share of every row's label among its rivals; NaN without a label."""
-    found, sizes = np.full(len(label), np.nan), np.diff(rivals.start)
-    first, number = rivals.start[:-1][sizes > 0], sizes[sizes > 0]
-    power = np.exp(score - np.repeat(np.maximum.reduceat(score, first), number))
-    share = power / np.repeat(np.add.reduceat(power, first), number)
-    own = rivals.classes == np.repeat(label, sizes)
-    found[np.repeat(np.arange(len(label)), sizes)[own]] = share[own]
+def of_label(rivals: fusion.Rivals, label: Array) -> NDArray[np.float64]:
+    """Return how likely every row's label is; NaN without a label."""
+    found, sizes = np.full(len(label), np.nan), np.diff(rivals.ties.start)
+    own = rivals.ties.classes == np.repeat(label, sizes)
+    found[np.repeat(np.arange(len(label)), sizes)[own]] = rivals.number[own]
     return found
 
 
-def _shares(rivals: Ties, score: Array, classes: int) -> NDArray[np.float64]:
-    """Return a softmax of the rivals' scores, and 0 for all other classes."""
-    size = len(rivals.start) - 1
-    full = np.full((size, classes), -np.inf)
-    full[np.repeat(np.arange(size), np.diff(rivals.start)), rivals.classes] = score
-    return softmax(full)
+def most_likely(rivals: fusion.Rivals) -> NDArray[np.int64]:
+    """Return the most likely class of every row; -1 where there is none, or several."""
+    sizes = np.diff(rivals.ties.start)
+    found = np.full(len(sizes), -1, np.int64)
+    first = rivals.ties.start[:-1][sizes > 0]
+    if len(first):
+        top = np.repeat(np.maximum.reduceat(rivals.number, first), sizes[sizes > 0])
+        best = np.flatnonzero(rivals.number == top)
+        owner = np.repeat(np.arange(len(sizes)), sizes)[best]
+        found[owner] = np.where(np.bincount(owner)[owner] == 1, rivals.ties.classes[best], -1)
+    return found
 
 
-def power_fit(votes: Votes, gold: Gold | None = None) -> NDArray[np.int64]:
-    """Return how likely each expert's probabilities make the authority labels, by power (experts x powers).
+def _softmax(rivals: Ties, score: Array) -> NDArray[np.float64]:
+    """Return a softmax of the scores of every row's rivals."""
+    sizes = np.diff(rivals.start)
+    first, number = rivals.start[:-1][sizes > 0], sizes[sizes > 0]
+    if len(first) == 0:
+        return np.empty(0)
+    power = np.exp(score - np.repeat(np.maximum.reduceat(score, first), number))
+    share: NDArray[np.float64] = power / np.repeat(np.add.reduceat(power, first), number)
+    return share
 
-    Logarithms in whole units of 1 / UNIT, so that those of parts add up exactly.
+
+def count(votes: Votes, gold: Gold | None = None) -> ProbabilityCounts:
+    """Count what votes tell about their experts' probabilities, by the authority labels.
+
+    Logarithms are in whole units of 1 / UNIT, so that those of parts add up exactly.
     """
     panel = votes.panel
-    total = np.zeros((len(panel), len(POWERS)), np.int64)
+    powers = np.zeros((len(panel), len(POWERS)), np.int64)
+    margins = np.zeros((len(panel), 2, len(MARGINS) + 1), np.int64)
     truth = np.full(len(votes), -1, np.int64)
-    rows, known = gold_rows(gold, votes)
-    truth[rows] = known
+    rows, classes = gold_rows(gold, votes)
+    truth[rows] = classes
     for piece, span in fusion.pieces(votes):
         runs = piece.ragged
         ties = shares.best_classes(runs, panel)
-        kernels.likelihoods(
-            runs, fusion.given(piece), panel.layout.known, POWERS, ties, truth[span], float(UNIT), total
-        )
-    return total
+        given, known = fusion.given(piece), panel.layout.known
+        kernels.likelihoods(runs, given, known, POWERS, ties, truth[span], float(UNIT), powers)
+        kernels.count_margins(runs, given, known, MARGINS, ties, truth[span], ONE, margins)
+    return ProbabilityCounts(powers, margins, np.zeros(2, np.int64))
 
 
-def fitted_powers(fit: NDArray[np.int64] | None, experts: int) -> NDArray[np.float64]:
-    """Return the most likely power of each expert; 1 where nothing was counted."""
-    if fit is None:
-        return np.ones(experts)
-    return np.where(fit.any(axis=1), POWERS[fit.argmax(axis=1)], 1.0)
+def count_wins(votes: Votes, weights: tie_score.Weights, curves: Curves) -> NDArray[np.int64]:
+    """Count the clear authority labels that only the coupled q confirms, and that only the curves do."""
+    wins = np.zeros(2, np.int64)
+    for piece, _ in fusion.pieces(votes):
+        best = fusion.fused(piece, fusion.COUPLED, fusion.POWER).best
+        coupled = np.where(best.shared == 1, best.chosen, -1)
+        read = most_likely(with_probabilities(piece, weights, curves))
+        ties = shares.best_classes(piece.ragged, piece.panel)
+        clear = np.diff(ties.start) == 1
+        label = ties.classes[ties.start[:-1][clear]]
+        by_q, by_curves = coupled[clear] == label, read[clear] == label
+        wins += [(by_q & ~by_curves).sum(), (by_curves & ~by_q).sum()]
+    return wins

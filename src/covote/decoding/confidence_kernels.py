@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.fusion_kernels import Given, gave, tempered
+from covote.decoding.tuning import LEAST, SMOOTHING, TINY
 from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged
 
 Array = NDArray[Any]
-
-SMOOTHING = 1e-3
-"""What an expert's probabilities are mixed with, shared equally by its classes: none is ever quite 0."""
-
-LEAST = 1e-6
-"""The least probability that a class gets after tempering."""
 
 
 @helper(inline="always")
@@ -33,9 +28,33 @@ def _tempered(given: Given, p: int, label: int, members: Array, power: float, ou
     tempered(out, size, power)
 
 
+class Reading(NamedTuple):
+    """How experts' probabilities are read: see :class:`covote.decoding.confidence.Curves`."""
+
+    powers: Array
+    inside: Array
+    edges: Array
+
+
+@helper(inline="always")
+def _sureness(given: Given, p: int, label: int, members: Array, edges: Array, out: Array) -> int:
+    """Return between which edges the margin of an answer is; -1 if the answer has none."""
+    if label < 0 or len(members) < 2:
+        return -1
+    gave(given, p, label, members, out)
+    first, second = 0.0, 0.0
+    for c in range(len(members)):
+        first, second = max(first, out[c]), max(second, min(first, out[c]))
+    margin = math.log(max(first, TINY) / max(second, TINY))
+    at = 0
+    while at < len(edges) and margin > edges[at]:
+        at += 1
+    return at
+
+
 @kernel
 def add_probabilities(
-    runs: Ragged, given: Given, known: Lists, powers: Array, ties: Ties, score: Array
+    runs: Ragged, given: Given, known: Lists, how: Reading, ties: Ties, score: Array
 ) -> None:
     """Add to the score of every item's classes what their authorities gave to them, as logarithms."""
     classes = 0
@@ -52,10 +71,12 @@ def add_probabilities(
             members = known.members[known.start[i] : known.start[i + 1]]
             size = len(members)
             out = room[:size]
-            _tempered(given, p, runs.label[p], members, powers[i], out)
+            sure = _sureness(given, p, runs.label[p], members, how.edges, out)
+            inside = how.inside[i, sure] if sure >= 0 else 0.0
+            _tempered(given, p, runs.label[p], members, how.powers[i], out)
             for c in range(size):
                 if place[members[c]] >= 0:
-                    score[place[members[c]]] += math.log(size * max(out[c], LEAST))
+                    score[place[members[c]]] += math.log(size * max(out[c], LEAST)) + inside
         for b in range(low, high):
             place[ties.classes[b]] = -1
 
@@ -94,6 +115,31 @@ def likelihoods(
                     if weight > 0:
                         gain += weight * math.log(max(out[c], LEAST))
                 total[i, g] += np.int64(np.rint(gain * unit))
+
+
+@kernel
+def count_margins(
+    runs: Ragged, given: Given, known: Lists, edges: Array, ties: Ties, truth: Array, one: int, total: Array
+) -> None:
+    """Count how often each expert has which margin, inside and outside its expertise.
+
+    `total` is (experts x 2 x margins), in units of 1 / `one` items; the classes of items as in `likelihoods`.
+    """
+    room = np.empty(len(known.members))
+    for n in range(len(truth)):
+        low, high = ties.start[n], ties.start[n + 1]
+        for p in range(runs.indptr[n], runs.indptr[n + 1]):
+            i = runs.expert[p]
+            members = known.members[known.start[i] : known.start[i + 1]]
+            sure = _sureness(given, p, runs.label[p], members, edges, room[: len(members)])
+            if sure < 0:
+                continue
+            inside = 0.0
+            for c in range(len(members)):
+                inside += _weight(members[c], ties.classes[low:high], truth[n])
+            amount = np.int64(np.rint(inside * one))
+            total[i, 0, sure] += amount
+            total[i, 1, sure] += one - amount
 
 
 @helper(inline="always")

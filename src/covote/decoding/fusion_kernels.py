@@ -23,8 +23,9 @@ ONE = 1 << 30
 ALIKE = ONE >> 20
 """Mean probabilities that differ by a millionth at most are the same: single precision says no more."""
 
-MEAN, COUPLED, BOTH = 0, 1, 2
-"""What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + 0.3 q_k."""
+MEAN, COUPLED, BOTH, OWN = 0, 1, 2, 3
+"""What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + 0.3 q_k, where q
+is the coupled one, or what each expert's own curve makes of its probabilities."""
 
 
 class Given(NamedTuple):
@@ -54,10 +55,14 @@ class Rule(NamedTuple):
 
 
 class Rivals(NamedTuple):
-    """The classes with the best N_k / d_k of every item, and how far the tie score of each is behind."""
+    """Classes with the best N_k / d_k of every item, and a number for each.
+
+    For ``BOTH``: those that share the best one, and how far the tie score of each is behind. For ``OWN``: the
+    best few, and how likely each is.
+    """
 
     ties: Ties
-    lag: Array
+    number: Array
 
 
 @helper(inline="always")
@@ -139,7 +144,7 @@ def _couple(bounds: Array, member: Array, given: Array, rounds: int, q: Array, r
 
 def _steps(runs: Ragged, given: Given, known: Lists, rule: Rule, *_: Any) -> int:
     """Estimate the steps of `fuse`: the mean needs one pass over the probabilities, coupling many."""
-    passes = 1 if rule.by == MEAN else rule.rounds
+    passes = rule.rounds if rule.by in (COUPLED, BOTH) else 1
     return int(passes * (len(given.per_class) + 2 * len(given.per_vote)))
 
 
@@ -151,7 +156,7 @@ def fuse(
     """Score the heard classes of every item; return the classes of all tied items.
 
     `table` (items x classes) gets the scores, if it has rows. `tie_sizes` gets how many classes share the
-    best score; where one has it alone and the rule is BOTH, how many share the best N_k / d_k.
+    best score; where one has it alone and the rule is BOTH or OWN, how many share the best N_k / d_k.
     """
     classes = table.shape[1]
     place = np.full(classes, -1, np.int64)
@@ -188,18 +193,23 @@ def fuse(
                 member[at + c] = place[k]
             if label >= 0:
                 votes[place[label]] += 1
-            if rule.by != MEAN:
+            if rule.by == COUPLED or rule.by == BOTH:
                 tempered(out, len(members), rule.power)
             at += len(members)
             bounds[p - first + 1] = at
         q = whole_q[:count]
-        if rule.by != MEAN:
+        if rule.by == COUPLED or rule.by == BOTH:
             _couple(bounds, member, given_all, rule.rounds, q, room)
-        if rule.by == BOTH and len(rivals.lag):
+        if rule.by >= BOTH and len(rivals.number):
             span = slice(rivals.ties.start[n], rivals.ties.start[n + 1])
-            among, lag = rivals.ties.classes[span], rivals.lag[span]
-            strength = rule.silent if _alike(among, place, mean, asked) else rule.ties
-            _reshared(among, lag, strength, place, q)
+            among, number = rivals.ties.classes[span], rivals.number[span]
+            if rule.by == OWN:
+                q[:] = 0.0
+                for b in range(len(among)):
+                    q[place[among[b]]] = number[b]
+            else:
+                strength = rule.silent if _alike(among, place, mean, asked) else rule.ties
+                _reshared(among, number, strength, place, q)
         for c in range(count):
             if rule.by == MEAN:
                 score[c] = np.int64(np.rint(mean[c] / asked[c]))
@@ -218,7 +228,7 @@ def fuse(
         for c in range(count if found.shared[n] > 1 else 0):
             if score[c] == top:
                 end = insert(ties, begin, end, heard[c])
-        if rule.by == BOTH and found.shared[n] == 1:
+        if rule.by >= BOTH and found.shared[n] == 1:
             end = _list_authorities(count, heard, votes, asked, ties, end)
         tie_sizes[n] = end - begin
         if len(table):

@@ -1,21 +1,111 @@
-"""The one loop of decoding: learn from all parts of the votes, then label them part by part."""
+"""What a decoder is, and the one loop of decoding: learn from all parts of the votes, then label them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from covote.decoding.gold import Gold, given
-from covote.decoding.protocol import Decoder, estimates, learns
+from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import PART, Votes
 
 T = TypeVar("T")
+
+
+class Decoder(Protocol):
+    """A way to label votes: a frozen dataclass whose fields are its options.
+
+    Attributes
+    ----------
+    rounds
+        The most passes over the votes that it learns from. A decoder with 0 rounds learns nothing, any other
+        is a :class:`Learner`.
+    needs_probabilities
+        Whether it can only label votes that carry the experts' probabilities.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    needs_probabilities: ClassVar[bool]
+
+    @property
+    def rounds(self) -> int:
+        """The most passes over the votes that it learns from."""
+
+    def start(self, panel: Panel) -> Any:
+        """Return the weights that follow from the panel alone."""
+
+    def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
+        """Return the labels of a part of the votes, with or without what stands behind them."""
+
+    @property
+    def has_proba(self) -> bool:
+        """Whether it says how likely every class is; it is a :class:`Estimator` then."""
+
+
+class Estimator(Decoder, Protocol):
+    """A decoder that says how likely every class is."""
+
+    def proba(self, votes: Votes, weights: Any) -> NDArray[np.float64]:
+        """Return how likely every class is (items x classes); the label need not be the most likely one."""
+
+
+class Learned(Protocol):
+    """Weights that were learned."""
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The counts behind the weights, which later votes can go on from."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether another pass over the votes would change nothing."""
+
+
+class Learner(Decoder, Protocol):
+    """A decoder that finds its weights from the votes.
+
+    It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
+    parts may be counted in any order and anywhere.
+
+    Attributes
+    ----------
+    gold
+        Items whose class is known; items with the same answers then differ.
+    only_for_ties
+        Whether its labels (of votes without probabilities) depend on what it learns only where there are
+        ties: where the weights that it starts from leave none, labels without evidence need no others.
+    """
+
+    only_for_ties: ClassVar[bool]
+
+    @property
+    def gold(self) -> Gold | None:
+        """Items whose class is known; items with the same answers then differ."""
+
+    def count(self, votes: Votes, weights: Any) -> Any:
+        """Return what a part of the votes tells about the experts, under the weights so far."""
+
+    def learn(self, panel: Panel, counts: Any, weights: Any) -> Learned:
+        """Return better weights from the counts of all parts."""
+
+
+def learns(decoder: Decoder) -> TypeGuard[Learner]:
+    """Whether a decoder learns from the votes."""
+    return decoder.rounds > 0
+
+
+def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
+    """Whether a decoder says how likely every class is."""
+    return decoder.has_proba
 
 
 class Parts(Protocol):
@@ -106,7 +196,7 @@ def _if_none_tied(votes: Votes, decoder: Decoder, weights: Any) -> Labels | None
     if votes.soft:
         return None
     labels = decoder.score(votes, weights, evidence=False)
-    return None if labels.index.min(initial=0) < 0 and labels.tied.any() else labels
+    return None if labels.tied.any() else labels
 
 
 def learned(parts: Parts, decoder: Decoder) -> Any:
@@ -115,10 +205,9 @@ def learned(parts: Parts, decoder: Decoder) -> Any:
     if not learns(decoder):
         return weights
     for _ in range(decoder.rounds):
-        before = weights
-        counts = total(parts.map(partial(decoder.count, weights=before)))
-        weights = decoder.learn(parts.panel, counts, before)
-        if weights is before:
+        counts = total(parts.map(partial(decoder.count, weights=weights)))
+        weights = decoder.learn(parts.panel, counts, weights)
+        if weights.settled:
             break
     return weights
 

@@ -52,9 +52,39 @@ def _block_steps(authorities: Authorities, index: Array, per_class: int) -> int:
     return len(index) * (2 * len(authorities.experts) + per_class * len(authorities.counts))
 
 
-def _run_steps(runs: Ragged, known: Lists) -> int:
-    """Return the plain steps of a loop over answers and the classes that their experts know."""
-    return 4 * len(runs.expert) * (1 + len(known.members) // len(known.start))
+class Tables(NamedTuple):
+    """Votes N_k, answering authorities d_k, and N_k / d_k, -1 where d_k = 0 (classes x items)."""
+
+    votes: NDArray[np.int32]
+    asked: NDArray[np.int32]
+    share: NDArray[np.float64]
+
+
+def tables(runs: Ragged, known: Lists, classes: int) -> Tables:
+    """Return the scores of all classes at once; equal fractions are equal as floats.
+
+    What loops over classes do until they are compiled: `covote decode` of a million votes, which has 30,000
+    different answer rows, needs no numba and is done before numba is loaded (benchmarks/results/decoding.md).
+    """
+    size, experts = len(runs.indptr) - 1, len(known.start) - 1
+    item = np.repeat(np.arange(size), np.diff(runs.indptr))
+    said = runs.label >= 0
+    place = runs.label[said] * np.int64(size) + item[said]
+    votes = np.bincount(place, minlength=size * classes).astype(np.int32).reshape(classes, size)
+    knows = np.zeros((classes, experts), np.float32)
+    knows[known.members, np.repeat(np.arange(experts), np.diff(known.start))] = 1
+    if len(item) == size * experts:  # everybody answered everything
+        asked = np.broadcast_to(knows.sum(axis=1, dtype=np.int32)[:, None], votes.shape)
+    else:
+        answered = np.zeros((experts, size), np.float32)
+        answered[runs.expert, item] = 1
+        asked = (knows @ answered).astype(np.int32)  # sums of ones, which are exact
+    return Tables(votes, asked, np.divide(votes, asked, out=np.full(votes.shape, -1.0), where=asked > 0))
+
+
+def _table_steps(runs: Ragged, classes: int) -> float:
+    """Return the plain steps of what is done with tables: a step has the time of about 15 entries."""
+    return 50 + (len(runs.expert) + len(runs.indptr) * classes) / 15
 
 
 @helper
@@ -326,7 +356,32 @@ def insert(listed: Array, begin: int, end: int, k: int) -> int:
     return end + 1
 
 
-@kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
+def _examine(
+    runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
+) -> None:
+    """Do as :func:`examine` does, all items at once."""
+    votes, asked, share = tables(runs, known, classes)
+    heard, item = asked > 0, np.arange(len(index))
+    number, against = heard.sum(axis=0), asked - votes
+    top, labelled = share.max(axis=0), np.flatnonzero(index >= 0)
+    others = share.copy()
+    others[share.argmax(axis=0), item] = -1
+    found.margin[:] = np.where(number > 1, top - others.max(axis=0), np.nan)
+    others[share.argmax(axis=0), item] = top
+    others[index[labelled], labelled] = -1
+    # The best apart from the label, and among those with the same score the one with most authorities.
+    level = np.where((others == others.max(axis=0)) & (others >= 0), asked, 0)
+    most = level.max(axis=0)
+    alone = ((level == most).sum(axis=0) == 1) & (most > 0) & (index >= 0)
+    found.runner_up[:] = np.where(alone, level.argmax(axis=0), -1)
+    found.unheard[:] = number < classes
+    least = np.where(heard, against, len(runs.expert)).min(axis=0)
+    found.fewest[:] = np.where(number < with_authority, 0, least)
+    found.own[:] = np.where(index < 0, 0, against[index, item])
+    found.clean[:] = (heard & (against == 0)).sum(axis=0)
+
+
+@kernel(steps=lambda runs, known, classes, *_: 2 * _table_steps(runs, classes), plain=_examine)
 def examine(
     runs: Ragged, known: Lists, classes: int, with_authority: int, index: Array, found: Found
 ) -> None:
@@ -368,7 +423,19 @@ def examine(
         forget(counts, number)
 
 
-@kernel(steps=lambda runs, known, *_: _run_steps(runs, known))
+def _leading(runs: Ragged, known: Lists, classes: int, most: int) -> tuple[Array, Array]:
+    """Do as :func:`leading` does, all items at once."""
+    _, asked, share = tables(runs, known, classes)
+    listed = asked > 0
+    if most == 1:
+        listed &= share == share.max(axis=0)
+    elif most < classes:
+        listed &= share >= np.partition(share, classes - most, axis=0)[classes - most]
+    item, best = np.nonzero(np.ascontiguousarray(listed.T))
+    return np.searchsorted(item, np.arange(share.shape[1] + 1)), best
+
+
+@kernel(steps=lambda runs, known, classes, *_: _table_steps(runs, classes), plain=_leading)
 def leading(runs: Ragged, known: Lists, classes: int, most: int) -> tuple[Array, Array]:
     """List the classes with the `most` best N_k / d_k of every item, in ascending order: (start, classes).
 

@@ -6,12 +6,13 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.decoding.tuning import MARGINS, POWERS
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
@@ -24,6 +25,33 @@ DENSE = 1 << 23
 """A table of more counts than this is kept as a sorted list of the counts that are not 0."""
 
 FORMAT = "covote statistics 1"
+
+
+class ProbabilityCounts(NamedTuple):
+    """What votes tell about the experts' probabilities; see :mod:`covote.decoding.confidence`.
+
+    Attributes
+    ----------
+    powers
+        How likely the experts' probabilities make the labels, raised to one power or another (experts x
+        powers).
+    margins
+        How often each expert was so sure, of items whose class it knows and of others (experts x 2 x
+        margins), in units of 1 / ONE items.
+    wins
+        How many clear labels only one of two readings confirms: that of all probabilities alike, and that of
+        each expert's by its own curve.
+    """
+
+    powers: NDArray[np.int64]
+    margins: NDArray[np.int64]
+    wins: NDArray[np.int64]
+
+    def plus(self, other: ProbabilityCounts | None) -> ProbabilityCounts:
+        """Return the counts of both."""
+        if other is None:
+            return self
+        return ProbabilityCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +76,10 @@ class Statistics:
         where it would be too large: then `keys` (answer x classes + class) and `values` list it.
     coins
         For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and
-        all answers to classes that the expert knows, in units of 1 / ONE.
-    power_fit
-        How likely the experts' probabilities make the labels, raised to one power or another (experts x
-        powers, see :mod:`covote.decoding.confidence`); None where no votes with probabilities were counted.
+        all answers to classes that the expert knows, in units of 1 / ONE. Where "none of mine" has a rate,
+        three more rows: "none of mine" about classes it knows and others, and other answers about these.
+    probabilities
+        What the votes tell about the experts' probabilities; None where no votes had any.
     """
 
     panel: Panel
@@ -62,7 +90,7 @@ class Statistics:
     keys: NDArray[np.int64]
     values: NDArray[np.int64]
     coins: NDArray[np.int64] | None = None
-    power_fit: NDArray[np.int64] | None = None
+    probabilities: ProbabilityCounts | None = None
 
     @classmethod
     def of(
@@ -97,18 +125,22 @@ class Statistics:
                 f"statistics of {self.method!r} and of {other.method!r} cannot be added; use one method"
             )
         items, share = self.items + other.items, self.share + other.share
-        fits_found = [fit for fit in (self.power_fit, other.power_fit) if fit is not None]
-        power_fit = sum(fits_found[1:], fits_found[0]) if fits_found else None
+        mine, theirs = self.probabilities, other.probabilities
+        probabilities = theirs if mine is None else mine.plus(theirs)
         if self.coins is not None and other.coins is not None:
+            if len(self.coins) != len(other.coins):
+                raise InputError(
+                    "statistics with and without rates of 'none of mine' cannot be added; use one option none"
+                )
             return replace(self, items=items, share=share, coins=self.coins + other.coins)
         if self.table is not None and other.table is not None:
             return replace(
-                self, items=items, share=share, table=self.table + other.table, power_fit=power_fit
+                self, items=items, share=share, table=self.table + other.table, probabilities=probabilities
             )
         keys = np.concatenate([self.keys, other.keys])
         values = np.concatenate([self.values, other.values])
         whole = Statistics.of(self.panel, self.method, items, share, keys, values)
-        return replace(whole, power_fit=power_fit)
+        return replace(whole, probabilities=probabilities)
 
     def _listed(self) -> tuple[Array, Array]:
         """Return (keys, values) of the counts that are not 0."""
@@ -139,8 +171,9 @@ class Statistics:
     def inside(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return for each expert: right answers to classes it knows, all answers to them, "none of mine"."""
         if self.coins is not None:
-            right, total = self.coins / ONE
-            return right, total, np.zeros(len(self.panel))
+            right, total = self.coins[:2] / ONE
+            none = self.coins[2:4].sum(axis=0) / ONE
+            return right, total, none
         layout, classes = self.panel.layout.cells, len(self.panel.classes)
         keys, values = self._listed()
         answer, k = keys // classes, keys % classes
@@ -164,7 +197,9 @@ class Statistics:
             "panel": self.panel.to_dict(),
             "share": self.share.tolist(),
             "coins": None if self.coins is None else self.coins.tolist(),
-            "power_fit": None if self.power_fit is None else self.power_fit.tolist(),
+            "probabilities": None
+            if self.probabilities is None
+            else {name: counts.tolist() for name, counts in self.probabilities._asdict().items()},
         }
         if statistics_format(path) == "json":
             body = {**head, "keys": keys.tolist(), "values": values.tolist()}
@@ -202,18 +237,22 @@ class Statistics:
             _check_counts(values, items)
             _check_counts(share, items)
             if head["coins"] is not None:
-                coins = np.asarray(head["coins"], dtype=np.int64).reshape(2, len(panel))
+                coins = np.asarray(head["coins"], dtype=np.int64)
                 _check_counts(coins, items)
-                if (coins[0] > coins[1]).any():
+                if coins.shape not in ((2, len(panel)), (5, len(panel))) or (coins[0] > coins[1]).any():
                     raise ValueError("more right answers than answers")
                 return cls.of_coins(panel, method, items, share, coins)
             found = cls.of(panel, method, items, share, keys, values)
-            if head.get("power_fit") is None:  # files of earlier versions have none
+            if head.get("probabilities") is None:  # files of earlier versions have none
                 return found
-            fit = np.asarray(head["power_fit"], dtype=np.int64)
-            if fit.ndim != 2 or len(fit) != len(panel):
-                raise ValueError("not one row of fits per expert")
-            return replace(found, power_fit=fit)
+            given = ProbabilityCounts(
+                **{k: np.asarray(v, np.int64) for k, v in head["probabilities"].items()}
+            )
+            shapes = [(len(panel), len(POWERS)), (len(panel), 2, len(MARGINS) + 1), (2,)]
+            if [counts.shape for counts in given] != shapes or given.wins.min() < 0:
+                raise ValueError("not one row of counts per expert")
+            _check_counts(given.margins, items)
+            return replace(found, probabilities=given)
         except FileNotFoundError as error:
             raise FileError(f"cannot read {path}: {error.strerror}") from error
         except Exception as error:  # zip, zlib, numpy and json each have errors of their own for damage

@@ -16,42 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import kernel
 from covote.decoding import shares
-from covote.decoding import tie_score_kernels as kernels
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.scoring import UNIT
 from covote.decoding.statistics import ONE, Statistics, fits
+from covote.decoding.tuning import FEW, INSIDE, LARGE, PRIOR
 from covote.labels import Ties
 from covote.panel import Panel
 from covote.panel.layout import Cells
 from covote.votes import Votes
 from covote.votes.rows import Rows, row_parts
+from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
-
-INSIDE = 0.7
-"""Weight of I against O in the tie score."""
-
-ENOUGH = 2
-"""Items per class that are enough to learn the tie score.
-
-Measured on real votes, it already beats preferring the class with more authorities with one item per class
-(+2.4 points against +1.7), and with two (+3.0 against +1.8).
-"""
-
-FEW = 350
-"""With so many items or fewer a lead must be clear to count; with n items it may be (FEW / n)^2 of that."""
-
-LARGE = 0.3
-"""Where a tie may concern this share of all items, the lead must be clear however many items there are."""
-
-PRIOR = 20.0
-"""How many answers the prior knowledge about an expert counts for (theory.md section 9)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +50,7 @@ class Weights:
     right: NDArray[np.float64]
     wrong: NDArray[np.float64]
     answers: NDArray[np.int64]
+    settled: ClassVar[bool] = True
 
     @property
     def _panel(self) -> tuple[Panel, Cells]:
@@ -225,21 +209,52 @@ def decided(patterns: Rows, ties: Ties, panel: Panel, weights: Weights | None) -
     if weights is not None:
         ahead, level, large = compared(patterns, ties, weights)
         level |= ahead == 0
-    found: NDArray[np.int64] = kernels.clear_best(patterns.runs, panel.knows, ties, level, large)
-    return found
+    return _clear_best(patterns, ties, level, large)
+
+
+def _clear_best(
+    patterns: Rows, ties: Ties, level: NDArray[np.bool_], large: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the one class of every tied row that is `level` with the best; -1 if there are more.
+
+    Of several the one with most authorities is taken, if that is one and none of the ties is `large`.
+    """
+    sizes, first = np.diff(ties.start), ties.start[:-1]
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    at, start = _answers_of(patterns.runs.indptr, row)
+    knows = patterns.votes.panel.knows
+    asked = knows[patterns.runs.expert[at], np.repeat(ties.classes, np.diff(np.append(start, len(at))))]
+    authorities = np.where(level, np.add.reduceat(asked, start, dtype=np.int64), -1)
+    winner = level & (authorities == np.maximum.reduceat(authorities, first)[row])
+    several = np.add.reduceat(level, first, dtype=np.int64) > 1
+    clear = np.add.reduceat(winner, first, dtype=np.int64) == 1
+    clear &= ~(several & np.logical_or.reduceat(level & large, first))
+    chosen = np.maximum.reduceat(np.where(winner, ties.classes, -1), first)
+    return np.where(clear, chosen, -1)
 
 
 def compared(
     patterns: Rows, ties: Ties, weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return how far each tied class is behind the best, whether that is in doubt, and matters much."""
-    leader, ahead = kernels.leads(ties, tied_scores(patterns, ties, weights))
+    leader, ahead = _leads(ties, tied_scores(patterns, ties, weights))
     level, large = np.zeros(len(leader), dtype=np.bool_), np.zeros(len(leader), dtype=np.bool_)
     close = np.flatnonzero((ties.classes != leader) & (ahead <= 4 * UNIT))  # no wider lead can be in doubt
     needed, much = weights.doubt(leader[close], ties.classes[close])
     level[close] = ahead[close] <= needed
     large[close] = level[close] & much
     return ahead, level, large
+
+
+def _leads(ties: Ties, score: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for every class of every tied row, the first class with the highest score, and its lead."""
+    sizes = np.diff(ties.start)
+    first, sizes = ties.start[:-1][sizes > 0], sizes[sizes > 0]  # an item without answers has no classes
+    if len(first) == 0:
+        return ties.classes, score
+    top = np.repeat(np.maximum.reduceat(score, first), sizes)
+    place = np.where(score == top, np.arange(len(score)), len(score))
+    return ties.classes[np.repeat(np.minimum.reduceat(place, first), sizes)], top - score
 
 
 def tied_scores(patterns: Rows, ties: Ties, weights: Weights) -> NDArray[np.int64]:
@@ -254,10 +269,38 @@ def summed(
     sizes = np.diff(ties.start)
     owner = np.repeat(np.arange(len(patterns)), sizes)
     score = np.zeros(len(ties.classes), dtype=np.int64)
-    by_class = np.argsort(ties.classes, kind="stable")
+    # Small integers are sorted by their digits, many times as fast.
+    by_class = np.argsort(ties.classes.astype(smallest_int(len(patterns.votes.panel.classes))), kind="stable")
     by_class = by_class[rows[owner[by_class]]]
     bounds = np.searchsorted(ties.classes[by_class], np.arange(int(ties.classes.max(initial=0)) + 2))
     for k in np.unique(ties.classes[by_class]):
         pairs = by_class[bounds[k] : bounds[k + 1]]
-        kernels.summed(patterns.runs.indptr, patterns.cell, column(int(k)), owner[pairs], pairs, score)
+        _sums(patterns.runs.indptr, patterns.cell, column(int(k)), owner[pairs], pairs, score)
     return score
+
+
+def _answers_of(indptr: Array, rows: Array) -> tuple[Array, Array]:
+    """Return where the answers of some rows are, one row after another, and where each row begins there."""
+    lengths = indptr[rows + 1] - indptr[rows]
+    start = np.cumsum(lengths) - lengths
+    return np.repeat(indptr[rows] - start, lengths) + np.arange(int(lengths.sum())), start
+
+
+def _at_once(indptr: Array, cell: Array, column: Array, owner: Array, place: Array, score: Array) -> None:
+    """Do as :func:`_sums` does, all rows at once."""
+    at, start = _answers_of(indptr, owner)
+    total = np.concatenate([[0], np.cumsum(column[cell[at]])])  # a row may have no answers
+    score[place] = total[np.append(start[1:], len(at))[: len(start)]] - total[start]
+
+
+@kernel(
+    steps=lambda indptr, cell, column, owner, *_: 20 + len(owner) * (2 + len(cell) // len(indptr)) / 15,
+    plain=_at_once,
+)
+def _sums(indptr: Array, cell: Array, column: Array, owner: Array, place: Array, score: Array) -> None:
+    """Add up the weights of all answers of the owners: one class, many answer rows."""
+    for j in range(len(owner)):
+        s = 0
+        for a in range(indptr[owner[j]], indptr[owner[j] + 1]):
+            s += column[cell[a]]
+        score[place[j]] = s

@@ -5,19 +5,23 @@ from __future__ import annotations
 from covote.files.decoding_files import Outcome, decode_file, decode_votes
 from covote.files.gold_files import read_gold
 from covote.files.label_files import writing_labels
-from covote.files.name_files import read_names
+from covote.files.label_set_files import SetsOutcome, decode_sets_file
+from covote.files.name_files import read_names, read_numbers
 from covote.files.panel_of_votes import inferred_panel, open_panel
 from covote.files.vote_files import VoteFile, VoteSource
 
 __all__ = [
     "Outcome",
+    "SetsOutcome",
     "VoteFile",
     "VoteSource",
     "decode_file",
+    "decode_sets_file",
     "decode_votes",
     "inferred_panel",
     "open_panel",
     "read_gold",
     "read_names",
+    "read_numbers",
     "writing_labels",
 ]

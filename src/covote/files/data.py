@@ -159,10 +159,20 @@ def glance(files: Iterable[Path]) -> str:
 def digest(files: Iterable[Path]) -> str:
     """Return a fingerprint of what is in files, and of their names if they are several."""
     listed = list(files)
+    return combined(listed, map(content_of, listed))
+
+
+def content_of(file: Path) -> bytes:
+    """Return a fingerprint of what is in a file."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
+
+
+def combined(files: list[Path], contents: Iterable[bytes]) -> str:
+    """Return the fingerprint of files of which the contents have been looked at."""
     whole = hashlib.sha256()
-    for file in listed:
-        if len(listed) > 1:
+    for file, content in zip(files, contents, strict=True):
+        if len(files) > 1:
             whole.update(f"{file.name}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as content:
-            whole.update(hashlib.file_digest(content, "sha256").digest())
+        whole.update(content)
     return whole.hexdigest()

@@ -18,7 +18,7 @@ from covote.errors import FileError, InputError
 from covote.files.data import DataPlace, Rows
 from covote.files.vote_batches import Shallow, Source, format_of
 from covote.panel.checks import did_you_mean, some_of
-from covote.votes.item_ids import item_ids, whole_ids
+from covote.votes.names import item_ids, whole_ids
 
 ID_COLUMNS = ("item", "task", "id")
 _GROUP = 1 << 16  # rows of a group of the Parquet file made from text

@@ -7,23 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
+
+import numpy as np
 
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
-from covote.decoding.loop import InMemory, Parts, Wanted, labelled, learned, no_proba
-from covote.decoding.protocol import estimates, learns
+from covote.decoding.loop import InMemory, Wanted, estimates, labelled, learned, learns, no_proba
 from covote.errors import TooLargeError
 from covote.files.label_files import label_batch, label_format, proba_batch, writing_labels
+from covote.files.label_set_files import SetsOutcome, decode_sets_file, refuse_for_sets
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource
-from covote.labels import GoldScore
+from covote.labels import GoldScore, Labels
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
-from covote.votes.rows import fits, merged
+from covote.votes.rows import Rows, fits, merged
+from covote.votes.vote_checks import check_choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
+_COMPARED = 200_000  # items that methods are compared on, besides the gold items
 _PASS = 1000  # steps of a pass over the votes, for progress
 
 
@@ -63,11 +67,34 @@ class PartDone(NamedTuple):
     gold: GoldScore | None
 
 
+@overload
 def decode_file(
     votes_file: str | os.PathLike[str],
     output: str | os.PathLike[str] | None,
     panel: Panel,
     *,
+    labels: Literal["one"] = "one",
+    **options: Any,
+) -> Outcome: ...
+
+
+@overload
+def decode_file(
+    votes_file: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    panel: Panel,
+    *,
+    labels: Literal["several"],
+    **options: Any,
+) -> SetsOutcome: ...
+
+
+def decode_file(
+    votes_file: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    panel: Panel,
+    *,
+    labels: Literal["one", "several"] = "one",
     method: str = "authority",
     gold: Mapping[Any, Name] | None = None,
     unknown: Literal["error", "drop"] = "error",
@@ -83,7 +110,7 @@ def decode_file(
     progress: Progress | None = None,
     engine: Engine | None = None,
     **options: Any,
-) -> Outcome:
+) -> Outcome | SetsOutcome:
     """Label every item of a file of votes; write the labels as they come.
 
     Parameters
@@ -95,6 +122,9 @@ def decode_file(
         count only.
     panel
         Who knows what.
+    labels
+        ``"several"`` for items that may have several labels: cells may hold lists of classes, and so do the
+        labels; see :func:`covote.files.decode_sets_file`.
     method, options
         As for :func:`covote.decode`.
     gold
@@ -111,6 +141,19 @@ def decode_file(
         Where slices of a Parquet file are read and labelled: an engine of :mod:`covote.engines`. Without one,
         and for other files, the file streams through this process. The labels are the same, byte for byte.
     """
+    check_choice("labels", labels, ("one", "several"))
+    if labels == "several":
+        given: dict[str, Any] = {
+            "method": method != "authority",
+            "gold": gold,
+            "duplicates": duplicates != "error",
+        }
+        given |= {"proba": proba, "looks": looks, "engine": engine}
+        refuse_for_sets([name for name, value in given.items() if value])
+        return decode_sets_file(
+            votes_file, output, panel, unknown=unknown, none=none, item=item, expert=expert, label=label,
+            match=match, rename=rename, **options,
+        )  # fmt: skip
     file = VoteFile(
         votes_file, panel, unknown=unknown, duplicates=duplicates, none=none, item=item, expert=expert,
         label=label, match=match, rename=rename,
@@ -121,6 +164,17 @@ def decode_file(
         **options,
     )  # fmt: skip
     return replace(outcome, notes=tuple(file.notes()), dropped=file.dropped)
+
+
+def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
+    """Return the votes on gold items, and on enough others that every method learns what it would of all."""
+    kept, items = [], 0
+    for part in source.parts():
+        rows = np.arange(len(part)) if items < _COMPARED else gold_rows(gold, part)[0]
+        if len(rows):
+            kept.append(part if len(rows) == len(part) else part[np.sort(rows)])
+        items += len(rows)
+    return joined(kept)
 
 
 def decode_votes(
@@ -147,22 +201,27 @@ def decode_votes(
     if gold is not None:
         gold = like_items(gold, next(source.parts()))
     if method == "auto":
-        method = "authority" if gold is None else compare(joined(list(source.parts())), gold).best
+        method = "authority" if gold is None else compare(_to_compare(source, gold), gold).best
     decoder = make(method, options, gold)
     if proba is not None:
         check_proba(decoder, source.panel)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
     weights, statistics = decoder.start(source.panel), None
+    by_row = gold is None
+    rows = merged(parts.map(_rows)) if by_row and fits(source.panel) else None
     if learns(decoder):
-        weights = learned(_to_learn_from(parts, decoder), decoder)
+        weights = learned(parts if rows is None else InMemory(rows), decoder)
         statistics = weights.statistics
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    wanted = Wanted(proba=proba is not None, gold=gold)
-    task = partial(
-        label_part, decoder=decoder, weights=weights, wanted=wanted, looks=looks, write=output is not None
+    find = partial(
+        labelled, decoder=decoder, weights=weights, wanted=Wanted(proba=proba is not None, gold=gold)
     )
-    tally, score = Tally(source.panel, looks), None
+    tally, score, known = Tally(source.panel, looks), None, None
+    if rows is not None and proba is None:  # probabilities of all classes would take too much room
+        known = LabelledRows(rows.rows, find(rows))
+        tally.add(rows, known.labels)
+    task = partial(label_part, find=find, by_row=by_row, known=known, looks=looks, write=output is not None)
     with ExitStack() as files:
         writer = None if output is None else files.enter_context(writing_labels(output))
         proba_writer = None if proba is None else files.enter_context(writing_labels(proba))
@@ -176,25 +235,37 @@ def decode_votes(
     return Outcome(source.panel, tally, statistics, score, method)
 
 
+class LabelledRows(NamedTuple):
+    """The different answer rows of all parts, and their labels."""
+
+    rows: Rows
+    labels: Labels
+
+
 def label_part(
-    votes: Votes, *, decoder: Decoder, weights: Any, wanted: Wanted, looks: int, write: bool
-) -> PartDone:
-    """Return the labels of a part as they are written, and what they add up to."""
+    votes: Votes, *, find: Callable[[Votes], Labels], by_row: bool, known: LabelledRows | None, looks: int,
+    write: bool,
+) -> PartDone:  # fmt: skip
+    """Return the labels of a part as they are written, and what they add up to unless the rows are known.
+
+    `by_row` says that items with the same answers have the same label.
+    """
     tally = Tally(votes.panel, looks)
-    inverse = votes.rows.inverse if wanted.gold is None and not votes.soft else None
-    find = partial(labelled, decoder=decoder, weights=weights, wanted=wanted)
-    if inverse is not None:
+    if by_row and not votes.soft and votes.rows.inverse is not None:
         rows = votes.rows
-        found = find(rows.votes)
-        tally.add(rows.votes, found)
-        labels = found.take(inverse, votes._ids, votes.start)
+        if known is None:
+            found, places = find(rows.votes), np.arange(len(rows))
+            tally.add(rows.votes, found)
+        else:
+            found, places = known.labels, rows.places(known.rows)
+        labels = found.take(places[rows.inverse], votes._ids, votes.start)
     else:
         labels = replace(find(votes), _ids=votes._ids, _start=votes.start)
         tally.add(votes, labels)
     tally.remember(votes, labels)
     return PartDone(
         label_batch(labels) if write else None,
-        proba_batch(labels) if wanted.proba else None,
+        proba_batch(labels) if labels._proba is not None else None,
         tally,
         labels.gold,
     )
@@ -211,21 +282,9 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
         )
 
 
-def _by_row(decoder: Decoder) -> bool:
-    """Whether items with the same answers get the same label; gold belongs to items."""
-    return not learns(decoder) or decoder.gold is None
-
-
-def _to_learn_from(parts: Here | OnEngine, decoder: Decoder) -> Parts:
-    """Return the different answer rows of all parts as one part, or the parts where that is not the same."""
-    if not _by_row(decoder) or not fits(parts.panel):
-        return parts
-    rows = merged(parts.map(_rows))
-    return parts if rows is None else InMemory(rows)
-
-
-def _rows(votes: Votes) -> Votes | None:
-    return None if votes.soft else votes.rows.votes
+def _rows(votes: Votes) -> Rows | None:
+    """Return the answer rows of a part, without the items that have them."""
+    return None if votes.soft else replace(votes.rows, inverse=None)
 
 
 @dataclass(frozen=True)

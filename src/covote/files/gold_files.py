@@ -13,8 +13,7 @@ from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
 from covote.panel.checks import shown, some_of
 from covote.panel.folding import CLASSES, ITEMS, is_called, words
-from covote.votes.item_ids import item_ids, whole_ids
-from covote.votes.names import STRANGE, Matcher
+from covote.votes.names import STRANGE, Matcher, item_ids, whole_ids
 
 GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
 """What people call the column of known classes, besides what they call labels."""

@@ -20,8 +20,7 @@ from covote.errors import InputError
 from covote.labels import STATUSES, Labels
 from covote.panel.cells import write_sheet
 from covote.panel.checks import shown
-from covote.votes.item_ids import id_array
-from covote.votes.names import arrow, name_array, texts
+from covote.votes.names import arrow, id_array, name_array, texts
 
 ROWS = 1 << 19
 """Labels in a row group."""
@@ -140,7 +139,7 @@ class _Lines:
 def _json_value(value: Any) -> Any:
     if isinstance(value, float):
         return float(str(np.float32(value))) if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
+    return value if value is None or isinstance(value, str | int | list) else str(value)
 
 
 class _Sheet:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from covote.errors import InputError
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.panel.cells import read_cells
-from covote.panel.checks import shown
+from covote.panel.checks import did_you_mean, shown, some_of
 from covote.panel.folding import is_called, words
 from covote.votes.names import Matcher
 
@@ -46,4 +46,32 @@ def read_names(
             f"{path}: neither an expert nor a class of the panel: {', '.join(wrong[:20])}; the second column "
             "has names of the panel"
         )
+    return found
+
+
+def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: str) -> dict[Name, float]:
+    """Read ``{name: number}`` from a .csv, .tsv or .xlsx file with two columns; every name has one row.
+
+    `what` the numbers are is for messages: "accuracy". A heading is left aside.
+    """
+    rows = [[cell for cell in row if cell] for row in read_cells(path)]
+    rows = [row for row in rows if row]
+    known, found = Matcher(names), dict[Name, float]()
+    for n, row in enumerate(rows, start=1):
+        if len(row) != 2:
+            raise InputError(f"{path}, row {n}: {len(row)} cells; a row has a name and its {what}")
+        place = known.code(row[0])
+        try:
+            value = float(row[1])
+        except ValueError:
+            if n == 1 and place < 0:
+                continue  # a heading
+            raise InputError(f"{path}, row {n}: {what} {row[1]!r} is not a number") from None
+        if place < 0:
+            raise InputError(f"{path}, row {n}: {row[0]!r} is not in the panel{did_you_mean(row[0], names)}")
+        if found.setdefault(names[place], value) != value:
+            raise InputError(f"{path}, row {n}: a second {what} of {row[0]!r}; keep one")
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InputError(f"{path}: no {what} of {some_of(missing)}; give one for each")
     return found

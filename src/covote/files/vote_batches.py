@@ -22,6 +22,7 @@ from covote.votes.vote_columns import LOOK, UNNAMED
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
 _BLOCK = 1 << 23  # bytes of text per batch
+_FIRST = 1 << 20  # of a CSV file, bytes in which the names of columns and the first rows are looked for
 DEEPEST = 100
 """Levels of values in a line of JSON; votes have two."""
 _ENDINGS = {
@@ -122,7 +123,7 @@ class Source:
 
     def look(self) -> pa.Table:
         """Return the first rows."""
-        batch = next(iter(self.batches(self.names)), None)
+        batch = next(iter(self.batches(self.names, block=_FIRST)), None)
         empty = pa.table({name: pa.array([], pa.string()) for name in self.names})
         return empty if batch is None else pa.Table.from_batches([batch.slice(0, LOOK)])
 
@@ -133,7 +134,8 @@ class Source:
             if pa.types.is_nested(kind):
                 raise InputError(
                     f"{self.path}: column {name!r} holds {kind}; items, experts and labels are text or "
-                    "numbers"
+                    "numbers (lists of classes are for items with several labels: labels='several', --labels "
+                    "several)"
                 )
 
     def _look_at_text(self) -> None:
@@ -161,16 +163,20 @@ class Source:
         return [0, *accumulate(data.row_group(g).num_rows for g in range(data.num_row_groups))]
 
     def batches(
-        self, columns: list[str], plain: tuple[str, ...] = (), rows: range | None = None
+        self,
+        columns: list[str],
+        plain: tuple[str, ...] = (),
+        rows: range | None = None,
+        block: int = _BLOCK,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`.
 
-        Of a Parquet file, only some `rows` may be wanted.
+        Of a Parquet file, only some `rows` may be wanted; of a CSV file, batches of a `block` of bytes.
         """
         self.done = 0
         with self.explained():
             parquet = self.kind == "parquet"
-            read = self._parquet(columns, plain, rows) if parquet else self._text(columns)
+            read = self._parquet(columns, plain, rows) if parquet else self._text(columns, block)
             for batch in read:
                 if batch.num_rows:
                     batch = batch.select(columns)
@@ -207,15 +213,15 @@ class Source:
                 yield batch
                 first += size
 
-    def _text(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _text(self, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
         if self.kind == "xlsx":
             yield from self._sheet.select(columns).to_batches(ROWS)
             return
-        with self._text_reader(columns) as reader:
+        with self._text_reader(columns, block) as reader:
             yield from reader
 
     @contextmanager
-    def _text_reader(self, columns: list[str] | None) -> Iterator[Any]:
+    def _text_reader(self, columns: list[str] | None, block: int = _FIRST) -> Iterator[Any]:
         """Open a CSV or JSON-lines file; CSV has no types, so its columns stay text."""
         # Nobody closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
         # would go on with whatever file is opened next under the same number.
@@ -233,7 +239,7 @@ class Source:
             return
         from pyarrow import csv
 
-        options = csv.ReadOptions(block_size=_BLOCK, use_threads=False, encoding=self.encoding)
+        options = csv.ReadOptions(block_size=block, use_threads=False, encoding=self.encoding)
         if self._named is not None:
             options.column_names, options.skip_rows = self._named, 1
         parse = csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)

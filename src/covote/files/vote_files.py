@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
 from covote.files import sorting
@@ -23,7 +24,8 @@ from covote.progress import Progress
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import DroppedWarning, Findings
-from covote.votes.item_ids import (
+from covote.votes.names import (
+    arrow,
     changes,
     in_order,
     item_ids,
@@ -32,8 +34,8 @@ from covote.votes.item_ids import (
     whole_ids,
     with_blanks,
 )
-from covote.votes.names import arrow
-from covote.votes.tables import Codes, Reader, fill
+from covote.votes.reports import without_lists
+from covote.votes.tables import Codes, Reader, fill, given
 from covote.votes.vote_checks import NOT_ASKED, check_choice, frozen, is_complete, smallest_int
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
@@ -116,6 +118,8 @@ class VoteFile:
         "loose": names match over case, blanks and accents; "exact": they do not.
     rename
         What is meant by names of experts and labels: ``{"A. Lee": "dr-lee"}``.
+    lists
+        Whether cells may hold several classes, for items with several labels.
     """
 
     def __init__(
@@ -131,6 +135,7 @@ class VoteFile:
         label: str | None = None,
         match: Literal["loose", "exact"] = "loose",
         rename: Mapping[Any, Any] | None = None,
+        lists: bool = False,
     ) -> None:
         check_choice("unknown", unknown, ("error", "drop"))
         check_choice("duplicates", duplicates, ("error", "first", "last"))
@@ -141,14 +146,16 @@ class VoteFile:
         self.reader = Reader(panel, unknown, duplicates, none, f"{source.path}, ", match, rename)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
-        self.columns = self.reader.columns(source.names, "auto", (item, expert, label), source.look)
+        look = (lambda: without_lists(source.look())) if lists else source.look
+        self.columns = self.reader.columns(source.names, "auto", (item, expert, label), look)
         if self.columns.item is None:
             raise InputError(
                 f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
                 "names the item that a row is about, with item='...' (--item ...)"
             )
         self.item, self.expert, self.label = self.columns.item, self.columns.expert, self.columns.label
-        source.refuse_nested([self.item, *(n for n in self.answers if n != self.columns.chance)])
+        names = [self.item, *([] if lists else (n for n in self.answers if n != self.columns.chance))]
+        source.refuse_nested(names)
 
     @property
     def shape(self) -> str:
@@ -262,7 +269,7 @@ class VoteFile:
         for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
             ids = batch.column(0)
             if nature.blanks:
-                ids = pc.utf8_trim_whitespace(ids)
+                ids = _trimmed(ids)
             if self.source.untyped and nature.integers:
                 ids = ids.cast(pa.int64())
             yield first, [ids, *batch.columns[1:]]
@@ -305,23 +312,35 @@ class VoteFile:
 
     def _placed(self, least: int, greatest: int) -> Iterator[Votes]:
         """Let every row of a file in any order find the place of its item."""
-        size = greatest - least + 1
-        columns = np.full((len(self.panel), size), NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
-        there = np.zeros(size, np.bool_)
-        kind = pa.int64()
-        for codes in self._codes():
-            kind = codes.item.type
-            at = np.from_dlpack(codes.item).astype(np.int64) - least
-            there[at] = True
-            again = fill(columns, codes, at, self.reader.duplicates)
-            if again >= 0:
-                raise self._twice(codes, again)
+        columns, empty, kind = self._filled(least, greatest, "last")
+        there = empty | (columns != NOT_ASKED).any(axis=0)
         found = np.flatnonzero(there)
         for start in range(0, len(found), PART_ITEMS):
             some = found[start : start + PART_ITEMS]
             part = np.ascontiguousarray(columns[:, some])
             ids = arrow(some + least).cast(kind)
             yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), _ids=ids)
+
+    def _filled(
+        self, least: int, greatest: int, duplicates: str
+    ) -> tuple[NDArray[Any], NDArray[np.bool_], pa.DataType]:
+        """Return the answers (experts x items), the items with empty rows, and the type of the ids."""
+        shape = len(self.panel), greatest - least + 1
+        columns = np.full(shape, NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
+        empty, votes, kind = np.zeros(shape[1], np.bool_), 0, pa.int64()
+        for codes in self._codes():
+            kind = codes.item.type
+            at = np.from_dlpack(codes.item).astype(np.int64) - least
+            silent = np.flatnonzero(codes.who < 0)
+            empty[at[silent]] = True
+            votes += len(at) - len(silent)
+            again = fill(columns, codes, at, duplicates)
+            if again >= 0:
+                raise self._twice(codes, again)
+        if duplicates == "last" != self.reader.duplicates and given(columns) < votes:
+            # Somebody answers an item twice, which is rare, and to look for it before takes twice the time.
+            return self._filled(least, greatest, self.reader.duplicates)
+        return columns, empty, kind
 
     def _twice(self, codes: Codes, again: int) -> InputError:
         """Find the first answer of an expert who gives another one to the same item later."""
@@ -376,6 +395,12 @@ class _Seen:
         self._last = ids[-1:]
 
 
+def _trimmed(ids: pa.Array) -> pa.Array:
+    """Return items without blanks around them; one of blanks alone is none."""
+    found = pc.utf8_trim_whitespace(ids)
+    return pc.if_else(pc.equal(found, ""), None, found)
+
+
 def _nature(file: VoteFile) -> Nature:
     source, wide = file.source, file.shape == "wide"
     # The items of a file without types are text, and integers as long as all are written as such.
@@ -394,7 +419,7 @@ def _nature(file: VoteFile) -> Nature:
             ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
         numbers = whole_ids(ids) if integers else None
         if numbers is None and trimming and (blanks or with_blanks(ids)):
-            ids, blanks = pc.utf8_trim_whitespace(ids), True
+            ids, blanks = _trimmed(ids).drop_null(), True
             numbers = whole_ids(ids) if integers else None
         if not len(ids):
             first += batch.num_rows

@@ -103,6 +103,9 @@ def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
         if len(wrong):
             i, k = wrong[0]
             raise InputError(f"knows[{i}, {k}] is {matrix[i, k]!r}; it must be True or False (1 or 0)")
+    flags = matrix.flags
+    if matrix.dtype == bool and flags.owndata and flags.c_contiguous and not flags.writeable:
+        return matrix  # frozen already: another panel's, or made for this one
     frozen = np.array(matrix, dtype=bool, order="C")
     frozen.flags.writeable = False
     return frozen
@@ -129,6 +132,7 @@ def knows_of_blocks(
                 f"{did_you_mean(name, classes)}; add it to the classes or remove it there"
             )
         knows[i, cast("list[int]", places)] = True
+    knows.flags.writeable = False
     return knows
 
 

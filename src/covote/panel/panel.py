@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
 from covote.arguments import check_count
-from covote.errors import InputError
+from covote.errors import InputError, TooLargeError
 from covote.panel import formats, panel_tables, pictures
 from covote.panel.certificate import Certificate
 from covote.panel.checks import (
@@ -98,9 +98,11 @@ class Panel:
             raise InputError(
                 f"{len(models)} models for {experts} experts; give one per expert, None for none"
             )
-        for name, row_size in zip(checked_names, matrix.sum(axis=1), strict=True):
-            if row_size == 0:
-                raise InputError(f"expert {name!r} knows no class; remove it or say what it knows")
+        idle = np.flatnonzero(~matrix.any(axis=1))
+        if len(idle):
+            raise InputError(
+                f"expert {checked_names[idle[0]]!r} knows no class; remove it or say what it knows"
+            )
         put = object.__setattr__  # the dataclass is frozen; this is its only writer
         put(self, "classes", checked_classes)
         put(self, "knows", matrix)
@@ -195,14 +197,24 @@ class Panel:
 
     def pair_counts(self) -> NDArray[np.int32]:
         """Return how many experts know both classes of each pair (K x K; lambda_kj); the diagonal has d_k."""
-        counts = np.empty((len(self.classes), len(self.classes)), dtype=np.int32)
-        for k, rows in pair_count_blocks(self.knows):
-            counts[k : k + len(rows)] = rows
+        classes = len(self.classes)
+        try:
+            counts = np.zeros((classes, classes), dtype=np.int32)
+        except MemoryError as error:
+            raise TooLargeError(
+                f"counts of all pairs of {classes:,} classes need {classes**2 / 2**28:,.0f} GiB of memory; "
+                "redundancy, uncovered() and survives() need little"
+            ) from error
+        for k, rows in pair_count_blocks(self.layout):
+            counts[k : k + len(rows), k:] = rows
+        for k in range(classes):
+            counts[k:, k] = counts[k, k:]
+        np.fill_diagonal(counts, self.knows.sum(axis=0))
         return counts
 
     @cached_property
     def _pair_histogram(self) -> NDArray[np.int64]:
-        return pair_histogram(self.knows)
+        return pair_histogram(self.layout)
 
     @property
     def redundancy(self) -> int:
@@ -234,7 +246,7 @@ class Panel:
         found: list[tuple[Name, Name]] = []
         if wanted == 0:
             return found
-        for some in pairs_below(self.knows, times):
+        for some in pairs_below(self.layout, times):
             for k, j in zip(*(side[: wanted - len(found)].tolist() for side in some), strict=True):
                 found.append((self.classes[k], self.classes[j]))
             if len(found) == wanted:
@@ -273,12 +285,12 @@ class Panel:
         elif not self._pair_histogram[missing + 1 :].any():
             risk = self.sizes * (self.sizes - 1) // 2  # all that an expert knows, as in planes
         else:
-            risk = pairs_at_risk(self.knows, missing)
+            risk = pairs_at_risk(self.layout, missing)
         worst_first = np.argsort(-risk, kind="stable")[: np.count_nonzero(risk)].tolist()
         critical = tuple((self.names[i], int(risk[i])) for i in worst_first)
         return Outage(missing, self.count_uncovered(missing + 1) == 0, critical)
 
-    def supports(self, count: int | None = None, *, report: Report = "one", none: bool = True) -> Support:
+    def supports(self, count: int | None = None, *, report: Report = "one", forced: bool = False) -> Support:
         """Return whether the labels of items with several of them follow from perfect answers.
 
         theory: section 8. The condition is exact; where it does not hold, two sets of labels are given
@@ -291,17 +303,17 @@ class Panel:
             number unless given.
         report
             Whether an expert names ``"one"`` of the item's labels that it knows, or ``"all"`` of them.
-        none
-            Whether an expert that knows none of the labels says "none of mine", or has to name something.
+        forced
+            Whether an expert that knows none of the labels has to name something, or says "none of mine".
 
         >>> bool(Panel.from_blocks(list("abc"), ["ab", "ac", "bc"]).supports(2))
         True
-        >>> found = Panel.from_blocks(list("abc"), ["abc"]).supports(2, none=False)
+        >>> found = Panel.from_blocks(list("abc"), ["abc"]).supports(2, forced=True)
         >>> found.first, found.second  # the expert may name c for both
         (('a', 'c'), ('b', 'c'))
         """
         check_model(report, count, len(self.classes))
-        found = confused(self.knows, count, report, none)
+        found = confused(self.knows, count, report, forced)
         if found is None:
             return Support(True)
         return Support(False, *(tuple(self.classes[k] for k in some) for some in found))

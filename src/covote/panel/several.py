@@ -46,18 +46,18 @@ def check_model(report: str, count: int | None, classes: int) -> None:
 
 
 def confused(
-    knows: NDArray[np.bool_], count: int | None, report: str, none: bool
+    knows: NDArray[np.bool_], count: int | None, report: str, forced: bool
 ) -> tuple[list[int], list[int]] | None:
     """Return two sets of classes that the same answers may belong to, if there are such sets."""
     classes = knows.shape[1]
-    if classes == 1 or (count == classes and report == "one" and not none):
+    if classes == 1 or (count == classes and report == "one" and forced):
         return None  # there is only one set
     most = classes if count is None else count
-    if none and (report == "all" or most == 1):
+    if not forced and (report == "all" or most == 1):
         return _unknown(knows, most)
-    if report == "all" or (most == 1 and not none):
+    if report == "all" or most == 1:
         return _pair(knows)
-    return _hidden(knows, most) if none else _merged(knows, count)
+    return _merged(knows, count) if forced else _hidden(knows, most)
 
 
 def _unknown(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
@@ -81,8 +81,8 @@ def _pair(knows: NDArray[np.bool_]) -> tuple[list[int], list[int]] | None:
 def _hidden(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
     """A class is hidden behind others if each of its authorities may name one of them instead."""
     blocks = [frozenset(np.flatnonzero(row).tolist()) for row in knows]
-    for b in range(knows.shape[1]):
-        mine = [block - {b} for block in blocks if b in block]
+    for b, column in enumerate(knows.T):
+        mine = [blocks[i] - {b} for i in np.flatnonzero(column).tolist()]
         others = hitting(mine, most - 1)
         if others is not None:
             base = sorted(others) or [0 if b else 1]
@@ -96,8 +96,9 @@ def _merged(knows: NDArray[np.bool_], count: int | None) -> tuple[list[int], lis
         return [0], [0, 1]  # the same answer may be all that there is, or not
     classes = knows.shape[1]
     blocks = [frozenset(np.flatnonzero(row).tolist()) for row in knows]
+    authorities = [frozenset(np.flatnonzero(column).tolist()) for column in knows.T]
     for a, b in combinations(range(classes), 2):
-        both = [block - {a, b} for block in blocks if a in block and b in block]
+        both = [blocks[i] - {a, b} for i in sorted(authorities[a] & authorities[b])]
         others = hitting(both, count - 1)
         if others is not None:
             rest = (k for k in range(classes) if k not in others and k not in (a, b))

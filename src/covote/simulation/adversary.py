@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
-from covote.panel.pairs import pair_count_blocks
 from covote.simulation.noise import Noise
 from covote.votes import Votes
 
@@ -39,8 +38,7 @@ def adversarial(panel: Panel, against: Decoder | None, seed: int) -> Noise:
 def _against_authority(panel: Panel) -> list[NDArray[np.intp]]:
     degrees = panel.knows.sum(axis=0).astype(np.float64)
     chosen = []
-    rows = (row for _, block in pair_count_blocks(panel.knows) for row in block)
-    for k, together in enumerate(rows):
+    for k, together in enumerate(panel.pair_counts()):
         # Quotients of small integers: equal fractions are equal as float64, and unequal ones are not.
         held = np.where(degrees > 0, together / np.maximum(degrees, 1), np.inf)
         held[k] = np.inf

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.votes.item_ids import id_array
+from covote.votes.names import id_array
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -143,7 +143,16 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
 def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
     assert votes.runs is not None
     indptr, expert, label = votes.runs
-    bounds, at = _gather(indptr, rows)
+    at: NDArray[Any]
+    if 2 * len(rows) > len(votes) and not votes.soft and (rows[1:] > rows[:-1]).all():
+        # Most of the items, in order: a mask takes half the time (benchmarks: "authority ragged").
+        there = np.zeros(len(votes), np.bool_)
+        there[rows] = True
+        lengths, own = np.diff(indptr), slice(indptr[0], indptr[-1])
+        bounds = np.concatenate([[0], np.cumsum(lengths[rows])])
+        expert, label, at = expert[own], label[own], np.repeat(there, lengths)
+    else:
+        bounds, at = _gather(indptr, rows)
     vote, per_class, starts = votes.vote_probability, votes.class_probability, votes.class_start
     if vote is not None:
         vote = frozen(vote[at])

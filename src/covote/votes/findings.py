@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,19 @@ _DROP = "drop such answers with unknown='drop' (--unknown drop)"
 
 class DroppedWarning(UserWarning):
     """Answers that were left out because their expert cannot have given them."""
+
+
+def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
+    """Say whose votes for classes that they do not know were dropped; refuse if hardly any are left."""
+    count = sum(dropped.values())
+    worst = sorted(dropped.items(), key=lambda pair: -pair[1])
+    who = some_of([f"{panel.names[i]!r} ({votes:,})" for i, votes in worst])
+    if left * NEARLY_NOTHING < count + left:
+        raise InputError(
+            f"only {left:,} of {count + left:,} answers would be left, so this is hardly the panel of these "
+            f"votes: classes that the expert does not know: {who}"
+        )
+    return f"{count:,} of {count + left:,} answers were dropped: classes that the expert does not know: {who}"
 
 
 @dataclass

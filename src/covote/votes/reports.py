@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.votes.names import arrow_table
+from covote.votes.findings import DroppedWarning
+from covote.votes.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
+from covote.votes.tables import Codes, Reader
+from covote.votes.vote_checks import check_choice
+from covote.votes.vote_columns import LOOK, Columns
 from covote.votes.votes import Votes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = NDArray[Any]
+SEPARATOR = re.compile("[;|]")
+"""What stands between several classes in one cell of text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,31 +83,74 @@ class Reports:
         return cls(panel, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), asked, ids)
 
     @classmethod
-    def from_table(cls, table: Any, panel: Panel, *, none: str = "none of mine") -> Reports:
-        """Take a table with the columns ``item``, ``expert`` and ``label``: a class, or a list of classes.
+    def from_table(
+        cls,
+        table: Any,
+        panel: Panel,
+        *,
+        unknown: Literal["error", "drop"] = "error",
+        none: str = "none of mine",
+        item: str | None = None,
+        expert: str | None = None,
+        label: str | None = None,
+        match: Literal["loose", "exact"] = "loose",
+        rename: Mapping[Any, Any] | None = None,
+    ) -> Reports:
+        """Take a table as of :meth:`covote.Votes.from_table`, in which a cell may hold several classes.
 
-        An expert may have several rows about an item; an empty list, or the label "none of mine", says
-        that it knows none of the labels.
+        A cell holds a class, a list of classes, or text with classes between semicolons (``"cat; dog"``). An
+        expert may also have several rows about an item. An empty list, or the label `none`, says that the
+        expert knows none of the labels; an empty cell, that it was not asked. The items stand in the order in
+        which they first come.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]], ["ann", "bob"])
-        >>> len(Reports.from_table({"item": ["x", "x"], "expert": ["ann", "bob"],
-        ...                         "label": [["cat", "dog"], ["dog"]]}, panel).label)
-        3
+        >>> reports = Reports.from_table({"item": ["x"], "ann": ["cat; dog"], "bob": [None]}, panel)
+        >>> reports.lists()
+        [[('cat', 'dog'), None]]
         """
+        check_choice("unknown", unknown, ("error", "drop"))
+        check_choice("match", match, ("loose", "exact"))
+        reader = Reader(panel, unknown, none=none, match=match, rename=rename).collecting()
         found = arrow_table(table)
-        missing = [name for name in ("item", "expert", "label") if name not in found.column_names]
-        if missing:
-            raise InputError(f"the table has no column {missing[0]!r}; it needs item, expert and label")
-        said: dict[Any, list[list[Name] | None]] = {}
-        columns = (found.column(name).to_pylist() for name in ("item", "expert", "label"))
-        for item, expert, label in zip(*columns, strict=True):
-            row = said.setdefault(item, [None] * len(panel))
-            i = panel.expert_index(expert)
-            if label is None:
-                continue
-            names = label if isinstance(label, list) else [] if label == none else [label]
-            row[i] = [*(row[i] or []), *names]
-        return cls.from_lists(list(said.values()), panel, list(said))
+        columns = reader.columns(
+            found.column_names, "auto", (item, expert, label), lambda: without_lists(found.slice(0, LOOK))
+        )
+        reader.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
+        names = [columns.item, *report_columns(columns)]
+        given = [None if name is None else found.column(name) for name in names]
+        if given[0] is None:
+            given[0] = arrow(np.arange(len(found)))
+        codes = spread(reader, columns, given, 1)
+        assert reader.found is not None
+        order = codes.item.dictionary_encode()
+        at = np.from_dlpack(order.indices).astype(np.int64)
+        reports = cls.from_codes(reader, codes, at, order.dictionary.to_pylist())
+        dropped = reader.found.judge(unknown)
+        if dropped:
+            warnings.warn(dropped, DroppedWarning, stacklevel=2)
+        return reports
+
+    @classmethod
+    def from_codes(cls, reader: Reader, codes: Codes, at: NDArray[np.int64], ids: Sequence[Any]) -> Reports:
+        """Take rows of a table as indices: row p is about item ``at[p]`` of `ids`."""
+        panel = reader.panel
+        asked = np.zeros((len(ids), len(panel)), dtype=np.bool_)
+        heard = codes.who >= 0
+        item, who, what = at[heard], codes.who[heard].astype(np.int64), codes.what[heard].astype(np.int64)
+        asked[item, who] = True
+        declined = np.zeros_like(asked)
+        declined[item[what < 0], who[what < 0]] = True
+        both = np.flatnonzero(declined[item, who] & (what >= 0))
+        if len(both):
+            p = both[0]
+            reader.fault(
+                f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
+                f"for item {ids[item[p]]!r}, and said {reader.none!r} of it, too; remove one"
+            )
+        named = what >= 0
+        triples = np.unique(np.stack([item[named], who[named], what[named]], axis=1), axis=0)
+        found_item, found_who, found_what = (np.ascontiguousarray(column) for column in triples.T)
+        return cls(panel, found_item, found_who, found_what, asked, tuple(ids))
 
     @classmethod
     def from_votes(cls, votes: Votes) -> Reports:
@@ -107,6 +163,30 @@ class Reports:
         triples = (item[named], runs.expert[named].astype(np.int64), runs.label[named].astype(np.int64))
         return cls(votes.panel, *triples, asked, tuple(votes.items))
 
+    def lists(self) -> list[list[tuple[Name, ...] | None]]:
+        """Return a row for each item, with the classes that each expert named, None if it was not asked."""
+        named: dict[tuple[int, int], list[Name]] = {}
+        for n, i, k in zip(self.item.tolist(), self.expert.tolist(), self.label.tolist(), strict=True):
+            named.setdefault((n, i), []).append(self.panel.classes[k])
+        return [
+            [tuple(named.get((n, i), ())) if there else None for i, there in enumerate(row)]
+            for n, row in enumerate(self.asked.tolist())
+        ]
+
+    def to_table(self) -> pa.Table:
+        """Return the columns ``item``, ``expert`` and ``label``, lists of classes; empty: "none of mine"."""
+        import pyarrow as pa
+
+        n, i = np.nonzero(self.asked)
+        cell = self.item * len(self.panel) + self.expert
+        order = np.argsort(cell, kind="stable")
+        ends = np.searchsorted(cell[order], n * len(self.panel) + i, side="right")
+        offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+        names = name_array(self.panel.classes).take(arrow(self.label[order]))
+        experts = name_array(self.panel.names).take(arrow(i))
+        items = pa.array(list(self.ids)).take(arrow(n))
+        return pa.table({"item": items, "expert": experts, "label": pa.ListArray.from_arrays(offsets, names)})
+
 
 def _known(panel: Panel, item: Any, i: int, name: Name) -> int:
     k = panel.class_index(name)
@@ -117,3 +197,84 @@ def _known(panel: Panel, item: Any, i: int, name: Name) -> int:
             f"{known}); add it to the panel, or drop the answer"
         )
     return k
+
+
+# Cells with several classes
+
+
+def without_lists(table: pa.Table) -> pa.Table:
+    """Return a table in which lists of names are their first names: enough to tell columns by what they hold.
+
+    Text with semicolons becomes its first part.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            column = pa.array([some[0] if some else None for some in column.to_pylist()])
+        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = pc.utf8_trim_whitespace(pc.replace_substring_regex(column, "[;|].*", ""))
+        columns[name] = column
+    return pa.table(columns)
+
+
+def report_columns(columns: Columns) -> list[str]:
+    """Return the columns of the answers: expert and label, or one for each expert."""
+    if columns.answers is not None:
+        return list(columns.answers)
+    return [str(columns.expert), str(columns.label)]
+
+
+def spread(reader: Reader, columns: Columns, given: Sequence[Any], first_row: int) -> Codes:
+    """Return a batch as indices, with one row for each class that an expert named.
+
+    `given` are the items, then the columns of :func:`report_columns`.
+    """
+    import pyarrow as pa
+
+    item = flat(given[0])
+    rows = first_row + np.arange(len(item))
+    if columns.answers is None:
+        return _spread(reader, item, flat(given[1]), _lists(reader, given[2]), rows)
+    parts = []
+    for i, column in zip(columns.answers.values(), given[1:], strict=True):
+        expert = pa.repeat(name_array((reader.panel.names[i],))[0], len(item))
+        parts.append(_spread(reader, item, expert, _lists(reader, column), rows))
+    return Codes.joined(parts)
+
+
+def _lists(reader: Reader, column: Any) -> pa.Array:
+    """Return the names in each cell as lists: text is split at semicolons unless it is a name itself."""
+    import pyarrow as pa
+
+    values = flat(column)
+    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        return values.cast(pa.list_(values.type.value_type))
+    found = encoded(values)
+    cells: list[list[Any]] = []
+    for entry in found.dictionary.to_pylist():
+        several = isinstance(entry, str) and reader.classes.code(entry) == STRANGE
+        parts = [part.strip() for part in SEPARATOR.split(entry)] if several else [entry]
+        cells.append([part for part in parts if part != ""])
+    kind = pa.list_(found.dictionary.type if len(cells) else pa.string())
+    return pa.array([*cells, None], kind).take(arrow(entry_rows(found).astype(np.int64)))
+
+
+def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, rows: Array) -> Codes:
+    import pyarrow as pa
+
+    there = np.array(cells.is_valid().to_pylist(), dtype=np.bool_)
+    lengths = np.asarray(cells.value_lengths().fill_null(0)).astype(np.int64)
+    empty, missing = np.flatnonzero(there & (lengths == 0)), np.flatnonzero(~there)
+    parts: list[Codes] = []
+    for at, labels in (
+        (np.repeat(np.arange(len(rows)), lengths), cells.flatten()),
+        (empty, pa.array([reader.none] * len(empty), pa.string())),
+        (missing, pa.nulls(len(missing), pa.string())),
+    ):
+        if len(at) or not parts:
+            parts.append(reader.codes([item.take(arrow(at)), expert.take(arrow(at)), labels], rows[at]))
+    return Codes.joined(parts)

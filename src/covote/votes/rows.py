@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.panel import Panel
-from covote.votes import rows_kernels
+from covote.votes.names import arrow
 from covote.votes.vote_checks import Ragged, frozen, is_complete, smallest_int
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ T = TypeVar("T", bound=Taken)
 
 TABLE = 1 << 22
 """Entries of a table that has the place of every answer; larger panels look answers up in sorted lists."""
-FEW = 1 << 18
-"""Rows up to which sorting finds equal ones sooner than a hash table has been compiled."""
+BLOCK = 1 << 13
+"""Items whose keys are worked out together, so few that they stay in the fastest cache."""
 MOST = 1 << 20
 """Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
 
@@ -84,6 +84,15 @@ class Rows:
         cell: NDArray[np.int64] = np.where(label < 0, start[1:].take(expert), place) + expert
         return cell
 
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """Each row as one number, where that :func:`fits`."""
+        return _keys(self.votes.to_dense())
+
+    def places(self, among: Rows) -> NDArray[np.int64]:
+        """Return where these rows stand among those of :func:`merged`, which has all of them."""
+        return np.searchsorted(among.keys, self.keys)
+
     def spread(self, labels: T) -> T:
         """Return the labels of the items from those of the rows."""
         return labels if self.inverse is None else labels.take(self.inverse)
@@ -124,26 +133,19 @@ def answer_rows(votes: Votes) -> Rows:
     if votes.times is not None or not fits(votes.panel):
         # A copy, so that votes which remember their rows are not kept alive by them.
         return each_row(replace(votes))
-    dense = votes.to_dense()
-    first, count, inverse = distinct(_keys(dense))
-    assert dense.columns is not None
-    columns = frozen(np.ascontiguousarray(dense.columns[:, dense.start + first]))
-    return Rows(_bare(votes, columns, count), count, inverse)
+    keys, inverse = different(_keys(votes.to_dense()))
+    count = np.bincount(inverse, minlength=len(keys))
+    return Rows(_bare(votes, _unpacked(votes.panel, keys), count), count, inverse)
 
 
-def distinct(keys: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """Return (first position of each different key, how many there are, which one each key is).
+def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the different keys in the order in which they first come, and which one each key is.
 
-    >>> [found.tolist() for found in distinct(np.array([7, 3, 7]))]
-    [[0, 1], [2, 1], [0, 1, 0]]
+    >>> [found.tolist() for found in different(np.array([7, 3, 7]))]
+    [[7, 3], [0, 1, 0]]
     """
-    if len(keys) > FEW:
-        return rows_kernels.distinct(keys)  # type: ignore[no-any-return]
-    _, first, which, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    return first[order], count[order], rank[which]
+    found = arrow(keys).dictionary_encode()
+    return np.asarray(np.from_dlpack(found.dictionary)), np.asarray(np.from_dlpack(found.indices))
 
 
 def each_row(votes: Votes) -> Rows:
@@ -167,26 +169,26 @@ def fits(panel: Panel) -> bool:
     return bool(_base(panel) ** len(panel) < 2**63)
 
 
-def merged(parts: Iterable[Votes | None]) -> Votes | None:
-    """Return the different rows of several parts, each of which has its rows once.
+def merged(parts: Iterable[Rows | None]) -> Votes | None:
+    """Return the different rows of several parts in the order of their keys, and how often each occurs.
 
     None where a part is, or where there are more than `MOST` of them.
     """
     keys, count = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Array, Array]] = []
-    one: Votes | None = None
+    one: Rows | None = None
 
     def together() -> tuple[Array, Array]:
         found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
-        first, _, which = distinct(found)
+        several, which = different(found)
         # Counts stay far below 2**53, where sums of floats are exact.
-        return found[first], np.bincount(which, weights=counts, minlength=len(first)).astype(np.int64)
+        return several, np.bincount(which, weights=counts, minlength=len(several)).astype(np.int64)
 
     for part in parts:
         if part is None:
             return None
         one = part
-        waiting.append((_keys(part.to_dense()), part.rows.count))
+        waiting.append((part.keys, part.count))
         if sum(len(more) for more, _ in waiting) > len(keys):
             keys, count = together()
             waiting.clear()
@@ -195,7 +197,8 @@ def merged(parts: Iterable[Votes | None]) -> Votes | None:
     if one is None:
         return None
     keys, count = together()
-    return _bare(one, _unpacked(one.panel, keys), count)
+    order = np.argsort(keys)
+    return _bare(one.votes, _unpacked(one.votes.panel, keys[order]), count[order])
 
 
 def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
@@ -214,10 +217,12 @@ def _keys(dense: Votes) -> NDArray[np.int64]:
     """Write every answer row as one number, a digit per expert; "none of mine" is 0, "not asked" 1."""
     assert dense.columns is not None
     base, keys = _base(dense.panel), np.zeros(len(dense), dtype=np.int64)
-    for column in dense.columns[:, dense.start : dense.stop]:
-        keys *= base
-        keys += column
-        keys += 2
+    for start in range(0, len(dense), BLOCK):
+        part = keys[start : start + BLOCK]
+        for column in dense.columns[:, dense.start + start : dense.start + start + len(part)]:
+            part *= base
+            part += column
+    keys += 2 * sum(base**i for i in range(len(dense.panel)))
     return keys
 
 

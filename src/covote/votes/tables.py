@@ -18,11 +18,21 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.votes import votes_kernels
 from covote.votes.answered_panel import Answered
 from covote.votes.findings import Count, DroppedWarning, Findings
-from covote.votes.item_ids import id_array, plain_items, refuse_repeated
-from covote.votes.names import NULL, STRANGE, Matcher, arrow, arrow_table, flat, name_array, named
+from covote.votes.names import (
+    NULL,
+    STRANGE,
+    Matcher,
+    arrow,
+    arrow_table,
+    flat,
+    id_array,
+    name_array,
+    named,
+    plain_items,
+    refuse_repeated,
+)
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -30,6 +40,7 @@ from covote.votes.vote_checks import (
     contradiction,
     frozen,
     is_complete,
+    repeated,
     smallest_int,
 )
 from covote.votes.vote_columns import LOOK, Columns, find_columns, missing_column
@@ -164,14 +175,14 @@ class Reader:
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
 
-    def _fault(self, message: str) -> None:
+    def fault(self, message: str) -> None:
         """Refuse what cannot be dropped, or collect it."""
         if self.found is None:
             raise InputError(f"{self.where}{message}")
         self.found.others.append(message)
 
     def _items(
-        self, column: Any, others: Sequence[Any], first_row: int
+        self, column: Any, others: Sequence[Any], rows: NDArray[np.int64]
     ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
         """Return the items, and which rows to keep, None for all: empty ones are left out."""
         ids = plain_items(column, self.where)
@@ -184,7 +195,7 @@ class Reader:
         wrong = np.flatnonzero(said & ~there)
         if len(wrong):
             more = f" ({len(wrong):,} rows have none)" if len(wrong) > 1 else ""
-            self._fault(f"row {first_row + int(wrong[0])}: no item; give every row an item{more}")
+            self.fault(f"row {rows[wrong[0]]}: no item; give every row an item{more}")
         return ids.drop_null(), there
 
     # Wide: one column for each expert
@@ -216,7 +227,7 @@ class Reader:
 
         ids, rows = None, np.arange(first_row, first_row + size)
         if items is not None:
-            ids, keep = self._items(items, columns, first_row)
+            ids, keep = self._items(items, columns, rows)
             if keep is not None:
                 columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
                 size = len(rows)
@@ -252,7 +263,7 @@ class Reader:
         try:
             refuse_repeated(ids, "", rows)
         except InputError as error:
-            self._fault(str(error))
+            self.fault(str(error))
 
     def _refuse(self, wrong: list[tuple[Any, int, Any, int, int, int]]) -> None:
         """Refuse answers that are no votes of the panel, or collect them."""
@@ -265,11 +276,14 @@ class Reader:
 
     # Long: one row for each vote
 
-    def codes(self, columns: Sequence[Any], first_row: int) -> Codes:
-        """Return a long batch as indices; its columns are item, expert, label and, maybe, probabilities."""
+    def codes(self, columns: Sequence[Any], first_row: int | NDArray[np.int64]) -> Codes:
+        """Return a long batch as indices; its columns are item, expert, label and, maybe, probabilities.
+
+        Its rows are numbered from the first one on, or as given.
+        """
         panel = self.panel
-        rows = np.arange(first_row, first_row + len(columns[0]))
-        item, keep = self._items(columns[0], columns[1:], first_row)
+        rows = first_row if isinstance(first_row, np.ndarray) else first_row + np.arange(len(columns[0]))
+        item, keep = self._items(columns[0], columns[1:], rows)
         if keep is not None:
             columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
         expert_code, experts, expert_row = self.experts.codes(columns[1])
@@ -280,7 +294,11 @@ class Reader:
                 (expert_code, expert_row, len(panel)), (label_code, label_row, len(panel.classes))
             )
         )  # fmt: skip
-        verdict = self._verdicts.take((who.astype(np.int64) + 4) * (len(panel.classes) + 4) + what + 4)
+        width = len(panel.classes) + 4
+        pair = who.astype(smallest_int((len(panel) + 4) * width))
+        pair *= width
+        pair += what
+        verdict = self._verdicts.take(pair)
         if verdict.any():
             if verdict.max() > 1 and (self.unknown == "error" or self.found is not None):
                 bad = np.flatnonzero(verdict > 1)
@@ -308,13 +326,16 @@ class Reader:
 
     @cached_property
     def _verdicts(self) -> NDArray[np.int8]:
-        """What to do with each pair of codes, each from -4 on: 0 it is a vote, 1 it is none, 2 refuse it."""
+        """What to do with each pair of codes, each from -4 on: 0 it is a vote, 1 it is none, 2 refuse it.
+
+        Expert i and class k are at ``i * (classes + 4) + k``; codes below 0 are so at the end.
+        """
         experts, classes = self.panel.knows.shape
         found = np.full((experts + 4, classes + 4), 2, dtype=np.int8)
         found[4:, 4:] = np.where(self.panel.knows, 0, 2)
         found[4:, NONE_OF_MINE + 4] = 0
         found[NULL + 4], found[:, NULL + 4] = 1, 1
-        return found.reshape(-1)
+        return np.roll(found.reshape(-1), -4 * (classes + 4) - 4)
 
     def _chances(
         self, column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64]
@@ -327,7 +348,7 @@ class Reader:
         try:
             column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            self._fault(f"probabilities must be numbers between 0 and 1 ({error})")
+            self.fault(f"probabilities must be numbers between 0 and 1 ({error})")
             return None
         voted, owner, values = who >= 0, np.arange(len(who)), column
         if lists:
@@ -336,7 +357,7 @@ class Reader:
             wrong = np.flatnonzero(voted & (lengths != sizes))
             if len(wrong):
                 p = int(wrong[0])
-                self._fault(
+                self.fault(
                     f"row {rows[p]}: {lengths[p]} probabilities of expert {self.panel.names[int(who[p])]!r}, "
                     f"which knows {sizes[p]} classes; give one for each class it knows, in the order of the "
                     "panel"
@@ -347,7 +368,7 @@ class Reader:
         wrong = np.flatnonzero(~((chances >= 0) & (chances <= 1)) & voted[owner])
         if len(wrong):
             more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
-            self._fault(
+            self.fault(
                 f"row {rows[int(owner[wrong[0]])]}: {chances[wrong[0]]} is not a probability between 0 "
                 f"and 1; correct it or remove the row{more}"
             )
@@ -356,7 +377,7 @@ class Reader:
             starts = np.concatenate([[0], np.cumsum(lengths)])
             found = contradiction(chances, starts, who, what, self.panel)
             if found is not None:
-                self._fault(f"row {rows[found[0]]}: {found[1]}")
+                self.fault(f"row {rows[found[0]]}: {found[1]}")
                 return None
         return column
 
@@ -373,16 +394,20 @@ class Reader:
         ragged = len(codes.who) * (codes.who.itemsize + codes.what.itemsize) + 8 * size
         if codes.chance is None and size * len(panel) * codes.what.itemsize <= ragged:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
-            if fill(columns, codes, at, self.duplicates) >= 0:
-                self._fault(self.conflicts(codes, at))
+            fill(columns, codes, at, "last")
+            # As many answers as rows: nobody answers twice, and nothing has to be looked up.
+            if self.duplicates != "last" and given(columns) < np.count_nonzero(codes.who >= 0):
+                columns[:] = NOT_ASKED
+                if fill(columns, codes, at, self.duplicates) >= 0:
+                    self.fault(self.conflicts(codes, at))
             return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
         indptr = np.searchsorted(at[order], np.arange(size + 1)).astype(np.int64)
-        keep, first, _ = votes_kernels.repeated(indptr, who, what, len(panel), self.duplicates == "last")
+        keep, first, _ = repeated(indptr, who, what, len(panel), self.duplicates == "last")
         if first >= 0 and self.duplicates == "error":
-            self._fault(self.conflicts(codes, at))
+            self.fault(self.conflicts(codes, at))
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
             who, what, order = who[keep], what[keep], order[keep]
@@ -448,6 +473,11 @@ def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(keep.tolist())
+
+
+def given(columns: NDArray[Any]) -> int:
+    """Return how many answers there are in `columns` (experts x items)."""
+    return int(columns.size) - sum(int(np.count_nonzero(row == NOT_ASKED)) for row in columns)
 
 
 def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64], duplicates: str) -> int:

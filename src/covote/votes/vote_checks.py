@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.compiled import kernel
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
-from covote.votes import votes_kernels
 
 NOT_ASKED = -1
 NONE_OF_MINE = -2
@@ -51,15 +51,15 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray[Any], bool]:
-    """Return dense votes as (experts x items), and whether nobody was left out."""
+def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray[Any], bool, dict[int, int]]:
+    """Return dense votes as (experts x items), whether nobody was left out, and whose votes were dropped."""
     votes = _index_matrix(array, panel)
     kind = smallest_int(len(panel.classes))
     _check_range(votes, panel, drop)
     owned = votes.dtype != kind or not votes.T.flags.c_contiguous
     columns = np.array(votes.T, dtype=kind, order="C") if owned else votes.T
     if columns.size == 0:
-        return frozen(columns), True
+        return frozen(columns), True, {}
     known = np.pad(panel.knows, ((0, 0), (0, 2)), constant_values=True)  # the codes -1 and -2 come last
     wrong = [
         np.flatnonzero(~row.take(column, mode="wrap")) for row, column in zip(known, columns, strict=True)
@@ -73,7 +73,8 @@ def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray
         columns = columns if owned else columns.copy()
         for column, rows in zip(columns, wrong, strict=True):
             column[rows] = NOT_ASKED
-    return frozen(columns), is_complete(columns)
+    dropped = {i: len(rows) for i, rows in enumerate(wrong) if len(rows)}
+    return frozen(columns), is_complete(columns), dropped
 
 
 def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
@@ -160,7 +161,7 @@ def checked_runs(
 
 
 def _check_once(indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], panel: Panel) -> None:
-    keep, _, _ = votes_kernels.repeated(indptr, expert, label, len(panel), False)
+    keep, _, _ = repeated(indptr, expert, label, len(panel), False)
     if not keep.all():
         p = int(np.argmin(keep))
         item = int(np.searchsorted(indptr, p, side="right")) - 1
@@ -290,3 +291,28 @@ def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:
     if isinstance(ids, np.ndarray):
         return frozen(ids[start:stop])
     return cast("NDArray[Any]", ids[start:stop].to_numpy(zero_copy_only=False))
+
+
+@kernel
+def repeated(
+    indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], experts: int, keep_last: bool
+) -> tuple[NDArray[Any], int, int]:
+    """Find where an expert answers an item again.
+
+    Returns (keep, first, other): which votes stay, and the positions of the first two different answers of
+    one expert to one item (-1, -1 if there are none). Votes of one item must be in the order of the table.
+    """
+    keep = np.ones(len(expert), np.bool_)
+    seen = np.full(experts, -1, np.int64)
+    first, other = -1, -1
+    for n in range(len(indptr) - 1):
+        for p in range(indptr[n], indptr[n + 1]):
+            before = seen[expert[p]]
+            if before >= indptr[n]:
+                if label[before] != label[p] and first < 0:
+                    first, other = before, p
+                keep[before if keep_last else p] = False
+                if not keep_last:
+                    continue
+            seen[expert[p]] = p
+    return keep, first, other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.votes import arrays, frames, tables, vote_checks
+from covote.votes.findings import DroppedWarning, dropped_outside
 from covote.votes.names import arrow_table
 from covote.votes.rows import Rows, answer_rows
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
@@ -101,10 +103,14 @@ class Votes:
             Optional: (items x experts), the probability of each vote; or (items x experts x classes), what
             each expert gave to each class; or (items x sum of sizes), to the classes it knows.
         unknown
-            What to do with a vote for a class that the expert does not know.
+            What to do with a vote for a class that the expert does not know: refuse it, or drop it, of which
+            a warning tells.
         """
         vote_checks.check_choice("unknown", unknown, ("error", "drop"))
-        columns, complete = vote_checks.checked_columns(array, panel, unknown == "drop")
+        columns, complete, dropped = vote_checks.checked_columns(array, panel, unknown == "drop")
+        if dropped:
+            left = int(np.count_nonzero(columns != vote_checks.NOT_ASKED))
+            warnings.warn(dropped_outside(panel, dropped, left), DroppedWarning, stacklevel=2)
         size = columns.shape[1]
         vote, per_class = vote_checks.checked_probabilities(probabilities, columns, panel)
         ids = vote_checks.checked_ids(items, size)

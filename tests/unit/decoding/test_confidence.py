@@ -8,7 +8,9 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.compiled import running
 from covote.decoding import Statistics
+from covote.decoding.fusion import coupled
 from covote.decoding.methods.authority import Authority
+from covote.errors import FileError
 
 RING = Panel.from_blocks(5, [[0, 1, 2], [2, 3, 4], [0, 3, 4], [1, 2, 4], [0, 1, 3]])
 
@@ -93,23 +95,64 @@ def tempered(given, q):
     return found, chosen
 
 
+def read_by_own_curves(votes, given, q):
+    """Return how likely every class is if each expert's probabilities are read by its own curve."""
+    _, score = inside_and_outside(votes)
+    edges, at = [.1, .25, .5, .75, 1, 1.5, 2, 3, 4, 6, 8, 12, 20], 0  # fmt: skip
+    for row, p in zip(RING.knows, tempered(given, q)[0], strict=True):
+        score[:, row] += np.log(row.sum() * np.maximum(p, 1e-6))
+        raw = np.sort(given[:, at : at + row.sum()].astype(float), axis=1)
+        margin = np.log(np.maximum(raw[:, -1], 1e-12) / np.maximum(raw[:, -2], 1e-12))
+        sure = np.array([sum(m > e for e in edges) for m in margin])
+        inside = q[:, row].sum(1)
+        share = []
+        for weight in (inside, 1 - inside):
+            seen = np.array([weight[sure == b].sum() for b in range(14)])
+            usual = np.array([(sure == b).mean() for b in range(14)])
+            share.append((seen + 10 * usual) / (weight.sum() + 10))
+        with np.errstate(invalid="ignore", divide="ignore"):  # margins that nobody had
+            score[:, row] += np.log(share[0] / share[1])[sure][:, None]
+        at += row.sum()
+    return softmax(score / np.sqrt(RING.knows.sum(0).mean()))
+
+
 @pytest.mark.parametrize("mode", ["plain", "compiled"])
 def test_with_probabilities_it_is_halfway_to_their_mean(mode):
     votes, given, _ = real_looking(120)
     with running(mode):
         labels = decode(Votes.from_dense(votes, RING, probabilities=given))
-    _, outside = inside_and_outside(votes)
-    same, powers = tempered(given, authority_shares(votes))
+    q = authority_shares(votes)
+    powers = tempered(given, q)[1]
     assert powers[1] < min(powers[:1] + powers[2:])  # the expert that is certain of everything
-    score, mean, at = outside, np.zeros((len(votes), 5)), 0
-    for row, p in zip(RING.knows, same, strict=True):
-        score[:, row] += np.log(row.sum() * np.maximum(p, 1e-6))
+    mean, at = np.zeros((len(votes), 5)), 0
+    for row in RING.knows:
         mean[:, row] += given[:, at : at + row.sum()]
         at += row.sum()
-    chance = softmax(score / np.sqrt(RING.knows.sum(0).mean()))
-    expected = (chance + mean / RING.knows.sum(0)) / 2
+    expected = (read_by_own_curves(votes, given, q) + mean / RING.knows.sum(0)) / 2
     rows = np.arange(len(votes))
     np.testing.assert_allclose(labels.confidence, expected[rows, labels.index], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("certain", "own_is_better"), [((0, 2, 3), False), ((4,), True), ((3, 4), True)])
+def test_the_reading_is_taken_that_confirms_more_clear_labels(certain, own_is_better):
+    votes, given, _ = real_looking(400)
+    at = 0
+    for i, row in enumerate(RING.knows):
+        if i in certain:  # 1 for whatever it answers
+            given[:, at : at + row.sum()] = np.flatnonzero(row) == votes[:, [i]]
+        at += row.sum()
+    whole = Votes.from_dense(votes, RING, probabilities=given)
+    count = np.stack([(votes == k).sum(1) for k in range(5)], axis=1) / RING.knows.sum(0)
+    q = authority_shares(votes)
+    clear, label = q.max(1) == 1, count.argmax(1)
+    alike, own = coupled(whole), read_by_own_curves(votes, given, q)
+    confirmed = [(table.argmax(1) == label)[clear].sum() for table in (alike, own)]
+    assert (confirmed[1] > confirmed[0]) == own_is_better
+    score = count + 0.3 * (own if own_is_better else alike)
+    best_two = np.sort(score, axis=1)[:, -2:]
+    far = best_two[:, 1] - best_two[:, 0] > (0 if own_is_better else 0.1)  # the tie score moves near ones
+    assert far.mean() > 0.8
+    np.testing.assert_array_equal(decode(whole).index[far], score.argmax(1)[far])
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -132,10 +175,19 @@ def test_parts_threads_and_ragged_votes_give_the_same_bytes(soft):
     assert decode(whole.to_ragged()).confidence.tobytes() == expected
 
 
-def test_labels_do_not_depend_on_evidence_and_reported_ties_have_no_confidence():
-    votes, _, _ = real_looking()
-    whole = Votes.from_dense(votes, RING)
+def test_labels_do_not_depend_on_evidence():
+    whole = Votes.from_dense(real_looking()[0], RING)
     np.testing.assert_array_equal(decode(whole).index, decode(whole, evidence=False).index)
+    # Classes 0 and 1 tie. Class 1 has more authorities, but that may not decide 60% of all items.
+    panel = Panel.from_blocks(4, [[0, 2, 3], [1, 2], [1, 3]])
+    votes = Votes.from_dense([[0, 1, 1]] * 60 + [[2, 2, 3]] * 20 + [[3, 2, 3]] * 20, panel)
+    assert decode(votes).index.tolist() == [-1] * 60 + [2] * 20 + [3] * 20
+    for same in (votes, votes.to_ragged()):
+        np.testing.assert_array_equal(decode(votes).index, decode(same, evidence=False).index)
+
+
+def test_reported_ties_have_no_confidence():
+    whole = Votes.from_dense(real_looking()[0], RING)
     assert np.isnan(decode(whole, ties="report").confidence).all()
 
 
@@ -155,25 +207,74 @@ def test_many_classes_compete_where_most_have_no_votes():
     assert (labels.confidence < 1).all()
 
 
-def test_fits_of_powers_add_up_and_are_saved(tmp_path):
+def same_counts(one, other):
+    return all(np.array_equal(*both) for both in zip(one, other, strict=True))
+
+
+def test_what_probabilities_tell_adds_up_and_is_saved(tmp_path):
     votes, given, _ = real_looking(200)
     whole = Votes.from_dense(votes, RING, probabilities=given)
     decoder = Authority()
     counts = decoder.count(whole, decoder.start(RING))
     halves = [decoder.count(part, decoder.start(RING)) for part in whole.parts(100)]
-    np.testing.assert_array_equal((halves[0] + halves[1]).power_fit, counts.power_fit)
-    plain = replace(halves[1], power_fit=None)
-    np.testing.assert_array_equal((halves[0] + plain).power_fit, halves[0].power_fit)
+    assert same_counts((halves[0] + halves[1]).probabilities, counts.probabilities)
+    plain = replace(halves[1], probabilities=None)
+    assert same_counts((halves[0] + plain).probabilities, halves[0].probabilities)
+    learned = decoder.learn(RING, counts, decoder.start(RING))
+    learned = decoder.learn(RING, decoder.count(whole, learned), learned)
+    assert learned.settled
+    assert learned.statistics.probabilities.wins.sum() > 0
     for name in ("known.json", "known.npz"):
-        counts.save(tmp_path / name)
-        np.testing.assert_array_equal(Statistics.load(tmp_path / name).power_fit, counts.power_fit)
+        learned.statistics.save(tmp_path / name)
+        again = Statistics.load(tmp_path / name)
+        assert same_counts(again.probabilities, learned.statistics.probabilities)
+        decode(whole, past=again)
+
+
+def test_of_few_items_probabilities_count_as_they_are_given():
+    votes, given, _ = real_looking(3)
+    labels = decode(Votes.from_dense(votes, RING, probabilities=given), proba=True)
+    _, score = inside_and_outside(votes)
+    mean, at = np.zeros((3, 5)), 0
+    for row in RING.knows:
+        own = given[:, at : at + row.sum()].astype(float)
+        mean[:, row] += own
+        smooth = (own / own.sum(1, keepdims=True) + 1e-3 / row.sum()) / (1 + 1e-3)
+        score[:, row] += np.log(row.sum() * np.maximum(smooth, 1e-6))
+        at += row.sum()
+    chance = softmax(score / np.sqrt(RING.knows.sum(0).mean()))
+    others = np.arange(5) != labels.index[:, None]  # the label itself has its confidence there
+    shares = [table[others].reshape(3, 4) for table in (labels.proba, chance)]
+    found, wanted = (some / some.sum(1, keepdims=True) for some in shares)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+    expected = (chance + mean / RING.knows.sum(0)) / 2
+    np.testing.assert_allclose(labels.confidence, expected[np.arange(3), labels.index], rtol=1e-4)
+
+
+@pytest.mark.parametrize("damage", ["powers", "margins", "wins"])
+def test_statistics_with_other_counts_than_of_probabilities_are_refused(tmp_path, damage):
+    votes, given, _ = real_looking(100)
+    decoder = Authority()
+    counts = decoder.count(Votes.from_dense(votes, RING, probabilities=given), decoder.start(RING))
+    wider = np.concatenate([getattr(counts.probabilities, damage)] * 2, axis=-1)
+    replace(counts, probabilities=counts.probabilities._replace(**{damage: wider})).save(tmp_path / "s.json")
+    with pytest.raises(FileError, match="holds no statistics"):
+        Statistics.load(tmp_path / "s.json")
+
+
+def test_plain_votes_are_read_once():
+    votes, _, _ = real_looking(200)
+    decoder = Authority()
+    counts = decoder.count(Votes.from_dense(votes, RING), decoder.start(RING))
+    assert decoder.learn(RING, counts, decoder.start(RING)).settled
 
 
 def test_known_classes_are_believed():
     votes, given, truth = real_looking(200)
     whole = Votes.from_dense(votes, RING, probabilities=given)
     decoder, known = Authority(), Authority(gold=truth)
-    fit = known.count(whole, None).power_fit
-    assert (fit != decoder.count(whole, None).power_fit).any()
+    nothing = known.start(RING)
+    fit = known.count(whole, nothing)
+    assert not same_counts(fit.probabilities, decoder.count(whole, nothing).probabilities)
     by_truth = tempered(given, np.eye(5)[truth])[1]
-    assert by_truth == known.learn(RING, known.count(whole, None), known.start(RING)).powers.tolist()
+    assert by_truth == known.learn(RING, fit, nothing).curves.powers.tolist()

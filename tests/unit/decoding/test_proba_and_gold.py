@@ -26,6 +26,18 @@ def plain_votes(items=200):
     return Votes.from_dense(votes, RING), truth
 
 
+@pytest.mark.parametrize("silent", [[0], [50, 51], [199], list(range(200))])
+def test_items_that_nobody_answered_have_no_label_and_change_no_other(silent):
+    votes, given, _ = real_looking(200)
+    asked = np.setdiff1d(np.arange(200), silent)
+    some = Votes.from_dense(votes[asked], RING, probabilities=given[asked])
+    votes[silent] = -1
+    labels = decode(Votes.from_dense(votes, RING, probabilities=given))
+    assert (labels.index[silent] == -1).all()
+    if len(asked):
+        assert (labels.index[asked] == decode(some).index).all()
+
+
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
 @pytest.mark.parametrize(("method", "soft"), [(m, False) for m in HARD] + [(m, True) for m in SOFT])
 def test_probabilities_sum_to_one_and_the_label_has_its_confidence(method, soft):

@@ -249,3 +249,12 @@ def test_the_written_file_has_ordinary_permissions_and_replaces_through_links(tm
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text().startswith('"item"')
     assert (tmp_path / "real.csv").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_an_item_of_blanks_alone_is_none(tmp_path, shape):
+    long = "item,expert,label\n a,expert-1,ant\n  ,expert-1,ant\nb,expert-2,dog\n"
+    wide = "item,expert-1,expert-2\n a,ant,\n  ,ant,\nb,,dog\n"
+    (tmp_path / "votes.csv").write_text(long if shape == "long" else wide)
+    with pytest.raises(InputError, match="row 2: no item"):
+        decode_file(tmp_path / "votes.csv", tmp_path / "labels.csv", PANEL)

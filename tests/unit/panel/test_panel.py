@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import tomllib
 
 import numpy as np
 import pytest
@@ -315,3 +316,37 @@ def test_pairs_at_risk_are_those_of_a_plain_count(share):
         expected = {i: int(rare[np.ix_(row, row)].sum()) for i, row in enumerate(knows)}
         found = {panel.expert_index(name): pairs for name, pairs in panel.survives(missing).critical}
         assert found == {i: pairs for i, pairs in expected.items() if pairs}
+
+
+def test_lists_of_a_toml_file_are_read_as_toml_has_them(tmp_path):
+    path = tmp_path / "panel.toml"
+    for text in (
+        'classes = ["a", "b", "\\u00e9"]\n[[experts]]\nknows = ["a"]\n[[experts]]\nknows = ["\\u00e9"]\n',
+        'classes = [\'a\', "b"]  # two\n[[experts]]\nname = "x"\nknows = [\n"a",\n]\n',
+        'classes = ["a", "b"]\n[[experts]]\nknows = ["a"]\nmodel = "python:m:f"\n'
+        '[experts.options]\nknows = ["b"]\n',
+        'classes = ["a", "b"]\n[[experts]]\nname = """\nknows = ["a"]\n"""\nknows = ["a", "b"]\n',
+        'classes = ["a", "b"]\r\n[[experts]]\r\nknows = ["a", "b"]\r\n',
+    ):
+        path.write_bytes(text.encode())
+        plain = Panel.from_dict(tomllib.loads(text))
+        assert Panel.load(path) == plain, text
+        assert Panel.load(path).models == plain.models
+    for text in (
+        'classes = ["a", "a"]\n',
+        'classes = ["a", "b"]\nclasses = ["a", "b"]\n',
+        'classes = ["a" "b"]\n',
+        'classes = ["a", "b"]\n[[experts]]\nknows = ["a"]\nknows = ["b"]\n',
+        'classes = ["a", "b"]\n[[experts]]\nknows = "\\u00000"\n',
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError):
+            Panel.load(path)
+
+
+def test_a_panel_keeps_its_knowledge_when_the_array_it_came_from_changes():
+    knows = np.ones((2, 3), dtype=bool)
+    panel = Panel(3, knows)
+    knows[0, 0] = False
+    assert panel.knows.all()
+    assert Panel(3, panel.knows).knows.all()

@@ -3,7 +3,9 @@ import pyarrow as pa
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
+from covote.errors import InputError
 from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes.findings import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = np.array([[0, 1, 0], [1, -1, -2], [-1, -1, -1], [1, 2, 2]])
@@ -51,6 +53,13 @@ def test_a_subset_by_position_or_mask(votes):
     assert (votes.part(1, 4).subset([2]).dense == ROWS[[3]]).all()
 
 
+@pytest.mark.parametrize("rows", [[0, 1, 3], [1, 2], [3, 1, 0], [0, 1, 2, 3], [2]])
+def test_a_subset_of_ragged_votes_has_the_same_answers(votes, rows):
+    for ragged, first in ((votes.to_ragged(), 0), (votes.to_ragged().part(1, 4), 1)):
+        some = [row for row in rows if row < len(ragged)]
+        assert (ragged.subset(some).dense == ROWS[first + np.array(some, int)]).all()
+
+
 @pytest.mark.parametrize("rows", [[4], [-1], [[0]], [True], [0.5]])
 def test_a_subset_of_items_that_do_not_exist(votes, rows):
     with pytest.raises(CovoteError):
@@ -67,9 +76,18 @@ def test_arrays_of_the_right_type_are_not_copied():
 
 def test_dropping_does_not_touch_the_array_of_the_caller():
     array = np.full((2, 3), 1, dtype=np.int8, order="F")
-    votes = Votes.from_dense(array, PANEL, unknown="drop")
+    with pytest.warns(DroppedWarning, match=r"2 of 6 answers were dropped: .* does not know: '.*' \(2\)"):
+        votes = Votes.from_dense(array, PANEL, unknown="drop")
     assert votes.dense.tolist() == [[1, 1, -1]] * 2
     assert (array == 1).all()
+
+
+def test_an_array_of_another_panel_is_not_dropped_down_to_nothing():
+    panel = Panel(3, [[1, 1, 0], [1, 1, 0]])
+    array = np.full((30, 2), 2)
+    array[0] = 0
+    with pytest.raises(InputError, match="only 2 of 60 answers would be left"):
+        Votes.from_dense(array, panel, unknown="drop")
 
 
 @pytest.mark.parametrize(("classes", "kind"), [(2, "int8"), (128, "int8"), (129, "int16"), (10_000, "int16")])

@@ -1,1 +1,58 @@
-"""The decoders, one per file."""
+"""The decoders, one per file, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from covote.decoding.gold import Gold
+from covote.decoding.loop import Decoder
+from covote.decoding.methods.anchored import Anchored
+from covote.decoding.methods.authority import Authority
+from covote.decoding.methods.coupling import Coupling
+from covote.decoding.methods.dawid_skene import DawidSkene
+from covote.decoding.methods.em import Em
+from covote.decoding.methods.likelihood import Likelihood
+from covote.decoding.methods.lookup import Lookup
+from covote.decoding.methods.mean import Mean
+from covote.decoding.methods.pairwise import Pairwise
+from covote.decoding.methods.supervised import Supervised
+from covote.errors import InputError
+from covote.panel.checks import did_you_mean
+
+DECODERS: dict[str, type[Decoder]] = {
+    "authority": Authority,
+    "lookup": Lookup,
+    "likelihood": Likelihood,
+    "pairwise": Pairwise,
+    "anchored": Anchored,
+    "em": Em,
+    "dawid-skene": DawidSkene,
+    "coupling": Coupling,
+    "mean": Mean,
+    "supervised": Supervised,
+}
+"""Every method by name. A new decoder is one new file and one line here."""
+
+
+def make(method: str | Decoder, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
+    """Return the decoder of that name; options are the parameters of its class, as gold is if it learns.
+
+    A decoder of one's own is taken as it is.
+    """
+    if not isinstance(method, str):
+        if options:
+            raise InputError(f"{method} is a decoder already; give it {', '.join(options)} when you make it")
+        return method
+    if method not in DECODERS:
+        near = did_you_mean(method, tuple(DECODERS))
+        raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}, auto")
+    known = [field.name for field in fields(DECODERS[method])]
+    for name in options:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(f"method {method!r} has no option {name!r}; it has: {listed}")
+    if gold is not None and "gold" in known:
+        options = {**options, "gold": gold}
+    return DECODERS[method](**options)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import confidence, shares, tie_score
+from covote.decoding import confidence, fusion, shares, tie_score, tuning
 from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
-from covote.decoding.scoring import gathered
+from covote.decoding.scoring import gathered, labels_of_rows
 from covote.decoding.statistics import Statistics
 from covote.labels import NO_TIES, Evidence, Labels, Ties
 from covote.panel import Panel
@@ -23,18 +23,23 @@ from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, row_parts
 from covote.votes.vote_checks import check_choice, smallest_int
 
+Array = NDArray[Any]
+
 
 @dataclass(frozen=True)
 class TieWeights:
     """What decides ties, if something was learned, and whether there was `enough` to learn from.
 
-    `powers` are those that make the experts' probabilities mean the same.
+    `curves` say how each expert's probabilities are to be read, and `own` that this is a better reading than
+    to take all experts' probabilities alike.
     """
 
     score: tie_score.Weights | None = None
     statistics: Statistics | None = None
     enough: bool = False
-    powers: NDArray[np.float64] | None = None
+    curves: confidence.Curves | None = None
+    own: bool = False
+    settled: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,16 @@ class Authority:
     Parameters
     ----------
     ties
-        ``"report"``: classes that share the best score stay tied. ``"default"``: votes with probabilities are
-        decided by :class:`Soft`; other ties by how the experts answer (:mod:`tie_score`), which is learned
-        from the votes if there are enough of them, where it says so clearly; what is left goes to the class
-        with most authorities: with perfect experts of equal size this is the most likely class (theory:
-        section 4). What still ties is reported.
+        ``"report"``: classes that share the best score stay tied. ``"default"``: ties are decided by how the
+        experts answer (:mod:`tie_score`), which is learned from the votes if there are enough of them, where
+        it says so clearly; what is left goes to the class with most authorities: with perfect experts of
+        equal size this is the most likely class (theory: section 4). What still ties is reported.
+
+        Votes with probabilities are decided by N_k / d_k + 0.3 q_k. There are two readings of the
+        probabilities: q may be coupled from them as they are, which is best where all experts are of one make
+        (:class:`Soft`), or be what each expert's own curve makes of them (:mod:`covote.decoding.confidence`),
+        which is best where one expert's "certain" is another's "perhaps". The one is taken that confirms more
+        of the labels that the authority vote gives clearly.
 
         What was learned also gives the confidence (:mod:`covote.decoding.confidence`); where ties are only
         reported, nothing is learned and the confidence is NaN.
@@ -77,25 +87,42 @@ class Authority:
 
     @property
     def rounds(self) -> int:
-        """One pass, to learn what decides ties."""
-        return 1 if self.ties == "default" else 0
+        """One pass to learn what decides ties, and one to choose how to read probabilities, if any."""
+        return 2 if self.ties == "default" else 0
 
     def start(self, panel: Panel) -> TieWeights:
         """Return that nothing is known about ties: the vote itself needs no data."""
         return TieWeights()
 
-    def count(self, votes: Votes, weights: TieWeights) -> Statistics:
-        """Count answers by authority label, and how well probabilities fit these labels."""
+    def count(self, votes: Votes, weights: TieWeights) -> Statistics | Array:
+        """Count answers and probabilities by authority label; then which reading confirms more labels."""
+        if weights.score is not None and weights.curves is not None:
+            return (
+                confidence.count_wins(votes, weights.score, weights.curves)
+                if votes.soft
+                else np.zeros(2, int)
+            )
         found = tie_score.statistics(votes, self.gold)
-        return replace(found, power_fit=confidence.power_fit(votes, self.gold)) if votes.soft else found
+        return replace(found, probabilities=confidence.count(votes, self.gold)) if votes.soft else found
 
-    def learn(self, panel: Panel, counts: Statistics, weights: TieWeights) -> TieWeights:
-        """Return what decides ties."""
+    def learn(self, panel: Panel, counts: Statistics | Array, weights: TieWeights) -> TieWeights:
+        """Return what decides ties; then how to read probabilities."""
+        if not isinstance(counts, Statistics):
+            assert weights.statistics is not None
+            assert weights.statistics.probabilities is not None
+            seen = weights.statistics.probabilities
+            seen = seen._replace(wins=seen.wins + counts)
+            known = replace(weights.statistics, probabilities=seen)
+            return replace(weights, statistics=known, own=bool(seen.wins[1] > seen.wins[0]), settled=True)
         if self.past is not None:
             counts = self.past + counts
-        enough = counts.items >= tie_score.ENOUGH * len(panel.classes)
-        powers = confidence.fitted_powers(counts.power_fit if enough else None, len(panel))
-        return TieWeights(tie_score.learn(counts), counts, enough, powers)
+        enough = counts.items >= tuning.ENOUGH * len(panel.classes)
+        found = TieWeights(tie_score.learn(counts), counts, enough)
+        if counts.probabilities is None:
+            return found
+        if not enough:
+            return replace(found, curves=confidence.as_given(len(panel)))
+        return replace(found, curves=confidence.learn_curves(counts.probabilities), settled=False)
 
     def score(self, votes: Votes, weights: TieWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
@@ -145,7 +172,7 @@ class Authority:
     def proba(self, votes: Votes, weights: TieWeights) -> NDArray[np.float64]:
         """Return how likely every class is by all answers."""
         assert weights.score is not None
-        return confidence.table(votes, weights.score, weights.powers)
+        return confidence.table(votes, weights.score, weights.curves)
 
     def _soft(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of votes with probabilities.
@@ -153,9 +180,33 @@ class Authority:
         The confidence is halfway between the mean probability that the authorities gave to the label, and its
         chance by all answers.
         """
-        labels = Soft().score(votes, weights.score, evidence)
-        if not evidence or weights.score is None or weights.powers is None:
-            return labels
-        chance = confidence.with_probabilities(votes, labels.index, weights.score, weights.powers)
-        halfway = ((labels.confidence + chance) / 2).astype(np.float32)
-        return replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
+        if weights.score is None or weights.curves is None:
+            return Soft().score(votes, weights.score, evidence)
+        found = []
+        for piece, _ in fusion.pieces(votes):
+            rivals = confidence.with_probabilities(piece, weights.score, weights.curves)
+            best, tied, ties = (
+                fusion.fused(piece, fusion.OWN, fusion.POWER, rivals)
+                if weights.own
+                else Soft().fused(piece, weights.score)
+            )
+            labels = labels_of_rows(piece.ragged, piece.panel, best, ties, evidence, tied)
+            if evidence:
+                chance = confidence.of_label(rivals, labels.index)
+                halfway = ((labels.confidence + chance) / 2).astype(np.float32)
+                labels = replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
+            found.append(labels)
+        return gathered(votes, found)
+
+
+def soft_scores(votes: Votes, weights: TieWeights) -> NDArray[np.float64]:
+    """Return the scores of votes with probabilities (items x classes); -inf for a class not heard."""
+    if not weights.own:
+        return Soft().table(votes, weights.score)
+    assert weights.score is not None
+    assert weights.curves is not None
+    table = np.full((len(votes), len(votes.panel.classes)), -np.inf)
+    for piece, span in fusion.pieces(votes):
+        rivals = confidence.with_probabilities(piece, weights.score, weights.curves)
+        fusion.fused(piece, fusion.OWN, fusion.POWER, rivals, table[span])
+    return table

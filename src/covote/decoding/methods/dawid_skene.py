@@ -8,7 +8,7 @@ learns how they answer what they do not know, and goes astray (theory.md section
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +38,7 @@ class Confusions:
     statistics: Statistics
     table: NDArray[np.int64]
     base: NDArray[np.int64]
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class DawidSkene:
         return found + tie_score.known_truth(votes, rows, truth, "dawid-skene")
 
     def learn(self, panel: Panel, counts: Statistics, weights: Confusions | None) -> Confusions:
-        """Return better confusion tables; the same object when they have settled."""
+        """Return better confusion tables."""
         if self.past is not None:
             counts = self.past + counts
         if weights is None:
@@ -133,7 +134,7 @@ class DawidSkene:
         share = np.maximum(counts.share / ONE, 1e-10)
         base = np.rint(np.log(share / share.sum()) * UNIT).astype(np.int64)
         if weights is not None and np.abs(table - weights.table).max() <= self.tolerance * UNIT:
-            return weights
+            return replace(weights, settled=True)
         return Confusions(counts, table, base)
 
     def score(self, votes: Votes, weights: Confusions, evidence: bool = True) -> Labels:

@@ -7,7 +7,7 @@ alike it loses to the authority vote (theory.md section 9).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -39,16 +39,19 @@ class Accuracies:
     statistics: Statistics
     accuracy: NDArray[np.float64]
     coins: Coins
+    settled: bool = False
 
     def column(self, k: int) -> NDArray[np.int64]:
         """Return what every answer weighs for class k."""
         panel, cells = self.statistics.panel, self.statistics.panel.layout.cells
-        weight = np.where(cells.label == k, self.coins.right[cells.expert], self.coins.wrong[cells.expert])
+        none = cells.label == len(panel.classes)
+        other = np.where(none, self.coins.none[cells.expert], self.coins.wrong[cells.expert])
+        weight = np.where(cells.label == k, self.coins.right[cells.expert], other)
         return np.where(panel.knows[cells.expert, k], weight, 0)
 
     def per_answer(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what answers weigh (answers x classes) beyond what a class has if nobody votes for it."""
-        panel, (right, wrong, _) = self.statistics.panel, self.coins
+        panel, (right, wrong, *_) = self.statistics.panel, self.coins
         cells = panel.layout.cells
         votes = np.flatnonzero(cells.label < len(panel.classes))
         weight = np.zeros((len(cells.label), len(panel.classes)), dtype=np.int64)
@@ -61,7 +64,7 @@ class Em:
     """Estimate one accuracy per expert by expectation maximisation.
 
     An expert that knows the class answers it with probability p_i, else any other class it knows; outside its
-    expertise it answers anything. A "none of mine" counts as a wrong answer about the classes it knows.
+    expertise it answers anything.
 
     Parameters
     ----------
@@ -71,6 +74,10 @@ class Em:
         What was learned from earlier votes of the same panel, to go on from.
     prior
         How many answers the common accuracy counts for in the accuracy of each expert.
+    none
+        What "none of mine" is: a ``"wrong"`` answer about classes that the expert knows; or an answer with
+        two rates common to all experts, how often one that knows the class gives it, and how often one
+        that does not: ``(inside, outside)``, or ``"learned"`` from the votes (theory: section 8).
     begin
         Begin from vote ``"shares"`` N_k / d_k, or from ``"authority"`` labels.
     iterations
@@ -82,6 +89,7 @@ class Em:
     gold: Gold | None = None
     past: Statistics | None = None
     prior: float = 10.0
+    none: Literal["wrong", "learned"] | tuple[float, float] = "wrong"
     begin: Literal["shares", "authority"] = "shares"
     iterations: int = 50
     tolerance: float = 1e-5
@@ -91,6 +99,9 @@ class Em:
 
     def __post_init__(self) -> None:
         check_choice("begin", self.begin, ("shares", "authority"))
+        if self.none not in ("wrong", "learned"):
+            inside, outside = checked_rates(self.none)
+            object.__setattr__(self, "none", (inside, outside))
         if self.prior < 0 or self.iterations < 1:
             raise InputError(
                 f"prior={self.prior}, iterations={self.iterations}: give a prior >= 0, iterations >= 1"
@@ -108,17 +119,18 @@ class Em:
         """Count right answers inside expertise, by the probability of each class."""
         panel = votes.panel
         known = panel.layout.known
-        coins = np.zeros((2, len(panel)), dtype=np.int64)
+        coins = np.zeros((2 if self.none == "wrong" else 5, len(panel)), dtype=np.int64)
         share = np.zeros(len(panel.classes), dtype=np.int64)
         rows, truth = gold_rows(self.gold, votes)
         items = len(rows)
-        how, weight = MODEL, Coins(np.zeros(len(panel), np.int64), np.zeros(len(panel), np.int64), 1.0)
+        nothing = np.zeros(len(panel), np.int64)
+        how, weight = MODEL, Coins(nothing, nothing, nothing, 1.0)
         if weights is None:
             how = SHARES if self.begin == "shares" else AUTHORITY
         else:
             weight = weights.coins
         ratio = (weight.right - weight.wrong) / UNIT
-        products = how == MODEL and votes.complete and np.abs(ratio).sum() < SAFE
+        products = how == MODEL and votes.complete and self.none == "wrong" and np.abs(ratio).sum() < SAFE
         for patterns, span in row_parts(votes):
             mine = (rows >= span.start) & (rows < span.stop)
             count = patterns.count_without(rows[mine] - span.start)
@@ -137,7 +149,7 @@ class Em:
         return Statistics.of_coins(panel, "em", items, share, coins)
 
     def learn(self, panel: Panel, counts: Statistics, weights: Accuracies | None) -> Accuracies:
-        """Return better accuracies; the same object when they have settled."""
+        """Return better accuracies."""
         if self.past is not None:
             counts = self.past + counts
         right, total, _ = counts.inside()
@@ -146,17 +158,23 @@ class Em:
         accuracy = (right + self.prior * common) / np.maximum(total + self.prior, 1e-9)
         accuracy = np.clip(accuracy, np.minimum(0.02, 0.5 / size), 0.995)
         if weights is not None and np.abs(accuracy - weights.accuracy).max() <= self.tolerance:
-            return weights
+            return replace(weights, settled=True)
         says = size > 1
         log_right = np.log(np.where(says, size * accuracy, 1.0))
         log_wrong = np.log(np.where(says, size * (1 - accuracy) / np.maximum(size - 1, 1), 1.0))
-        right, wrong = (np.rint(w * UNIT).astype(np.int64) for w in (log_right, log_wrong))
-        return Accuracies(counts, accuracy, Coins(right, wrong, 1 / UNIT))
+        log_none = log_wrong
+        if self.none != "wrong":
+            inside, outside = _rates(counts) if self.none == "learned" else self.none
+            heard = np.log((1 - inside) / (1 - outside))
+            log_right, log_wrong = log_right + heard, log_wrong + heard
+            log_none = np.full(len(panel), np.log(inside / outside))
+        right, wrong, none = (np.rint(w * UNIT).astype(np.int64) for w in (log_right, log_wrong, log_none))
+        return Accuracies(counts, accuracy, Coins(right, wrong, none, 1 / UNIT))
 
     def score(self, votes: Votes, weights: Accuracies, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is the probability of the class under the model."""
         panel = votes.panel
-        in_halves = votes.complete and halves.pays(panel)
+        in_halves = votes.complete and halves.pays(panel) and self.none == "wrong"
 
         def find(patterns: Rows) -> tuple[Best, Ties]:
             if in_halves:
@@ -172,6 +190,28 @@ class Em:
     def proba(self, votes: Votes, weights: Accuracies) -> NDArray[np.float64]:
         """Return how likely every class is under the model."""
         return scoring.chances(votes, weights.column)
+
+
+def checked_rates(none: Any) -> tuple[float, float]:
+    """Return two rates of "none of mine", inside and outside expertise."""
+    try:
+        inside, outside = map(float, none)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"none={none!r} must be 'wrong', 'learned', or two rates (inside, outside expertise)"
+        ) from error
+    if not (0 < inside < 1 and 0 < outside < 1):
+        raise InputError(f"none={none!r}: both rates must be above 0 and below 1")
+    return inside, outside
+
+
+def _rates(counts: Statistics) -> tuple[float, float]:
+    """Return how often experts said "none of mine" inside and outside expertise, one answer each added."""
+    assert counts.coins is not None
+    _, voted, none_inside, none_outside, outside = counts.coins.sum(axis=1) / ONE
+    return (none_inside + 0.5) / (none_inside + voted + 1), (none_outside + 0.5) / (
+        none_outside + outside + 1
+    )
 
 
 def _count_in_halves(patterns: Rows, count: Array, weights: Accuracies, share: Array, coins: Array) -> None:

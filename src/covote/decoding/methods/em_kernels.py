@@ -21,10 +21,11 @@ MODEL, SHARES, AUTHORITY = 0, 1, 2
 
 
 class Coins(NamedTuple):
-    """What a right and a wrong answer inside expertise weigh, per expert, in units of `scale`."""
+    """What a right and a wrong answer and "none of mine" weigh inside expertise, per expert, in `scale`s."""
 
     right: Array
     wrong: Array
+    none: Array
     scale: float
 
 
@@ -35,8 +36,9 @@ def _add_up(runs: Ragged, n: int, known: Lists, coins: Coins, heard: Array, scor
         score[heard[c]] = 0
     for p in range(runs.indptr[n], runs.indptr[n + 1]):
         i = runs.expert[p]
+        other = coins.wrong[i] if runs.label[p] >= 0 else coins.none[i]
         for x in range(known.start[i], known.start[i + 1]):
-            score[known.members[x]] += coins.wrong[i]
+            score[known.members[x]] += other
         if runs.label[p] >= 0:
             score[runs.label[p]] += coins.right[i] - coins.wrong[i]
 
@@ -72,11 +74,23 @@ def _shared_out(
         q[c] = np.rint(q[c] / total * one)
 
 
+@helper(inline="always")
+def _note(found: Array, i: int, none: bool, inside: int, outside: int) -> None:
+    """Count an answer: how much of the item is of classes that the expert knows, and how much of others."""
+    found[2 if none and len(found) > 2 else 1, i] += inside
+    if len(found) > 2:
+        found[3 if none else 4, i] += outside
+
+
 @kernel
 def coin_counts(
     runs: Ragged, times: Array, known: Lists, how: int, coins: Coins, one: int, share: Array, found: Array
 ) -> None:
-    """Count right answers and all answers inside expertise: the two rows of `found`."""
+    """Count right answers and all answers inside expertise: the two rows of `found`.
+
+    With three more rows, "none of mine" is no such answer: they count it inside and outside expertise, and
+    other answers outside.
+    """
     classes = len(share)
     counts, score = counters(classes), np.zeros(classes, np.int64)
     q, part = np.empty(classes), np.zeros(classes, np.int64)
@@ -96,11 +110,13 @@ def coin_counts(
             whole += part[heard[c]]
         for p in range(begin, end):
             i = runs.expert[p]
+            inside = np.int64(0)
             if known.start[i + 1] - known.start[i] == number:
-                found[1, i] += whole  # it knows every class that was heard
+                inside = whole  # it knows every class that was heard
             else:
                 for x in range(known.start[i], known.start[i + 1]):
-                    found[1, i] += part[known.members[x]]
+                    inside += part[known.members[x]]
+            _note(found, i, runs.label[p] < 0, inside, whole - inside)
             if runs.label[p] >= 0:
                 found[0, i] += part[runs.label[p]]
         forget(counts, number)
@@ -176,10 +192,10 @@ def known_counts(runs: Ragged, truth: Array, knows: Array, one: int, share: Arra
     for n in range(len(truth)):
         share[truth[n]] += one
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
-            if knows[runs.expert[p], truth[n]]:
-                found[1, runs.expert[p]] += one
-                if runs.label[p] == truth[n]:
-                    found[0, runs.expert[p]] += one
+            inside = one if knows[runs.expert[p], truth[n]] else 0
+            _note(found, runs.expert[p], runs.label[p] < 0, inside, one - inside)
+            if inside and runs.label[p] == truth[n]:
+                found[0, runs.expert[p]] += one
 
 
 @kernel

@@ -51,9 +51,13 @@ class Soft:
         """Return the labels; `weights` give the tie score, if it was learned."""
         found = []
         for piece, _ in fusion.pieces(votes):
-            best, tied, ties = fusion.fused(piece, self.by, self.power, _rivals(piece, weights))
+            best, tied, ties = self.fused(piece, weights)
             found.append(labels_of_rows(piece.ragged, piece.panel, best, ties, evidence, tied))
         return gathered(votes, found)
+
+    def fused(self, piece: Votes, weights: tie_score.Weights | None) -> fusion.Fused:
+        """Return the best class of every item of a piece of the votes."""
+        return fusion.fused(piece, self.by, self.power, _rivals(piece, weights))
 
     def table(self, votes: Votes, weights: tie_score.Weights | None = None) -> NDArray[np.float64]:
         """Return the scores (items x classes); -inf for a class that was not heard."""

@@ -3,7 +3,7 @@
 theory.md section 9: from 5 labelled items per class, a temperature for the confidence; from 20, a learned
 combination of all answers. Two things the theory does not have: after the temperature, the confidence is
 shifted and stretched to fit the labelled items, which lowers the calibration error; and votes with
-probabilities get a correction of the default (:mod:`correction`). Both are measured in
+probabilities get a correction of the default (:mod:`supervised_correction`). Both are measured in
 benchmarks/accuracy.py.
 """
 
@@ -17,27 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import scoring, tie_score
-from covote.decoding.calibration import (
+from covote.decoding.fusion import log_given
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.methods.authority import Authority, TieWeights, soft_scores
+from covote.decoding.methods.coupling import Coupling
+from covote.decoding.methods.supervised_calibration import (
     USUAL_SHIFT,
     fitted_temperature,
     fitted_trust,
     own_share,
     trusted,
 )
-from covote.decoding.fusion import log_given
-from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.item_keys import item_keys
-from covote.decoding.methods.authority import Authority, TieWeights
-from covote.decoding.methods.coupling import Coupling
-from covote.decoding.methods.soft import Soft
-from covote.decoding.methods.supervised_combination import Combination, combined, features
 from covote.decoding.methods.supervised_correction import LONGEST, Correction, corrected
+from covote.decoding.methods.supervised_order import item_keys
 from covote.decoding.scoring import softmax
 from covote.decoding.statistics import Statistics
+from covote.decoding.tie_score import Weights, remembered
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import row_parts
 from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
@@ -91,6 +91,12 @@ class Judgement:
     temperature: float = 1.0
     trust: tuple[float, float] = (0.0, 1.0)
     better: Combination | Correction | None = None
+    settled: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the default has learned what it learns."""
+        return self.authority.statistics is not None and self.authority.settled
 
     @property
     def statistics(self) -> Statistics | None:
@@ -119,7 +125,6 @@ class Supervised:
     gold: Gold | None = None
     learn_by: Literal["auto", "temperature", "combination"] = "auto"
     past: Statistics | None = None
-    rounds: ClassVar[int] = 2  # one pass to learn how the experts answer, one to gather the labelled items
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
     has_proba: ClassVar[bool] = True
@@ -133,13 +138,19 @@ class Supervised:
     def _authority(self) -> Authority:
         return Authority(gold=self.gold, past=self.past)
 
-    def start(self, panel: Panel) -> None:
-        """Begin without weights."""
+    @property
+    def rounds(self) -> int:
+        """The passes of the default, and one to gather the labelled items."""
+        return self._authority.rounds + 1
 
-    def count(self, part: Votes, weights: Judgement | None) -> Statistics | Examples:
-        """Count answers by authority label; then gather what the votes say about labelled items."""
-        if weights is None:
-            return tie_score.statistics(part, self.gold)
+    def start(self, panel: Panel) -> Judgement:
+        """Begin as the default does."""
+        return Judgement(self._authority.start(panel))
+
+    def count(self, part: Votes, weights: Judgement) -> Statistics | Array | Examples:
+        """Count what the default learns from; then gather what the votes say about labelled items."""
+        if not weights.ready:
+            return self._authority.count(part, weights.authority)
         rows, truth = gold_rows(self.gold, part)
         if len(rows) * len(part.panel.classes) > LARGEST:
             raise TooLargeError(
@@ -160,15 +171,10 @@ class Supervised:
             item_keys(labelled),
         )
 
-    def learn(
-        self, panel: Panel, counts: Statistics | Examples, weights: Judgement | None
-    ) -> Judgement | None:
+    def learn(self, panel: Panel, counts: Statistics | Array | Examples, weights: Judgement) -> Judgement:
         """Return the authority weights; then how far to trust them."""
-        if isinstance(counts, Statistics):
-            if self.past is not None:
-                counts = self.past + counts
-            return Judgement(TieWeights(tie_score.learn(counts), counts, enough=True))
-        assert weights is not None
+        if not isinstance(counts, Examples):
+            return replace(weights, authority=self._authority.learn(panel, counts, weights.authority))
         each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
         if len(counts.truth) < FEWEST:
             raise InputError(
@@ -178,14 +184,14 @@ class Supervised:
         counts = counts.in_order()
         better = self._better(counts, each, len(panel.classes))
         if better is not None:
-            return replace(weights, better=better)
+            return replace(weights, better=better, settled=True)
         temperature = fitted_temperature(counts.score, counts.truth)
         there = counts.label >= 0  # an item without a label has no confidence to be learned from
         mean = counts.confidence[there] if counts.soft else None
         before = own_share(counts.score[there] / temperature, counts.label[there], mean)
         right = counts.label[there] == counts.truth[there]
         trust = fitted_trust(before, right, USUAL_SHIFT if mean is None else 0.0)
-        return replace(weights, temperature=temperature, trust=trust)
+        return replace(weights, temperature=temperature, trust=trust, settled=True)
 
     def _better(self, found: Examples, each: Array, classes: int) -> Combination | Correction | None:
         """Learn to label, if there are enough labelled items of each class; else None."""
@@ -250,7 +256,7 @@ def agreement(part: Votes, weights: TieWeights) -> Array:
 
 def _default(part: Votes, weights: TieWeights) -> Array:
     """Return the default's scores of votes with probabilities (items x classes), else no columns."""
-    return Soft().table(part, weights.score) if part.soft else np.empty((len(part), 0))
+    return soft_scores(part, weights) if part.soft else np.empty((len(part), 0))
 
 
 def _features(part: Votes, weights: TieWeights) -> Array:
@@ -308,3 +314,46 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
     for first in range(0, len(part), size):
         last = min(first + size, len(part))
         yield part.part(first, last), slice(first, last)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """What every feature says about every class."""
+
+    weights: Array  # features x classes
+    bias: Array
+
+    def scores(self, features: Array) -> Array:
+        """Return the scores of all classes (items x classes); -inf for a class without labelled items."""
+        found: Array = features @ self.weights + self.bias
+        return found
+
+
+def combined(features: Array, truth: Array, classes: int) -> Combination:
+    """Learn how to combine the answers."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3).fit(features, truth)
+    slopes, bias = model.coef_, model.intercept_
+    if len(model.classes_) == 2:  # one row of log-odds stands for both
+        slopes, bias = np.vstack([-slopes, slopes]) / 2, np.concatenate([-bias, bias]) / 2
+    weights, shift = np.zeros((features.shape[1], classes)), np.full(classes, -np.inf)
+    weights[:, model.classes_], shift[model.classes_] = slopes.T, bias
+    return Combination(weights, shift)
+
+
+def features(part: Votes, weights: Weights) -> Array:
+    """Return [0.3 one-hot answers, 3 softmax(I / 2)] (theory.md section 9)."""
+    column = remembered(weights)
+    inside = scoring.scores(part, lambda k: column(k, 1.0, 0.0))
+    return np.concatenate([0.3 * answers(part), 3 * softmax(0.5 * inside)], axis=1)
+
+
+def answers(part: Votes) -> NDArray[np.float32]:
+    """Return which answers every item got (items x possible answers), 1 or 0."""
+    found = np.zeros((len(part), len(part.panel.layout.cells.label)), dtype=np.float32)
+    for patterns, span in row_parts(part):
+        table = np.zeros((len(patterns), found.shape[1]), dtype=np.float32)
+        table[np.repeat(np.arange(len(patterns)), np.diff(patterns.runs.indptr)), patterns.cell] = 1
+        found[span] = patterns.spread_values(table)
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.calibration import fitted_temperature
+from covote.decoding.methods.supervised_calibration import fitted_temperature
 
 Array = NDArray[Any]
 

@@ -42,12 +42,33 @@ def write_report(
     path: str | os.PathLike[str],
     outcome: Outcome,
     *,
-    source: str,
-    method: str,
+    source: str = "votes",
+    method: str | None = None,
     inferred: bool = False,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write the report on an outcome to an HTML file, completely or not at all."""
+    """Write a report with pictures to one HTML file, completely or not at all.
+
+    It says what the labels are worth: a headline, how sure they are, who agrees with whom, which classes are
+    taken for each other, and the items that are worth a second look.
+
+    Parameters
+    ----------
+    path
+        The ``.html`` file.
+    outcome
+        As of :func:`decode_file` (or `.outcome` of :func:`label_file`); with ``looks=25`` there, the report
+        shows the 25 items that are most in doubt.
+    source
+        What the votes are called in the report.
+    method
+        What the method is called; the outcome's own unless given.
+    inferred
+        Whether who knows what was inferred from the answers.
+    notes
+        Warnings to show at its top.
+    """
+    method = outcome.method if method is None else method
     page = report_page(outcome, source=source, method=method, inferred=inferred, notes=notes)
     atomic.write_text(path, page)
 
