@@ -23,8 +23,8 @@ from covote.asking.asker_arguments import (
 )
 from covote.asking.counting_kernels import Terms
 from covote.asking.elimination import Elimination
+from covote.asking.judging import Judge, Rule
 from covote.asking.posterior import Posterior
-from covote.asking.protocol import Judge, Rule
 from covote.asking.repair import Repair
 from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
 from covote.asking.vote import Vote

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import per_name
-from covote.asking.protocol import Rule
+from covote.asking.judging import Rule
 from covote.errors import CoverError, InputError
 from covote.panel import Panel
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from covote.asking import counting_kernels as kernels
 from covote.asking.counting_kernels import Lists, Terms
-from covote.asking.protocol import Verdict
+from covote.asking.judging import Verdict
 from covote.asking.state import Log
 from covote.panel import Panel
 from covote.panel.layout import Layout

@@ -1,4 +1,4 @@
-"""What the parts of asking promise each other."""
+"""Rules, what they become on a panel, and what they say about items."""
 
 from __future__ import annotations
 
