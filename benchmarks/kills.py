@@ -1,9 +1,12 @@
 """Kill commands at random moments, start them again, compare bytes: ``python benchmarks/kills.py 1000``.
 
 A case is a number. It starts a command in a forked process, kills it (SIGKILL) after a random time that is
-at most as long as the command takes, does so once to three times, and then lets it run to its end. Outputs
+at most as long as the command takes, does so once to six times, and then lets it run to its end. Outputs
 have to be the same bytes as those of a run that nobody killed, nothing half-written may lie around, and
 of what was asked before the kill at most one batch may be asked again. The studio has its own (studio.py).
+
+Kills add up: every case is written down at once (results/kills.json), and the next start goes on behind the
+last one until there are as many as asked for; ``--anew`` begins again. A thousand take about 20 minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from covote import Panel, simulate
+from covote import Panel, atomic, simulate
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "kills.md"
+DONE = RESULTS.with_suffix(".json")
 BATCH, ITEMS = 20, 400
 CLASSES = ["ant", "bee", "cat", "dog"]
 BLOCKS = [["ant", "bee", "cat"], ["ant", "dog"], ["bee", "dog"], ["cat", "dog"]]
@@ -239,7 +243,7 @@ def case(number: int, task: Task, reference: Reference) -> tuple[int, int, list[
     task.prepare(folder)
     before = outputs(task, folder)
     hits, wrong = 0, []
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(1, 7))):
         child = started(task, folder)
         limit = float(rng.uniform(0, reference.seconds))
         while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and computed(child) < limit:
@@ -264,12 +268,54 @@ def case(number: int, task: Task, reference: Reference) -> tuple[int, int, list[
     return hits, max(0, again), wrong
 
 
+@dataclass
+class Row:
+    """What came of all cases of a task so far."""
+
+    cases: int = 0
+    kills: int = 0
+    again: int = 0
+    wrong: int = 0
+
+
+def rows_so_far(anew: bool) -> dict[str, Row]:
+    """Return what earlier starts have found."""
+    found = {} if anew or not DONE.exists() else json.loads(DONE.read_text())
+    return {name: Row(**found.get(name, {})) for name in TASKS}
+
+
+def write(rows: dict[str, Row], references: dict[str, Reference]) -> str:
+    """Write down all rows, for the next start and as a table; return the table."""
+    atomic.write_text(DONE, json.dumps({name: asdict(row) for name, row in rows.items()}, indent=1) + "\n")
+    lines = [
+        "| command | cases | kills | questions | asked again, all kills | allowed | wrong |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        lines.append(
+            f"| {name} | {row.cases} | {row.kills} | {references[name].asked} a run | {row.again} | "
+            f"{row.kills * TASKS[name].most_again} | {row.wrong} |"
+        )
+    kills = sum(row.kills for row in rows.values())
+    text = f"""# Kills
+
+`python benchmarks/kills.py`, {kills} kills: SIGKILL at random moments, once to six times a case, then a run
+to the end. Wrong is: other bytes than a run that nobody killed, a file that is half-written or stray, a run
+that does not go on, or more questions asked again than one batch for each kill.
+
+"""
+    atomic.write_text(RESULTS, text + "\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run cases until the kills are done or the time is over; write a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kills", nargs="?", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
-    parser.add_argument("--task", choices=list(TASKS))
+    parser.add_argument(
+        "kills", nargs="?", type=int, default=1000, help="kills in all, of earlier starts too"
+    )
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--anew", action="store_true", help="forget earlier starts")
     options = parser.parse_args()
     os.environ["XDG_CONFIG_HOME"] = settings = tempfile.mkdtemp(prefix="covote-kills-")
     # What every forked process would load again.
@@ -279,39 +325,22 @@ def main() -> None:
     import covote.files.report.report
     import covote.labelling  # noqa: F401
 
-    tasks = {name: task for name, task in TASKS.items() if options.task in (None, name)}
-    rows = {name: [0, 0, 0, 0] for name in tasks}  # cases, kills, asked again, wrong
-    references: dict[str, list[Reference]] = {name: [Reference(task)] for name, task in tasks.items()}
-    number = options.first
-    while any(row[1] < options.kills / len(tasks) for row in rows.values()):
-        for name, task in tasks.items():
-            if rows[name][1] >= options.kills / len(tasks):
-                continue
-            hits, again, wrong = case(number, task, references[name][0])
-            rows[name] = [a + b for a, b in zip(rows[name], (1, hits, again, bool(wrong)), strict=True)]
-            for text in wrong:
-                print(f"case {number} ({name}): {text}", file=sys.stderr, flush=True)
-            number += 1
+    end = time.monotonic() + 60 * options.minutes
+    rows = rows_so_far(options.anew)
+    references = {name: Reference(task) for name, task in TASKS.items()}
+    share = options.kills / len(TASKS)
+    while time.monotonic() < end and any(row.kills < share for row in rows.values()):
+        name = min(rows, key=lambda task: rows[task].kills)
+        number = sum(row.cases for row in rows.values())
+        hits, again, wrong = case(number, TASKS[name], references[name])
+        row = rows[name]
+        rows[name] = Row(row.cases + 1, row.kills + hits, row.again + again, row.wrong + bool(wrong))
+        for text in wrong:
+            print(f"case {number} ({name}): {text}", file=sys.stderr, flush=True)
+        write(rows, references)
     shutil.rmtree(settings)
-    lines = [
-        "| command | cases | kills | questions | asked again, all kills | allowed | wrong |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, (cases, kills, again, wrong_cases) in rows.items():
-        lines.append(
-            f"| {name} | {cases} | {kills} | {references[name][0].asked} a run | {again} | "
-            f"{kills * tasks[name].most_again} | {wrong_cases} |"
-        )
-    print("\n".join(lines))
-    if options.task is None and options.kills >= 1000:
-        RESULTS.write_text(
-            "# Kills\n\n`python benchmarks/kills.py 1000`: SIGKILL at random moments, once to three times a\n"
-            "case, then a run to the end. Wrong is: other bytes than a run that nobody killed, a file that\n"
-            "is half-written or stray, a run that does not go on, or more questions asked again than one\n"
-            "batch for each kill.\n\n" + "\n".join(lines) + "\n"
-        )
-    print(json.dumps(rows))
-    sys.exit(any(row[3] for row in rows.values()))
+    print(write(rows, references))
+    sys.exit(any(row.wrong for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -126,6 +126,23 @@ def test_files_in_any_order(engine, tmp_path, shape):
     assert_same(both(engine, votes, SMALL, tmp_path, ending=".csv"))
 
 
+def test_names_as_people_write_them(engine, tmp_path):
+    votes = write(tmp_path / "votes.parquet", SMALL)
+    clean = both(engine, votes, SMALL, tmp_path)[0][0]
+    table = pq.read_table(votes)
+    forms = [str, str.upper, lambda name: f" {name} ", lambda name: f"{name[0]}\u0301{name[1:]}"]
+    for place, column in ((1, "expert"), (2, "label")):
+        names = [forms[(n // 1000) % 4](name) for n, name in enumerate(table.column(column).to_pylist())]
+        table = table.set_column(place, column, pa.array(names))
+    pq.write_table(table, votes, row_group_size=397)
+    found = both(engine, votes, SMALL, tmp_path)
+    assert_same(found)
+    assert found[0][0] == clean
+    for where in (None, engine):
+        with pytest.raises(InputError, match="EXPERT-1"):
+            decode_file(votes, tmp_path / "labels.parquet", SMALL, engine=where, match="exact")
+
+
 def test_items_of_any_type_and_of_any_length(engine, tmp_path):
     # One item has more rows than many row groups, others have one row.
     items = ["a"] * 3 + ["b"] * 4000 + [f"c{n:04}" for n in range(900)]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from covote.engines.dask import Dask
-from covote.engines.local import Local
 from covote.errors import InputError
 
 __all__ = ["ENGINES", "Dask", "Engine", "Local", "make_engine"]
@@ -24,6 +23,25 @@ class Engine(Protocol):
 
     def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
         """Yield the result of every part, in the order of the parts, a bounded number of them ahead."""
+
+
+class Local:
+    """Run everything in this process; parts are taken one by one as results are asked for.
+
+    >>> from itertools import count, islice
+    >>> list(islice(Local().map(hex, count(9)), 3))
+    ['0x9', '0xa', '0xb']
+    """
+
+    def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
+        """Yield the result of every part, in order."""
+        return map(function, parts)
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 ENGINES: dict[str, Callable[..., Local | Dask]] = {"local": Local, "dask": Dask}

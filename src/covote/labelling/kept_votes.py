@@ -84,6 +84,10 @@ class KeptVotes:
                 progress(stop, len(self._ids), "")
             yield part
 
+    def whole(self) -> Votes:
+        """Return all votes at once."""
+        return self._votes(0, len(self._ids))
+
     def _expert_parts(self, i: int) -> Answered:
         if i not in self._found:
             self._found[i] = self._kept.parts(self.panel.names[i])

@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from covote.errors import CovoteError, InputError
-from covote.files.data import Data, DataPlace, digest, files_of, glance, open_data
+from covote.files.data import Data, DataPlace, combined, content_of, digest, files_of, glance, open_data
 from covote.files.data_tables import id_column, refuse_missing, refuse_repeated, staged
 from covote.files.vote_batches import Source
+from covote.labelling.carrying import Images, Move, carry, recover
 from covote.labelling.journal import Kept
 from covote.labelling.questions import Candidate, changed, opened
 from covote.models.entries import entry, shown
@@ -43,8 +44,10 @@ def prepare(
     for candidate in candidates:
         opened(candidate, models)
     kept.make()
+    recover(kept, panel.names, _EXPERT)
     seen = glance(files)
-    content = _content(kept, files, seen)
+    before = kept.read_facts(_DATA) or {}
+    content, images = _content(before, data.path, files, seen)
     table = not data.path.is_dir() and data.path.suffix.lower() != ".npy"
     if table:
         names = Source(data.path).names
@@ -56,8 +59,10 @@ def prepare(
         "size": None if data.size is None else list(data.size),
         "batch": batch,
     }
-    _settle(kept, candidates, facts, data.path, refresh)
-    kept.write_facts(_DATA, {"data": content, "seen": seen})
+    was = _known_images(before)
+    move = Move(was, images, batch, before["data"]) if images and was else None
+    _settle(kept, candidates, facts, data.path, refresh, move)
+    kept.write_facts(_DATA, {"data": content, "seen": seen, "images": images})
     path = _staged(kept, data, content) if table else data.path
     place = replace(data, path=path.resolve(), version=content)
     source = open_data(place)
@@ -93,12 +98,25 @@ def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:
     return found
 
 
-def _content(kept: Kept, files: list[Path], seen: str) -> str:
-    """Return a fingerprint of the data; they are read only if they do not look as they did."""
-    before = kept.read_facts(_DATA)
-    if before is not None and before.get("seen") == seen and isinstance(before.get("data"), str):
-        return str(before["data"])
-    return digest(files)
+def _content(before: Mapping[str, Any], path: Path, files: list[Path], seen: str) -> tuple[str, Images]:
+    """Return fingerprints of the data, and of the images of a folder; they are read only if they look new."""
+    images = _known_images(before)
+    if before.get("seen") == seen and images is not None:
+        return before["data"], images
+    if not path.is_dir():
+        return digest(files), {}
+    contents = [content_of(file) for file in files]
+    names = [file.relative_to(path).as_posix() for file in files]
+    return combined(files, contents), {
+        name: content.hex() for name, content in zip(names, contents, strict=True)
+    }
+
+
+def _known_images(before: Mapping[str, Any]) -> Images | None:
+    """Return the fingerprints of images that were written down with those of the data, if they are whole."""
+    images = before.get("images", {})
+    texts = [before.get("data"), *images.values()] if isinstance(images, dict) else [None]
+    return images if all(isinstance(text, str) for text in texts) else None
 
 
 def _staged(kept: Kept, data: DataPlace, content: str) -> Path:
@@ -108,10 +126,18 @@ def _staged(kept: Kept, data: DataPlace, content: str) -> Path:
 
 
 def _settle(
-    kept: Kept, candidates: Sequence[Candidate], facts: Mapping[str, Any], data: Path, refresh: bool
+    kept: Kept,
+    candidates: Sequence[Candidate],
+    facts: Mapping[str, Any],
+    data: Path,
+    refresh: bool,
+    move: Move | None,
 ) -> None:
-    """Compare what kept answers were given for with what is there now; write it down for new ones."""
-    stale = []
+    """Compare what kept answers were given for with what is there now; write it down for new ones.
+
+    Answers about images that are still there stay; none is thrown away unless `refresh` says so.
+    """
+    moving, stale = [], []
     for candidate in candidates:
         where = f"{kept.expert_folder(candidate.name).name}/{_EXPERT}"
         now = {**facts, **_facts(candidate)}
@@ -120,8 +146,12 @@ def _settle(
             continue
         if not len(kept.parts(candidate.name)):
             kept.forget(candidate.name)  # it was never heard, so nothing is lost
-        else:
-            changed = next((key for key in now if before.get(key) != now[key]), "expert")
+            continue
+        changed = next((key for key in now if before.get(key) != now[key]), "expert")
+        stays = move is not None and before == {**now, "data": move.data}
+        if move is not None and stays:
+            moving.append((candidate.name, now))
+        if move is None or not stays or move.loses(kept.parts(candidate.name)):
             stale.append((candidate, _words(changed, candidate, before, now, data)))
     if stale and not refresh:
         more = f" (and {len(stale) - 1} more experts)" if len(stale) > 1 else ""
@@ -130,8 +160,11 @@ def _settle(
             f"{stale[0][1]}. --refresh asks again who must be asked again, and keeps all other answers; or "
             "choose another -o"
         )
+    for name, now in moving:
+        carry(kept, name, cast(Move, move), _EXPERT, now)
     for candidate, _ in stale:
-        kept.forget(candidate.name)
+        if candidate.name not in dict(moving):
+            kept.forget(candidate.name)
     for candidate in candidates:
         where = f"{kept.expert_folder(candidate.name).name}/{_EXPERT}"
         if kept.read_facts(where) is None:

@@ -6,8 +6,8 @@ import os
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -178,48 +178,79 @@ def label_file(
     """
     label_format(output)
     atomic.check_place(output)
-    # A mistake here costs no question.
-    make(method, options, gold)
-    asker_for(ask, panel, len(ask) if isinstance(ask, Asker) else 0, budget)
-    if isinstance(batch, bool) or batch < 1:
-        raise InputError(f"batch must be at least 1, not {batch}")
     chosen = tuple(columns) if columns is not None else None
-    kept, folder = Kept(answers_folder(output)), Path(models)
     place = DataPlace(Path(data), id, chosen, size)
-    with closing(kept):
-        ready = prepare(place, panel, folder, kept, batch, refresh=refresh, trust=trust)
-        asker = asker_for(ask, panel, ready.data.items, budget)
-        job = Job(ready.place, ready.experts, folder.resolve(), kept.folder.resolve(), uuid.uuid4().hex[:8])
-        run = _Run(panel, ready, kept, job, batch, strict, engine or Local(), progress)
-        if asker is not None:
-            wanted = run.adaptively(asker)
-        else:
-            wanted = run.in_rounds() if ask == "doubtful" else run.all()
-        votes = KeptVotes(panel, kept, ready.ids, batch, wanted)
-        run.check_heard(votes)
-        outcome = decode_votes(votes, output, method=method, gold=gold, looks=looks, **options)
-        found = run.result(outcome, votes, wanted)
-        return found if asker is None else replace(found, unsettled=int(asker.stuck.sum()))
+    how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
+    make(method, options, gold)  # a mistake here costs no question
+    with closing(Kept(answers_folder(output))) as kept:
+        run = asked(place, panel, kept, how)
+        outcome = decode_votes(run.votes, output, method=method, gold=gold, looks=looks, **options)
+        return run.result(outcome)
 
 
-class _Run:
-    def __init__(
-        self, panel: Panel, ready: Prepared, kept: Kept, job: Job, batch: int, strict: bool, engine: Engine,
-        progress: Progress | None,
-    ) -> None:  # fmt: skip
-        self._panel, self._ready, self._kept, self._job = panel, ready, kept, job
-        self._batch, self._strict, self._engine, self._progress = batch, strict, engine, progress
+@dataclass(frozen=True)
+class Asking:
+    """How experts are asked; see :func:`label_file`."""
+
+    models: Path
+    batch: int = 1024
+    strict: bool = False
+    ask: str | Asker = "everyone"
+    budget: float | None = None
+    refresh: bool = False
+    trust: Trust = False
+    engine: Engine = field(default_factory=Local)
+    progress: Progress | None = None
+
+
+def asked(place: DataPlace, panel: Panel, kept: Kept, how: Asking) -> Run:
+    """Ask the experts of a panel what has not been answered yet; return the run with all votes."""
+    items = len(how.ask) if isinstance(how.ask, Asker) else 0
+    asker_for(how.ask, panel, items, how.budget)  # a mistake here costs no question
+    if isinstance(how.batch, bool) or how.batch < 1:
+        raise InputError(f"batch must be at least 1, not {how.batch}")
+    ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
+    run = Run(panel, ready, kept, how)
+    run.ask()
+    return run
+
+
+class Run:
+    """One run: asks, and knows how it went with each expert."""
+
+    def __init__(self, panel: Panel, ready: Prepared, kept: Kept, how: Asking) -> None:
+        self._panel, self._ready, self._kept = panel, ready, kept
+        self._batch, self._strict, self._engine, self._progress = (
+            how.batch,
+            how.strict,
+            how.engine,
+            how.progress,
+        )
         self._items = ready.data.items
+        run = uuid.uuid4().hex[:8]
+        self._job = Job(ready.place, ready.experts, how.models.resolve(), kept.folder.resolve(), run)
+        self._asker = asker_for(how.ask, panel, self._items, how.budget)
+        self._doubtful = how.ask == "doubtful"
         self.experts = [ExpertRun(name) for name in panel.names]
         self._in_a_row = [0] * len(panel)
+        self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
 
-    def all(self) -> list[NDArray[np.bool_] | None]:
-        """Ask everybody about everything."""
-        wanted: list[NDArray[np.bool_] | None] = [None] * len(self._panel)
-        self._ask(range(len(self._panel)), wanted)
-        return wanted
+    def ask(self) -> None:
+        """Ask everybody about everything, or whom the cheaper ones or the asker leave to be asked."""
+        if self._asker is not None:
+            self._wanted = self._adaptively(self._asker)
+        elif self._doubtful:
+            self._wanted = self._in_rounds()
+        else:
+            self._ask(range(len(self._panel)), self._wanted)
+        self._check_heard(self.votes)
 
-    def in_rounds(self) -> list[NDArray[np.bool_] | None]:
+    @cached_property
+    def votes(self) -> KeptVotes:
+        """All answers, of this run and of those before."""
+        return KeptVotes(self._panel, self._kept, self._ready.ids, self._batch, self._wanted)
+
+    def _in_rounds(self) -> list[NDArray[np.bool_] | None]:
         """Ask the cheapest about everything, then the next about what is in doubt, and so on."""
         wanted: list[NDArray[np.bool_] | None] = [None] * len(self._panel)
         asked: list[int] = []
@@ -233,7 +264,7 @@ class _Run:
             asked += group
         return wanted
 
-    def adaptively(self, asker: Asker) -> list[NDArray[np.bool_] | None]:
+    def _adaptively(self, asker: Asker) -> list[NDArray[np.bool_] | None]:
         """Ask whom the asker says, round by round; a run that was killed finds its answers and goes on."""
         wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
         while len(questions := asker.next()):
@@ -296,7 +327,7 @@ class _Run:
     def _stopped(self, reason: str) -> ExpertError:
         return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.folder})")
 
-    def check_heard(self, votes: KeptVotes) -> None:
+    def _check_heard(self, votes: KeptVotes) -> None:
         """Refuse to label without a single answer; if strict, with an answer that could not be used."""
         if self._strict:
             for _ in votes.parts():
@@ -309,19 +340,28 @@ class _Run:
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )
 
-    def result(
-        self, outcome: Outcome, votes: KeptVotes, wanted: Sequence[NDArray[np.bool_] | None]
-    ) -> Labelling:
-        """Return what came of it."""
+    def ended(self) -> list[ExpertRun]:
+        """Return how it went with each expert, once the votes have been read."""
         for i, run in enumerate(self.experts):
-            due = wanted[i]
+            due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
-            run.missing = int(votes.owed[i])
-            if not run.reason and i in votes.notes:
-                run.reason = f"expert {run.name!r} {votes.notes[i]}"
-        away = [run.name for run in self.experts if run.missing]
-        silent = self._panel.without(*away) if away else None
-        questions = self._items * len(self._panel)
+            run.missing = int(self.votes.owed[i])
+            if not run.reason and i in self.votes.notes:
+                run.reason = f"expert {run.name!r} {self.votes.notes[i]}"
+        return self.experts
+
+    def result(self, outcome: Outcome) -> Labelling:
+        """Return what came of it, once the votes have been read."""
+        votes = self.votes
+        away = [run.name for run in self.ended() if run.missing]
         plain = tuple(self._panel.names[i] for i in votes.plain)
-        plain = plain if len(plain) < len(self._panel) else ()
-        return Labelling(outcome, self.experts, questions, votes.soft, self._kept.folder, silent, plain)
+        return Labelling(
+            outcome,
+            self.experts,
+            self._items * len(self._panel),
+            votes.soft,
+            self._kept.folder,
+            self._panel.without(*away) if away else None,
+            plain if len(plain) < len(self._panel) else (),
+            0 if self._asker is None else int(self._asker.stuck.sum()),
+        )

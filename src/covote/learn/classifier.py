@@ -147,7 +147,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         seed = 0 if random is None else int(random.randint(2**31 - 1))
         self.panel_ = self._panel(seed)
         seeds = None if random is None else random.randint(2**31 - 1, size=len(self.panel_)).tolist()
-        by_class = training.Rows.of(index, len(self.classes_))
+        by_class = training.ClassRows.of(index, len(self.classes_))
         rows = [by_class.known(known) for known in self.panel_.knows]
         square = get_tags(self).input_tags.pairwise
         estimators = inputs.listed(self.estimator)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from covote.asking import Asker, Vote
 from covote.decoding import DECODERS, Decoder, InMemory, fusion, learned, make
 from covote.errors import InputError
-from covote.learn import asking, inputs
+from covote.learn import inputs
+from covote.learn.voices import Voice, ask_confidence, ask_probabilities, ask_votes, voice
 from covote.panel import Name, Panel
 from covote.votes import NOT_ASKED, Votes
 from covote.votes.vote_checks import smallest_int
@@ -37,7 +38,7 @@ def decoder_of(name: str, truth: Array | None = None) -> Decoder:
     return make(name, options.get(name, {}))
 
 
-class Trained(NamedTuple):
+class FittedDecoder(NamedTuple):
     """A decoder with its weights, and the panel that they are for."""
 
     decoder: Decoder
@@ -53,8 +54,8 @@ class Hearing:
     """
 
     panel: Panel
-    voices: tuple[asking.Voice, ...]
-    trained: Trained | None = None
+    voices: tuple[Voice, ...]
+    trained: FittedDecoder | None = None
 
     @classmethod
     def of(
@@ -67,7 +68,7 @@ class Hearing:
                 "every expert knows a single class, so nobody can tell two classes apart; add other experts"
             )
         voices = tuple(
-            asking.voice(
+            voice(
                 panel.names[i],
                 models[i],
                 np.flatnonzero(panel.knows[i]),
@@ -93,7 +94,7 @@ class Hearing:
         weights = decoder.start(self.panel)
         if decoder.rounds:
             weights = learned(InMemory(self.votes(X)), decoder)
-        return replace(self, trained=Trained(decoder, weights, self.panel))
+        return replace(self, trained=FittedDecoder(decoder, weights, self.panel))
 
     @property
     def classes(self) -> int:
@@ -101,14 +102,14 @@ class Hearing:
         return len(self.panel.classes)
 
     @property
-    def alone(self) -> asking.Voice | None:
+    def alone(self) -> Voice | None:
         """The expert whose word is final: the only one, if it knows everything."""
         one = self.voices[0]
         return one if len(self.voices) == 1 and len(one.members) == self.classes else None
 
     def votes(self, X: Any, probabilities: bool = False) -> Votes:
         """Return what the experts answer to all items."""
-        columns = asking.ask_votes(self.voices, X, inputs.count(X), self.classes)
+        columns = ask_votes(self.voices, X, inputs.count(X), self.classes)
         votes = Votes.trusted(self.panel, columns=columns, complete=True)
         return self._with_probabilities(X, votes) if probabilities else votes
 
@@ -117,7 +118,7 @@ class Hearing:
         if votes.soft:
             return votes
         columns = _columns(votes)
-        given = asking.ask_probabilities(self.voices, X, columns)
+        given = ask_probabilities(self.voices, X, columns)
         return Votes.from_dense(columns.T, self.panel, probabilities=given)
 
     def labels(self, X: Any) -> Array:
@@ -179,7 +180,7 @@ class Hearing:
     def _confidence(self, X: Any, votes: Votes, rows: Any = slice(None)) -> NDArray[np.float64]:
         """Return (items x classes) the mean confidence of the authorities of each class."""
         columns = _columns(votes)[:, rows]
-        total = asking.ask_confidence(self.voices, X, columns, self.classes)
+        total = ask_confidence(self.voices, X, columns, self.classes)
         return np.asarray(total / _authorities(self.panel))
 
     def _decided(self, X: Any) -> NDArray[np.float64]:

@@ -138,14 +138,14 @@ class OneClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.repeat(self.classes_, inputs.count(X))
 
 
-class Rows(NamedTuple):
+class ClassRows(NamedTuple):
     """Which rows each class has: those of class k are ``order[bounds[k]:bounds[k + 1]]``."""
 
     order: NDArray[np.intp]
     bounds: NDArray[np.intp]
 
     @classmethod
-    def of(cls, index: NDArray[np.intp], classes: int) -> Rows:
+    def of(cls, index: NDArray[np.intp], classes: int) -> ClassRows:
         """Sort the rows by class once; `index` is the class of every row."""
         order = np.argsort(index, kind="stable")
         return cls(order, np.searchsorted(index[order], np.arange(classes + 1)))
@@ -156,7 +156,7 @@ class Rows(NamedTuple):
         return np.sort(np.concatenate(parts), kind="stable")
 
 
-class Task(NamedTuple):
+class ExpertTask(NamedTuple):
     """One expert to train. `square`: X holds what each row has to do with each row (a precomputed kernel)."""
 
     name: object
@@ -174,7 +174,7 @@ def tasks_for(
     seeds: Sequence[int] | None,
     square: bool,
     finite: bool,
-) -> Iterator[Task]:
+) -> Iterator[ExpertTask]:
     """Yield one task per expert; expert i gets estimator i, which begins again after the last one.
 
     The parameters of an estimator are checked with its first clone only.
@@ -182,13 +182,13 @@ def tasks_for(
     for i, (name, size) in enumerate(zip(panel.names, panel.sizes, strict=True)):
         kind = i % len(estimators)
         if size == 1:
-            yield Task(name, OneClass(), {}, square, finite, False)
+            yield ExpertTask(name, OneClass(), {}, square, finite, False)
         else:
             model = seeded(estimators[kind], seeds[i] if seeds is not None else None)
-            yield Task(name, model, params[kind], square, finite, i >= len(estimators))
+            yield ExpertTask(name, model, params[kind], square, finite, i >= len(estimators))
 
 
-def fit_expert(task: Task, X: Any, y: NDArray[Any], rows: NDArray[np.intp]) -> Any:
+def fit_expert(task: ExpertTask, X: Any, y: NDArray[Any], rows: NDArray[np.intp]) -> Any:
     """Train one model on its rows, with the name of its expert on any error."""
     mine, labels = inputs.take(X, rows), y[rows]
     if task.square and len(rows) < len(y):
@@ -226,7 +226,7 @@ def seeded(estimator: Any, seed: int | None) -> Any:
 
 
 def fit_all(
-    tasks: Iterable[Task], X: Any, y: NDArray[Any], rows: Sequence[NDArray[np.intp]], n_jobs: int | None
+    tasks: Iterable[ExpertTask], X: Any, y: NDArray[Any], rows: Sequence[NDArray[np.intp]], n_jobs: int | None
 ) -> Iterable[Any]:
     """Train the experts in order: here, in processes of joblib, or on a Dask cluster that is connected.
 

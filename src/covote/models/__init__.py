@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from covote.models.expert import ModelExpert, open_expert
-from covote.models.protocol import NO_ANSWER, Answers, Batch, Expert, Model
+from covote.models.model_protocol import NO_ANSWER, Answers, Batch, Expert, Model
 
 __all__ = ["NO_ANSWER", "Answers", "Batch", "Expert", "Model", "ModelExpert", "open_expert"]

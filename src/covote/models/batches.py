@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError
-from covote.models.protocol import Batch
+from covote.models.model_protocol import Batch
 
 
 def size(batch: Batch) -> int:

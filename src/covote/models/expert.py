@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from covote.errors import CovoteError, ExpertError, InputError
-from covote.models.answers import Dictionary, understood
 from covote.models.batches import chunks, pictured, read_only, selected, size
 from covote.models.entries import entry
 from covote.models.function import Function
 from covote.models.kind import COMMON, Setting, Trust, check_values
-from covote.models.protocol import Answers, Batch, Model
+from covote.models.model_protocol import Answers, Batch, Model
 from covote.models.scikit import Scikit
+from covote.models.understanding import Dictionary, understood
 from covote.panel import Name, Panel, formats
 from covote.panel.checks import some_of
 

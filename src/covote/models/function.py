@@ -10,7 +10,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.models.kind import SWITCH, Kind, Setting
-from covote.models.protocol import Batch, Model
+from covote.models.model_protocol import Batch, Model
 from covote.models.scikit import Scikit
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from covote.errors import InputError, MissingDependencyError
-from covote.models.protocol import Model
+from covote.models.model_protocol import Model
 from covote.panel import Name
 
 Trust = bool | Container[str]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covote.errors import CovoteError, ExpertError, FileError, InputError
 from covote.models.batches import matrix, selected
 from covote.models.kind import SWITCH, Kind, Setting, trusts
-from covote.models.protocol import Batch
+from covote.models.model_protocol import Batch
 
 
 class Scikit:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError, FileError
 from covote.models.batches import in_fixed_batches, matrix, selected
 from covote.models.kind import Kind, Option, Setting
-from covote.models.protocol import Batch
+from covote.models.model_protocol import Batch
 
 
 class Torch:

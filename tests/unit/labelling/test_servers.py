@@ -91,6 +91,18 @@ def rows(tmp_path):
     return tmp_path / "rows.npy"
 
 
+@pytest.mark.parametrize("models", [0], indirect=True)
+def test_a_password_in_an_address_is_kept_in_no_file(models, rows, tmp_path):
+    panel = models.panel()
+    secret = [json.loads(json.dumps(model).replace("http://", "http://ann:hush@")) for model in panel.models]
+    assert "ann:hush@" in json.dumps(secret)
+    panel = Panel(panel.classes, panel.knows, panel.names, models=secret)
+    label_file(rows, tmp_path / "labels.csv", panel, batch=100)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "about.json" for path in files)
+    assert [path for path in files if b"hush" in path.read_bytes()] == []
+
+
 @pytest.mark.parametrize("models", [0.03], indirect=True)
 def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(models, rows, tmp_path):
     told = []

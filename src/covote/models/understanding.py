@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.protocol import NO_ANSWER, Answers
+from covote.models.model_protocol import NO_ANSWER, Answers
 from covote.panel import Name
 from covote.panel.checks import some_of
 from covote.votes import NONE_OF_MINE
