@@ -41,7 +41,7 @@ class DataFile:
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """The folder with the data sets, and whether what is missing may be downloaded."""
 
     folder: Path

@@ -27,7 +27,7 @@ from covote.reproduction.data_files import (
     IMAGENET,
     MNIST,
     DataFile,
-    Source,
+    DataSource,
     fetch,
 )
 
@@ -92,23 +92,25 @@ class ImageSet:
         return ImageSet(self.name, self.classes, train_x, train_y, self.test_x, self.test_y)
 
 
-def load_images(name: str, source: Source) -> ImageSet:
+def load_images(name: str, source: DataSource) -> ImageSet:
     """Read an image set by name: mnist, fashion or cifar10."""
     if name not in IMAGE_SETS:
         raise InputError(f"no image set {name!r}; choose one of {', '.join(IMAGE_SETS)}")
     return IMAGE_SETS[name](source)
 
 
-def _mnist(source: Source) -> ImageSet:
+def _mnist(source: DataSource) -> ImageSet:
     return _idx_set("mnist", tuple("0123456789"), MNIST, source)
 
 
-def _fashion(source: Source) -> ImageSet:
+def _fashion(source: DataSource) -> ImageSet:
     names = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
     return _idx_set("fashion", names, FASHION, source)
 
 
-def _idx_set(name: str, classes: tuple[str, ...], files: tuple[DataFile, ...], source: Source) -> ImageSet:
+def _idx_set(
+    name: str, classes: tuple[str, ...], files: tuple[DataFile, ...], source: DataSource
+) -> ImageSet:
     train_x, train_y, test_x, test_y = (read_idx(path) for path in source.paths(files))
     return ImageSet(name, classes, train_x, train_y.astype(np.int64), test_x, test_y.astype(np.int64))
 
@@ -128,7 +130,7 @@ def read_idx(path: Path) -> Images:
     return values.reshape(shape)
 
 
-def _cifar10(source: Source) -> ImageSet:
+def _cifar10(source: DataSource) -> ImageSet:
     names = "airplane automobile bird cat deer dog frog horse ship truck"
     if all(source.has(file) for file in CIFAR_MOSAICS):
         arrays = _from_mosaics(source)
@@ -142,7 +144,7 @@ def _cifar10(source: Source) -> ImageSet:
 Arrays = tuple[Images, NDArray[np.int64], Images, NDArray[np.int64]]
 
 
-def _from_mosaics(source: Source) -> Arrays:
+def _from_mosaics(source: DataSource) -> Arrays:
     *mosaics, train_labels, test_labels = source.paths(CIFAR_MOSAICS)
     parts = [read_mosaic(path, 32) for path in mosaics]
     train_y, test_y = (
@@ -168,7 +170,7 @@ def read_mosaic(path: Path, side: int) -> Images:
     return np.ascontiguousarray(cut.reshape(-1, side, side, 3))
 
 
-def _from_batches(source: Source) -> Arrays:
+def _from_batches(source: DataSource) -> Arrays:
     parts = [read_batch(path) for path in source.paths(CIFAR_BATCHES)]
     train_x = np.concatenate([images for images, _ in parts[:-1]])
     train_y = np.concatenate([labels for _, labels in parts[:-1]])
@@ -201,7 +203,7 @@ def _unpack_batches(folder: Path) -> None:
                     target.write_bytes(member.read())
 
 
-IMAGE_SETS: dict[str, Callable[[Source], ImageSet]] = {
+IMAGE_SETS: dict[str, Callable[[DataSource], ImageSet]] = {
     "mnist": _mnist,
     "fashion": _fashion,
     "cifar10": _cifar10,
@@ -238,7 +240,7 @@ class TextSet:
         return digest.hexdigest()
 
 
-def load_text(name: str, source: Source) -> TextSet:
+def load_text(name: str, source: DataSource) -> TextSet:
     """Read a text set by name: banking77 (77 intents) or clinc150 (150 intents in 10 domains).
 
     Questions outside every intent (`oos`) and the validation split are left out.
@@ -280,7 +282,7 @@ class Predictions:
     classes: int = 1000
 
 
-def load_predictions(source: Source) -> Predictions:
+def load_predictions(source: DataSource) -> Predictions:
     """Read the stored predictions."""
     with np.load(source.path(IMAGENET), allow_pickle=False) as stored:
         networks = tuple(str(name) for name in stored["models"])

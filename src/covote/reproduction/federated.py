@@ -20,6 +20,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from covote.reproduction.trainers import Subset
+from covote.reproduction.trainers.fitting import scaled, shape_of
 from covote.reproduction.trainers.networks import NETWORKS
 from covote.reproduction.trainers.neural import Local
 
@@ -97,7 +98,7 @@ class Clients:
         return any(weights[name].ndim > value.ndim for name, value in self.start.items())
 
     def stacked(self, weights: Weights, clients: int) -> Weights:
-        """Return the same weights for so many clients."""
+        """Return the same weights for `clients` clients."""
         return {name: value.expand(clients, *value.shape).clone() for name, value in weights.items()}
 
     def answers(self, weights: Weights, images: NDArray[np.uint8], batch: int = 500) -> NDArray[np.float32]:
@@ -153,14 +154,3 @@ def one_shot(clients: Clients, epochs: int) -> Iterator[tuple[Weights, int]]:
     for epoch in range(1, epochs + 1):
         weights = clients.epoch(weights, everyone, partial=True)
         yield weights, epoch * int(clients.sizes.sum())
-
-
-def shape_of(images: NDArray[np.uint8]) -> tuple[int, int]:
-    """Return channels and side of images."""
-    return (1 if images.ndim == 3 else images.shape[3]), images.shape[1]
-
-
-def scaled(images: Tensor) -> Tensor:
-    """Return (n, channels, side, side) in 0..1."""
-    part = images.float() / 255
-    return part[:, None] if part.ndim == 3 else part.permute(0, 3, 1, 2)

@@ -13,12 +13,12 @@ from typing import Any
 from covote import __version__, atomic
 from covote.errors import DataError, InputError, MissingDependencyError
 from covote.panel.checks import did_you_mean
-from covote.reproduction.context import Context
 from covote.reproduction.cores import end_processes
+from covote.reproduction.experiment import TRAINERS, Context
 from covote.reproduction.pages import write_pages
 from covote.reproduction.sections import Section
 from covote.reproduction.tables import TABLES
-from covote.reproduction.trainers import TRAINERS, Subset
+from covote.reproduction.trainers import Subset
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class DataSet(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Expert:
+class StoredExpert:
     """What an expert answered, read back from its file: votes and probabilities by split."""
 
     subset: Subset
@@ -68,7 +68,7 @@ class Experts:
 
     data: DataSet
     trainer: Trainer
-    by_subset: dict[Subset, Expert]
+    by_subset: dict[Subset, StoredExpert]
 
     def truth(self, split: str) -> NDArray[np.int64]:
         """Return the true class of every image of a split that the experts were asked about."""
@@ -143,7 +143,7 @@ class Store:
 
     folder: Path
     profile: str = "quick"
-    _read: dict[Path, Expert] = field(default_factory=dict, repr=False, compare=False)
+    _read: dict[Path, StoredExpert] = field(default_factory=dict, repr=False, compare=False)
 
     def keep(self, kind: str, name: str, value: dict[str, Any]) -> None:
         """Write a finished piece of work, completely or not at all."""
@@ -189,7 +189,7 @@ class Store:
                 write_expert(_file(place, trained.subset), trained)
         return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
 
-    def _expert(self, path: Path, data: DataSet) -> Expert:
+    def _expert(self, path: Path, data: DataSet) -> StoredExpert:
         """Return what an expert answered; its file is read once."""
         if path not in self._read:
             self._read[path] = read_expert(path, data)
@@ -249,7 +249,7 @@ def write_expert(path: Path, trained: Trained) -> None:
         parquet.write_table(table, beside, compression="zstd")
 
 
-def read_expert(path: Path, data: DataSet) -> Expert:
+def read_expert(path: Path, data: DataSet) -> StoredExpert:
     """Read an expert's file back."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -268,7 +268,7 @@ def read_expert(path: Path, data: DataSet) -> Expert:
             f"{path} has votes on {first} training and {len(votes) - first} test images, where there are "
             f"{len(data.train_y)} and {len(data.test_y)}; remove it and run again"
         )
-    return Expert(
+    return StoredExpert(
         subset,
         {"train": votes[:first], "test": votes[first:]},
         {"train": given[:first], "test": given[first:]},

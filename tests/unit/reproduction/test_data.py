@@ -11,7 +11,7 @@ import pytest
 
 from covote.errors import DataError, InputError
 from covote.reproduction import datasets
-from covote.reproduction.data_files import DataFile, Source, default_folder
+from covote.reproduction.data_files import DataFile, DataSource, default_folder
 from covote.reproduction.datasets import ImageSet, load_images, load_text, read_batch, read_idx, read_mosaic
 
 from .made_up import bars
@@ -59,13 +59,13 @@ def test_mosaics_and_batches_hold_the_same_images(tmp_path):
 def test_a_file_is_found_in_any_of_its_places_and_checked(tmp_path):
     file = DataFile("a.bin", hashlib.sha256(b"right").hexdigest(), ("first", "second"))
     with pytest.raises(DataError, match=r"a\.bin is missing: expected at .*first.* or .*second.*--data-dir"):
-        Source(tmp_path).path(file)
+        DataSource(tmp_path).path(file)
     (tmp_path / "second").mkdir()
     (tmp_path / "second/a.bin").write_bytes(b"right")
-    assert Source(tmp_path).path(file) == tmp_path / "second/a.bin"
+    assert DataSource(tmp_path).path(file) == tmp_path / "second/a.bin"
     (tmp_path / "second/a.bin").write_bytes(b"wrong")
     with pytest.raises(DataError, match=r"is not the published a\.bin: its sha256 is .* replace it"):
-        Source(tmp_path).path(file)
+        DataSource(tmp_path).path(file)
 
 
 def test_nothing_is_downloaded_unless_asked_and_what_is_downloaded_is_checked(tmp_path):
@@ -74,11 +74,11 @@ def test_nothing_is_downloaded_unless_asked_and_what_is_downloaded_is_checked(tm
     url = published.as_uri()
     file = DataFile("a.bin", hashlib.sha256(b"right").hexdigest(), ("x",), url)
     with pytest.raises(DataError, match="--download"):
-        Source(tmp_path).path(file)
-    assert Source(tmp_path, download=True).path(file).read_bytes() == b"right"
+        DataSource(tmp_path).path(file)
+    assert DataSource(tmp_path, download=True).path(file).read_bytes() == b"right"
     other = DataFile("b.bin", hashlib.sha256(b"other").hexdigest(), ("x",), url)
     with pytest.raises(DataError, match="is not the published"):
-        Source(tmp_path, download=True).path(other)
+        DataSource(tmp_path, download=True).path(other)
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["a.bin"]
 
 
@@ -97,21 +97,21 @@ def test_the_archive_of_cifar10_is_unpacked_when_a_download_is_asked_for(tmp_pat
             )
     monkeypatch.setattr(datasets, "CIFAR_URL", (tmp_path / "cifar.tar.gz").as_uri())
     monkeypatch.setattr(datasets, "CIFAR_BATCHES", tuple(files))
-    data = load_images("cifar10", Source(tmp_path / "data", download=True))
+    data = load_images("cifar10", DataSource(tmp_path / "data", download=True))
     assert data.train_x.shape == (50, 32, 32, 3)
     assert np.array_equal(data.test_y, np.arange(10))
-    again = load_images("cifar10", Source(tmp_path / "data"))
+    again = load_images("cifar10", DataSource(tmp_path / "data"))
     assert again.fingerprint == data.fingerprint
 
 
 def test_missing_sets_and_unknown_names(tmp_path):
     for name in ("mnist", "fashion", "cifar10"):
         with pytest.raises(DataError, match="is missing: expected at"):
-            load_images(name, Source(tmp_path))
+            load_images(name, DataSource(tmp_path))
     with pytest.raises(DataError, match=r"banking77\.parquet is missing"):
-        load_text("banking77", Source(tmp_path))
+        load_text("banking77", DataSource(tmp_path))
     with pytest.raises(InputError, match="no image set 'emnist'"):
-        load_images("emnist", Source(tmp_path))
+        load_images("emnist", DataSource(tmp_path))
 
 
 def test_reduced_keeps_that_many_of_each_class_and_the_test_images():

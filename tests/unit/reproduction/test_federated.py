@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from covote.errors import FileError
-from covote.reproduction.context import Context
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
+from covote.reproduction.experiment import Context
 from covote.reproduction.federated import Clients, average, one_shot, rounds
 from covote.reproduction.tables.fedavg import ONE_SHOT, PLANS, Curve, Plan, Task, curves, make
 from covote.reproduction.trainers.networks import NETWORKS
@@ -114,7 +114,7 @@ def test_the_papers_federation_starts_with_tiny_settings(name):
 
 def test_curves_are_kept_and_found_again(tmp_path):
     tasks = [Task(8, "all clients", PLAN, 0)]  # a single curve is made in this process
-    context = Context(Source(tmp_path), tmp_path, _images={"mnist": bars()})
+    context = Context(DataSource(tmp_path), tmp_path, _images={"mnist": bars()})
     first = curves(context, "mnist", tasks)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     assert len(files) == 1

@@ -10,10 +10,10 @@ import pytest
 
 from covote.errors import DataError, InputError
 from covote.reproduction import paper_values
-from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
+from covote.reproduction.experiment import SIZES, Context, paper_panel, paper_subsets
 from covote.reproduction.store import write_expert
-from covote.reproduction.tables import covers, fedavg, justification
+from covote.reproduction.tables import fedavg, greedy_covers, justification
 from covote.reproduction.tables.fedavg import ONE_SHOT, SCHEMES, Curve, Task, curve_name
 from covote.reproduction.trainers import Trained
 from covote.reproduction.trainers.neural import quick_softmax
@@ -21,7 +21,7 @@ from tests.unit.reproduction.made_up import bars
 
 
 def a_context(folder: Path, profile: str = "quick") -> Context:
-    context = Context(Source(folder), folder / "out", profile)
+    context = Context(DataSource(folder), folder / "out", profile)
     # More images of a class than a plan wants.
     context._images["mnist"] = bars(train=8000, test=100, name="mnist")
     context._images["cifar10"] = bars(train=8000, test=100, name="cifar10", seed=1)
@@ -98,7 +98,7 @@ def test_the_full_plan_is_the_papers():
     assert plans["mnist"].equal_round(45, None) == 12
     assert plans["mnist"].equal_round(45, 2) == 270
     with pytest.raises(InputError, match="no profile 'huge'"):
-        fedavg.build(Context(Source(Path()), Path(), "huge"))
+        fedavg.build(Context(DataSource(Path()), Path(), "huge"))
 
 
 def keep_experts(context: Context, sure: float) -> None:
@@ -140,6 +140,6 @@ def test_entropy_equals_its_plain_formula():
 
 
 def test_one_stored_cover_is_not_called_the_worst():
-    said = " ".join(covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
+    said = " ".join(greedy_covers.findings({8: 66.7, 10: 65.0}, paper_values.CIFAR10["test"]))
     assert "trained so far: R = 8" in said
     assert "worst" not in said

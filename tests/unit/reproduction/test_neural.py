@@ -10,11 +10,10 @@ import pytest
 import torch
 
 from covote.errors import InputError, MissingDependencyError
-from covote.reproduction.context import Context
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
+from covote.reproduction.experiment import TRAINERS, Context
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.store import Store
-from covote.reproduction.trainers import TRAINERS, trainer
 from covote.reproduction.trainers.fitting import (
     batches,
     centre_of,
@@ -166,7 +165,7 @@ def test_medium_experts_take_equal_steps_and_less_training_takes_half():
 @pytest.mark.parametrize("profile", ["medium", "full"])
 def test_every_image_set_has_a_trainer(profile):
     for images in TRAINERS["quick"]:
-        assert trainer(profile, images, seed=3).recipe.endswith("seed 3")
+        assert TRAINERS[profile][images](seed=3).recipe.endswith("seed 3")
 
 
 @pytest.mark.parametrize("effort", [0.0, -1.0, 1.5])
@@ -228,7 +227,7 @@ def test_centres_are_those_of_the_pixels(colours):
 
 
 def test_profile_full_runs_from_training_to_the_page(tmp_path):
-    context = Context(Source(tmp_path), tmp_path / "out", "full", _images={"mnist": bars(30, 20)})
+    context = Context(DataSource(tmp_path), tmp_path / "out", "full", _images={"mnist": bars(30, 20)})
     report = reproduce(context, ["mnist"])
     assert report.left_out == {}
     (section,) = report.sections

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covote.reproduction.trainers import trainer
+from covote.reproduction.experiment import TRAINERS
 from covote.reproduction.trainers.patches import PatchFeatures, spherical_means, whitening
 from covote.reproduction.trainers.ridge import PatchRidge, Products, softmax
 
@@ -119,6 +119,6 @@ def test_the_same_seed_gives_the_same_experts():
 
 def test_every_profile_says_what_its_experts_are():
     for images in ("mnist", "fashion", "cifar10"):
-        model = trainer("quick", images, seed=3)
+        model = TRAINERS["quick"][images](seed=3)
         assert model.surrogate
         assert "seed=3" in model.recipe

@@ -7,16 +7,16 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
-from covote.reproduction import paper_values, trainers
+from covote.reproduction import paper_values
 from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, expected_accuracy
 from covote.reproduction.advice import advice
-from covote.reproduction.context import SIZES, Context, paper_panel, paper_subsets, subsets_of
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
 from covote.reproduction.datasets import Predictions
+from covote.reproduction.experiment import SIZES, TRAINERS, Context, paper_panel, paper_subsets, subsets_of
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.sections import Measured, Section
-from covote.reproduction.tables import TABLES, Table, missing, random
-from covote.reproduction.tables.decoders import findings, known_items, lines
+from covote.reproduction.tables import TABLES, Experiment, missing, random
+from covote.reproduction.tables.every_decoder import findings, known_items, lines
 from covote.reproduction.tables.imagenet import cut_votes, likeness
 from covote.reproduction.tables.silos import silos
 from covote.reproduction.trainers.patches import PatchFeatures
@@ -31,12 +31,11 @@ def tiny(seed=0, effort=1.0):
 
 @pytest.fixture
 def context(tmp_path, monkeypatch):
-    here = f"{__name__}:tiny"
-    monkeypatch.setitem(trainers.TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10"), here))
+    monkeypatch.setitem(TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10"), tiny))
     images = {
         name: bars(600, 100, seed=n, noise=90, name=name) for n, name in enumerate(("mnist", "cifar10"))
     }
-    return Context(Source(tmp_path / "nothing"), tmp_path / "out", _images=images)
+    return Context(DataSource(tmp_path / "nothing"), tmp_path / "out", _images=images)
 
 
 def test_the_greedy_covers_are_the_papers():
@@ -168,7 +167,8 @@ def test_pages_show_what_earlier_runs_finished(context, monkeypatch):
     assert both.fresh == ("cifar10",)
     assert both.sections[0] == first.sections[0]
     assert both.files[0].read_text().count("<svg") == 2
-    monkeypatch.setitem(TABLES, "mnist", Table("Table I", lacking))  # what cannot run now stays as it was
+    # What cannot run now stays as it was.
+    monkeypatch.setitem(TABLES, "mnist", Experiment("Table I", lacking))
     again = reproduce(context, ["mnist"])
     assert again.sections == both.sections
     assert (again.fresh, list(again.left_out)) == ((), ["mnist"])
@@ -190,7 +190,7 @@ def lacking(context):
 
 
 def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
-    monkeypatch.setitem(TABLES, "mnist", Table("Table I", lacking))
+    monkeypatch.setitem(TABLES, "mnist", Experiment("Table I", lacking))
     assert "covote[torch]" in reproduce(context, ["mnist"]).left_out["mnist"]
 
 

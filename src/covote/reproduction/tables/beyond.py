@@ -8,10 +8,10 @@ from covote.covers import design
 from covote.errors import DataError
 from covote.panel import Panel
 from covote.reproduction.accuracy import DEFAULT, PAPER, panel_accuracy
-from covote.reproduction.context import CLASSES, Context, Needs, paper_panel, subsets_of
+from covote.reproduction.experiment import CLASSES, Context, Needs, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Measured, Section
 from covote.reproduction.store import Experts
-from covote.reproduction.tables import covers, decoders, imagenet, silos
+from covote.reproduction.tables import every_decoder, greedy_covers, imagenet, silos
 
 SMALLER = (5, 6)
 """Sizes for which covote's design has fewer experts than the greedy cover."""
@@ -23,7 +23,7 @@ Part = tuple[tuple[Grid, ...], tuple[Measured, ...]]
 
 def needs(context: Context) -> Needs:
     """Return the experts of all parts."""
-    greedy = covers.wanted()
+    greedy = greedy_covers.wanted()
     others = [
         subset for pair in panels(context.seed).values() for panel in pair for subset in subsets_of(panel)
     ]
@@ -35,7 +35,7 @@ def build(context: Context) -> Section:
     wanted = needs(context)
     parts: dict[str, Callable[[], Part]] = {
         "decoders on CIFAR-10, other covers": lambda: _cifar10(context, wanted),
-        "decoders on MNIST": lambda: decoders.measured_grid(
+        "decoders on MNIST": lambda: every_decoder.measured_grid(
             context, context.experts("mnist", wanted["mnist"])
         ),
         "Fashion-MNIST": lambda: _fashion(context, wanted),
@@ -57,7 +57,7 @@ def build(context: Context) -> Section:
         raise DataError(next(iter(left_out.values())))
     return Section(
         tuple(grids),
-        findings=decoders.findings(found),
+        findings=every_decoder.findings(found),
         models="as in the tables above; texts and ImageNet as their notes say",
         surrogate=context.profile == "quick",
         left_out=left_out,
@@ -67,7 +67,7 @@ def build(context: Context) -> Section:
 
 def _cifar10(context: Context, wanted: Needs) -> Part:
     experts = context.experts("cifar10", wanted["cifar10"])
-    grids, found = decoders.measured_grid(context, experts)
+    grids, found = every_decoder.measured_grid(context, experts)
     return (*grids, covers_grid(context, experts)), found
 
 
@@ -75,8 +75,8 @@ def _fashion(context: Context, wanted: Needs) -> Part:
     experts = context.experts("fashion", wanted["fashion"])
     note = f"Experts: {experts.trainer.name}; the settings are those of MNIST, nothing was tuned here."
     title = "Fashion-MNIST, greedy covers: accuracy in percent"
-    table = covers.cover_grid(title, covers.measure(experts), {}, note)
-    grids, found = decoders.measured_grid(context, experts)
+    table = greedy_covers.cover_grid(title, greedy_covers.measure(experts), {}, note)
+    grids, found = every_decoder.measured_grid(context, experts)
     return (table, *grids), found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from covote.bounds import best_lower_bound, counting_bound, greedy_guarantee, random_cover_bound
 from covote.covers import design
 from covote.reproduction import paper_values
-from covote.reproduction.context import CLASSES, Context
+from covote.reproduction.experiment import CLASSES, Context
 from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.simulation.error_curve import ErrorCurve, error_curve, random_knowledge
 
@@ -131,7 +131,7 @@ def _random_panels(context: Context) -> tuple[Grid, float]:
 
 
 def covering_share(classes: int, size: int, number: int, seed: list[int]) -> float:
-    """Return the share of random panels of so many experts that cover every pair."""
+    """Return the share of random panels of `number` experts that cover every pair."""
     covering = 0
     for p in range(PANELS):
         knows = random_knowledge(classes, size, number, [*seed, p]).astype(np.float32)

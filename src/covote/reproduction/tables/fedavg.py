@@ -16,9 +16,9 @@ from covote.files.report.charts import COLOURS, new_figure
 from covote.panel import Panel
 from covote.reproduction import paper_values
 from covote.reproduction.accuracy import METHODS, PAPER, decoded
-from covote.reproduction.context import SIZES, Context, paper_panel, subsets_of
 from covote.reproduction.cores import in_processes
 from covote.reproduction.datasets import TITLES, ImageSet
+from covote.reproduction.experiment import SIZES, Context, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.reproduction.trainers.neural import Local, require_torch
 from covote.votes import Votes
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from covote.reproduction import federated
 
 SCHEMES: dict[str, int | None] = {"2 clients per round": 2, "all clients": None}
-"""Who takes part in a round of federated averaging: so many clients drawn at random, or all."""
+"""Who takes part in a round of federated averaging: clients drawn at random, or None for all."""
 ONE_SHOT = "one-shot votes"
 
 
@@ -50,7 +50,7 @@ class Plan:
     points
         How often a curve is measured, about.
     items
-        Images that a measurement looks at: the first so many of the training and of the test images.
+        Images that a measurement looks at: the first of the training and of the test images.
     """
 
     local: Local
@@ -62,7 +62,7 @@ class Plan:
     items: tuple[int, int] = (1000, 2000)
 
     def rounds_of(self, clients: int, per_round: int | None) -> int:
-        """Return the number of rounds for so many clients, of whom `per_round` take part."""
+        """Return the number of rounds for `clients` clients, of whom `per_round` take part."""
         if self.rounds is not None:
             return self.rounds
         return max(1, round(self.beyond * self.equal_round(clients, per_round)))
@@ -106,7 +106,7 @@ class Curve:
         return float(getattr(self, split)[place])
 
     def at_round(self, number: int, split: str) -> float | None:
-        """Return the accuracy measured after so many rounds, if it was."""
+        """Return the accuracy after round `number`, if it was measured."""
         return float(getattr(self, split)[self.rounds.index(number)]) if number in self.rounds else None
 
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from covote.covers import design
 from covote.panel import Panel
 from covote.reproduction.accuracy import decoded
-from covote.reproduction.context import Context
 from covote.reproduction.datasets import Predictions, load_predictions
+from covote.reproduction.experiment import Context
 from covote.reproduction.sections import Cell, Grid
 from covote.votes import Votes
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.files.report.charts import COLOURS, new_figure
-from covote.reproduction.context import SIZES, Context, Needs, paper_subsets
+from covote.reproduction.experiment import SIZES, Context, Needs, paper_subsets
 from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.reproduction.store import Experts
 from covote.reproduction.trainers.neural import quick_softmax

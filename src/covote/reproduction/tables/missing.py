@@ -11,10 +11,10 @@ import numpy as np
 from covote.files.report.charts import COLOURS, legend_above, side_by_side
 from covote.reproduction import paper_values
 from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, panel_accuracies, panel_accuracy
-from covote.reproduction.context import SIZES, Context, paper_panel, subsets_of
+from covote.reproduction.experiment import SIZES, Context, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Measured, Picture, Section, by_size, picked
 from covote.reproduction.store import Experts
-from covote.reproduction.tables import covers
+from covote.reproduction.tables import greedy_covers
 from covote.reproduction.trainers import Subset
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def measure(context: Context, experts: Experts, size: int, gone: int, split: str
 
 def build(context: Context) -> Section:
     """Return the table."""
-    experts = context.experts("cifar10", covers.wanted(), partly=True)
+    experts = context.experts("cifar10", greedy_covers.wanted(), partly=True)
     sizes = [size for size in SIZES if experts.has(subsets_of(paper_panel(size)))]
     found = tuple(
         measure(context, experts, size, gone, split, method)
@@ -61,7 +61,7 @@ def build(context: Context) -> Section:
         (Picture("missing", _chart(found), "Test accuracy as experts are removed; the bars show sigma."),),
         (*_findings(found), *_orphaned(experts, sizes)),
         (
-            *covers.differences(experts, covers.NETWORKS["cifar10"]),
+            *greedy_covers.differences(experts, greedy_covers.NETWORKS["cifar10"]),
             f"For R = 2 and two removed, covote's decoders label {MOST} random removals of the 990; "
             "the paper's vote labels all.",
         ),

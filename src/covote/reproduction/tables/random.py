@@ -11,9 +11,9 @@ import numpy as np
 from covote.files.report.charts import COLOURS, legend_above, side_by_side
 from covote.reproduction import paper_values
 from covote.reproduction.accuracy import DEFAULT, PAPER, panel_accuracies, panel_accuracy
-from covote.reproduction.context import CLASSES, Context, Needs, paper_panel, subsets_of
+from covote.reproduction.experiment import CLASSES, Context, Needs, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Measured, Picture, Section, by_size, picked
-from covote.reproduction.tables import covers
+from covote.reproduction.tables import greedy_covers
 from covote.reproduction.trainers import Subset
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def needs(context: Context) -> Needs:
     random = [
         subset for size in SIZES for panel in draws(size, context.profile, context.seed) for subset in panel
     ]
-    return {"cifar10": [*covers.wanted(), *random]}
+    return {"cifar10": [*greedy_covers.wanted(), *random]}
 
 
 def build(context: Context) -> Section:
@@ -72,7 +72,7 @@ def build(context: Context) -> Section:
         (Picture("random", _chart(found), "Test accuracy of random panels; bars: 95% intervals."),),
         _findings(found),
         (
-            *covers.differences(experts, covers.NETWORKS["cifar10"]),
+            *greedy_covers.differences(experts, greedy_covers.NETWORKS["cifar10"]),
             f"{DRAWS[context.profile]} independent draws (paper: 2). Within a draw, the panel of m + 1 "
             "experts is the panel of m and one more; every panel is uniformly random all the same.",
         ),

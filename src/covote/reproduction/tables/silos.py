@@ -6,8 +6,8 @@ import numpy as np
 
 from covote.covers import design
 from covote.reproduction.accuracy import DEFAULT, METHODS, PAPER, panel_accuracies, panel_accuracy
-from covote.reproduction.context import Context
 from covote.reproduction.datasets import TextSet, load_text
+from covote.reproduction.experiment import Context
 from covote.reproduction.sections import Cell, Grid
 from covote.reproduction.trainers import Subset
 from covote.reproduction.trainers.ridge import WordRidge

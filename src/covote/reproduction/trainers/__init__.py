@@ -1,18 +1,14 @@
-"""How experts are trained: one file per kind of model, and which profile uses which."""
+"""How experts are trained: one file per kind of model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import InputError
 from covote.progress import Progress
-
-__all__ = ["TRAINERS", "Subset", "Trained", "Trainer", "trainer"]
 
 Subset = tuple[int, ...]
 """What an expert knows: class indices, ascending."""
@@ -61,32 +57,3 @@ class Trainer(Protocol):
 
         `data` is of the kind that the trainer is made for: images or texts.
         """
-
-
-_HERE = "covote.reproduction.trainers"
-TRAINERS: dict[str, dict[str, str]] = {
-    "quick": {
-        "mnist": f"{_HERE}.ridge:mnist",
-        "fashion": f"{_HERE}.ridge:mnist",
-        "cifar10": f"{_HERE}.ridge:cifar10",
-    },
-    "medium": {
-        "mnist": f"{_HERE}.neural:medium_mnist",
-        "fashion": f"{_HERE}.neural:medium_mnist",
-        "cifar10": f"{_HERE}.neural:medium_cifar10",
-    },
-    "full": {
-        "mnist": f"{_HERE}.neural:full_mnist",
-        "fashion": f"{_HERE}.neural:full_mnist",
-        "cifar10": f"{_HERE}.neural:full_cifar10",
-    },
-}
-"""The trainer of each profile and image set, as module:callable, imported when it is used."""
-
-
-def trainer(profile: str, images: str, *, seed: int = 0, effort: float = 1.0) -> Trainer:
-    """Return the trainer of a profile for an image set; `effort` 0.5 means half the training."""
-    if profile not in TRAINERS:
-        raise InputError(f"no profile {profile!r}; choose one of {', '.join(TRAINERS)}")
-    module, _, name = TRAINERS[profile][images].partition(":")
-    return cast("Trainer", getattr(import_module(module), name)(seed=seed, effort=effort))

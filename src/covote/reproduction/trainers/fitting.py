@@ -18,7 +18,7 @@ from covote.reproduction.trainers.neural import Recipe
 _DROPS = ((180, 0.5e-3), (160, 1e-3), (120, 1e-2), (80, 1e-1))  # after so many epochs, times so much
 
 
-class Expert:
+class TrainedNetwork:
     """A trained network, how many classes it knows, and what its training images were centred by."""
 
     def __init__(self, network: nn.Module, classes: int, mean: Tensor, scale: Tensor) -> None:
@@ -38,7 +38,7 @@ class Expert:
 
 def fit(
     images: NDArray[np.uint8], truth: NDArray[np.integer[Any]], classes: int, recipe: Recipe, seed: int
-) -> Expert:
+) -> TrainedNetwork:
     """Train a new network on `images`, whose `truth` is 0..classes-1.
 
     One thread, and a generator of its own: the same seed gives the same network on the same machine.
@@ -74,10 +74,9 @@ def _fit(
     recipe: Recipe,
     generator: torch.Generator,
     device: torch.device,
-) -> Expert:
+) -> TrainedNetwork:
     mean, scale = centre_of(images, recipe.centre, device)
-    channels = 1 if images.ndim == 3 else images.shape[3]
-    network = NETWORKS[recipe.network](channels, images.shape[1], classes)
+    network = NETWORKS[recipe.network](*shape_of(images), classes)
     network = network.to(device, memory_format=torch.channels_last)
     network.train()
     optimiser = make_optimiser(network, recipe)
@@ -95,7 +94,7 @@ def _fit(
         loss = functional.cross_entropy(answer, wanted[rows].to(device))
         loss.backward()
         optimiser.step()
-    return Expert(network, classes, mean, scale)
+    return TrainedNetwork(network, classes, mean, scale)
 
 
 def augmented(images: Tensor, how: str, generator: torch.Generator) -> Tensor:
@@ -107,8 +106,18 @@ def augmented(images: Tensor, how: str, generator: torch.Generator) -> Tensor:
 
 def as_tensor(images: NDArray[np.uint8], device: torch.device) -> Tensor:
     """Return (n, channels, side, side) in 0..1, in memory channel last."""
-    part = torch.tensor(images, device=device).float().div_(255)
+    return scaled(torch.tensor(images, device=device))
+
+
+def scaled(images: Tensor) -> Tensor:
+    """Return whole numbers of 0..255 as (n, channels, side, side) in 0..1."""
+    part = images.float().div_(255)
     return part[:, None] if part.ndim == 3 else part.permute(0, 3, 1, 2)
+
+
+def shape_of(images: NDArray[np.uint8]) -> tuple[int, int]:
+    """Return channels and side of images."""
+    return (1 if images.ndim == 3 else images.shape[3]), images.shape[1]
 
 
 def centre_of(images: NDArray[np.uint8], centre: str, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -121,7 +130,7 @@ def centre_of(images: NDArray[np.uint8], centre: str, device: torch.device) -> t
         shaped = torch.from_numpy(mean).to(device)
         return (shaped[None] if shaped.ndim == 2 else shaped.permute(2, 0, 1)), one
     # Sums of whole numbers, so that the order of summation does not matter.
-    flat = images.reshape(-1, 1 if images.ndim == 3 else images.shape[3])
+    flat = images.reshape(-1, shape_of(images)[0])
     counts = [np.bincount(flat[:, c], minlength=256) for c in range(flat.shape[1])]
     levels = np.arange(256) / 255
     means = [count @ levels / count.sum() for count in counts]

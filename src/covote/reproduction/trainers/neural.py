@@ -64,7 +64,7 @@ class Recipe:
             raise InputError(f"nothing to train: {self}")
 
     def length(self, images: int) -> int:
-        """Return the number of steps for so many images.
+        """Return the number of steps for `images` images.
 
         >>> Recipe("strided", batch=128, rate=0.1, epochs=12).length(12_000)
         1128

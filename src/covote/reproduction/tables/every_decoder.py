@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from covote.decoding import DECODERS
 from covote.errors import TooLargeError
 from covote.reproduction.accuracy import decoded
-from covote.reproduction.context import SIZES, Context, paper_panel, subsets_of
 from covote.reproduction.cores import in_threads
 from covote.reproduction.datasets import TITLES
+from covote.reproduction.experiment import SIZES, Context, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Measured, picked
 from covote.reproduction.store import Experts
 from covote.reproduction.trainers import Subset

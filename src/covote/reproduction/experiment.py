@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from covote.covers import design
-from covote.errors import DataError
+from covote.errors import DataError, InputError
 from covote.panel import Panel
 from covote.progress import Progress
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
 from covote.reproduction.datasets import ImageSet, load_images
 from covote.reproduction.store import DataSet, Experts, Store
-from covote.reproduction.trainers import Subset, Trainer, trainer
+from covote.reproduction.trainers import Subset, Trainer, neural, ridge
 
 SIZES = (2, 4, 6, 8)
 """The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
 CLASSES = 10
 Needs = Mapping[str, Sequence[Subset]]
 """The experts that a table wants, by image set."""
+TRAINERS: dict[str, dict[str, Callable[..., Trainer]]] = {
+    "quick": {"mnist": ridge.mnist, "fashion": ridge.mnist, "cifar10": ridge.cifar10},
+    "medium": {
+        "mnist": neural.medium_mnist,
+        "fashion": neural.medium_mnist,
+        "cifar10": neural.medium_cifar10,
+    },
+    "full": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.full_cifar10},
+}
+"""The trainer of each profile and image set, made from a seed and a share of the training (`effort`)."""
 
 
 @dataclass(eq=False)
@@ -37,7 +47,7 @@ class Context:
         Whether experts that are not stored are trained; without, what needs them is left out.
     """
 
-    source: Source
+    source: DataSource
     out: Path
     profile: str = "quick"
     seed: int = 0
@@ -73,7 +83,9 @@ class Context:
         data = self.images(images)
         if per_class is not None:
             data = data.reduced(per_class, self.seed)
-        model = trainer(self.profile, images, seed=self.seed, effort=effort)
+        if self.profile not in TRAINERS:
+            raise InputError(f"no profile {self.profile!r}; choose one of {', '.join(TRAINERS)}")
+        model = TRAINERS[self.profile][images](seed=self.seed, effort=effort)
         return self.experts_by(model, data, subsets, partly=partly)
 
     def experts_by(
