@@ -3,7 +3,7 @@
 
     python benchmarks/studio.py answers --people 50 --every 2 --seconds 600
     python benchmarks/studio.py answers --people 500 --every 5 --seconds 120 --arrive 30 --postgres
-    python benchmarks/studio.py kills --kills 1000
+    python benchmarks/studio.py kills --kills 1000 --people 10 --every 0.5 --folder kills   # goes on where it was
     python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
     python benchmarks/studio.py paint
 
@@ -25,16 +25,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import func, insert, select, text
 
-from covote.studio import doors, importing, managing
-from covote.studio.roster import options_of
+from covote.studio.exchange import importing
+from covote.studio.people import doors, managing
+from covote.studio.people.roster import options_of
 from covote.studio.rules import ADAPTIVE
-from covote.studio.schema import LEASED, answer, assignment, class_, knows, person, project
 from covote.studio.serving import open_studio
+from covote.studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
 
 
 class Postgres:
@@ -100,8 +102,12 @@ class Server:
         command = [sys.executable, "-m", "covote", "studio", str(folder), "--port", str(self.port)]
         if database:
             command += ["--database", database]
+        # As an installed package, whose bytecode lies beside it.
+        around = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.started = time.perf_counter()
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, env=around
+        )
 
     def wait(self) -> float:
         """Return the seconds until a page is served."""
@@ -178,11 +184,12 @@ class Person:
             except ConnectionError:
                 await asyncio.sleep(0.05 + random.random() * 0.2)
 
-    async def work(self, every: float, until: float, arrive: float) -> None:
+    async def work(self, every: float, over: Callable[[], bool], arrive: float) -> None:
+        """Answer every so many seconds until it is over."""
         await asyncio.sleep(random.random() * arrive)
         _, told = await self._send("/label/next", {})
         leases = told["leases"]
-        while time.monotonic() < until:
+        while not over():
             due = time.monotonic() + every * random.uniform(0.5, 1.5)
             if leases:
                 lease = leases[0]
@@ -211,8 +218,8 @@ def known_of(studio) -> dict[int, list[int]]:
     return found
 
 
-def check(studio, people: list[Person]) -> dict[str, int]:
-    """Compare what people were told was kept with what is there."""
+def check(studio, people: list[Person], accepted: list[str] | None = None) -> dict[str, int]:
+    """Compare what people were told was kept, or another list of keys, with what is there."""
     with studio.database.read() as connection:
         keys = set(connection.execute(select(answer.c.key)).scalars())
         rows = connection.execute(select(func.count()).select_from(answer)).scalar_one()
@@ -230,7 +237,7 @@ def check(studio, people: list[Person]) -> dict[str, int]:
             .limit(1)
         ).scalar_one_or_none()
         adaptive = connection.execute(select(project.c.ask)).scalar_one() in ADAPTIVE
-    accepted = [key for one in people for key in one.accepted]
+    accepted = accepted or [key for one in people for key in one.accepted]
     return {
         "accepted": len(accepted),
         "lost": len(set(accepted) - keys),
@@ -262,7 +269,10 @@ def answers(options: argparse.Namespace) -> None:
         async def run() -> None:
             until = time.monotonic() + options.seconds
             await asyncio.gather(
-                *(one.work(options.every, until, options.arrive or options.every) for one in people)
+                *(
+                    one.work(options.every, lambda: time.monotonic() > until, options.arrive or options.every)
+                    for one in people
+                )
             )
 
         before = server.cpu()
@@ -280,43 +290,70 @@ def answers(options: argparse.Namespace) -> None:
             postgres.stop()
 
 
+ROUND = 50
+"""Kills after which the database is checked and the table written."""
+
+
 def kills(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
-        folder = Path(place)
-        studio = open_studio(folder / "project")
-        cookies = fill(studio, options.people, 20, 200_000, options.ask, 8)
-        port, starts = free_port(), []
-        known = known_of(studio)
-        people = [Person(port, one, cookie, known[one]) for one, cookie in cookies.items()]
-
-        async def storm() -> None:
-            done = [False]
-
-            async def run(one: Person) -> None:
-                while not done[0]:
-                    await one.work(options.every, time.monotonic() + 5, options.every)
-
-            tasks = [asyncio.create_task(run(one)) for one in people]
-            for _ in range(options.kills):
-                server = Server(folder / "project", None, port)
-                starts.append(await asyncio.to_thread(server.wait))
-                await asyncio.sleep(random.uniform(0.02, options.alive))
-                server.kill()
-            server = Server(folder / "project", None, port)
-            starts.append(await asyncio.to_thread(server.wait))
-            done[0] = True
-            await asyncio.gather(*tasks)
-            server.process.terminate()
-            server.process.wait()
-
-        asyncio.run(storm())
-        with studio.database.read() as connection:
-            sound = connection.execute(text("PRAGMA integrity_check")).scalar_one()
-        print(
-            f"{options.kills} kills under load of {options.people} people: {check(studio, people)}; database {sound}; "
-            f"restart median {np.median(starts):.2f} s, longest {max(starts):.2f} s"
+    """Kill the server again and again while people answer; --folder keeps the project, to go on with it."""
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-bench-"))
         )
-        studio.stop()
+        memory = folder / "kills.json"
+        if not memory.exists():
+            studio = open_studio(folder / "project")
+            cookies = fill(studio, options.people, 20, 200_000, options.ask, 8)
+            past = {"cookies": cookies, "kills": 0, "starts": [], "accepted": []}
+            studio.stop()
+        else:
+            past = json.loads(memory.read_text())
+        first = Server(folder / "project", None)  # not counted: it may have to write bytecode
+        first.wait()
+        first.kill()
+        while past["kills"] < options.kills:
+            count = min(ROUND, options.kills - past["kills"])
+            line = _round_of_kills(folder / "project", past, count, options)
+            memory.write_text(json.dumps(past))
+            (folder / "kills.md").write_text(
+                "| kills | accepted | lost | duplicate | database | restart median | restart longest |\n"
+                f"|---|---|---|---|---|---|---|\n{line}\n"
+            )
+            print(line, flush=True)
+
+
+def _round_of_kills(project: Path, past: dict, count: int, options: argparse.Namespace) -> str:
+    """Kill `count` times, compare all that was ever accepted with what is there, and return a row of the table."""
+    studio = open_studio(project)
+    known, port = known_of(studio), free_port()
+    people = [Person(port, int(one), cookie, known[int(one)]) for one, cookie in past["cookies"].items()]
+    over = asyncio.Event()
+
+    async def storm() -> None:
+        tasks = [asyncio.create_task(one.work(options.every, over.is_set, options.every)) for one in people]
+        for _ in range(count):
+            server = Server(project, None, port)
+            past["starts"].append(await asyncio.to_thread(server.wait))
+            await asyncio.sleep(random.uniform(0.02, options.alive))
+            server.kill()
+        server = Server(project, None, port)
+        await asyncio.to_thread(server.wait)
+        over.set()
+        await asyncio.gather(*tasks)
+        server.process.terminate()
+        server.process.wait()
+
+    asyncio.run(storm())
+    past["kills"] += count
+    past["accepted"] += [key for one in people for key in one.accepted]
+    checked = check(studio, people, past["accepted"])
+    with studio.database.read() as connection:
+        sound = connection.execute(text("PRAGMA integrity_check")).scalar_one()
+    studio.stop()
+    return (
+        f"| {past['kills']:,} | {checked['accepted']:,} | {checked['lost']} | {checked['duplicate']} | {sound} | "
+        f"{np.median(past['starts']):.2f} s | {max(past['starts']):.2f} s |"
+    )
 
 
 def large(options: argparse.Namespace) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from covote.studio import importing, managing
-from covote.studio.answers import Said
-from covote.studio.schema import LEASED, answer, assignment, class_
+from covote.studio.answers.recording import Said
+from covote.studio.exchange import importing
+from covote.studio.people import managing
 from covote.studio.serving import open_studio
+from covote.studio.storage.schema import LEASED, answer, assignment, class_
+from tests.unit.studio.conftest import Rig, prepare
+from tests.unit.studio.test_hostile_forms import send_everything
 
 pytest.importorskip("psycopg")
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -56,23 +59,29 @@ def server(tmp_path_factory):
     shutil.rmtree(place, ignore_errors=True)
 
 
-@pytest.mark.parametrize("ask", ["everybody", "elimination"])
-def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
-    studio = open_studio(tmp_path / "project", server)
+def opened(server, folder):
+    """Open an empty project on the server."""
+    studio = open_studio(folder, server)
     with studio.database.write() as connection:
-        for table in (
-            "answer",
-            "assignment",
-            "item",
-            "knows",
-            "link",
-            "person",
-            "class",
-            "options",
-            "project",
-        ):
+        for table in ("adjudication", "answer", "assignment", "item", "knows", "link", "person", "class",
+                      "options", "file", "project"):  # fmt: skip
             connection.exec_driver_sql(f'DELETE FROM "{table}"')
         managing.create_project(connection, "load")
+    return studio
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_that_a_form_can_send_is_an_error_of_the_server(server, tmp_path, seed):
+    studio = opened(server, tmp_path / "project")
+    prepare(studio)
+    send_everything(Rig(studio), seed)
+    studio.stop()
+
+
+@pytest.mark.parametrize("ask", ["everybody", "elimination"])
+def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
+    studio = opened(server, tmp_path / "project")
+    with studio.database.write() as connection:
         managing.change_project(connection, "load", "", ask)
         managing.add_classes(connection, [managing.NewClass(f"c{k}") for k in range(4)])
         ids = list(connection.execute(sqlalchemy.select(class_.c.id).order_by(class_.c.id)).scalars())

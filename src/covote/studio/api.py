@@ -5,18 +5,20 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote.studio import managing
-from covote.studio.answers import Said
-from covote.studio.leasing import Lease
+from covote.studio.answers.leasing import Lease
+from covote.studio.answers.recording import Said
+from covote.studio.answers.standing import standing
+from covote.studio.exchange import importing
 from covote.studio.pages.rendering import Owner, Project, Who
-from covote.studio.roster import Roster, set_known
+from covote.studio.people import managing
+from covote.studio.people.roster import Roster, set_known
 from covote.studio.rules import Refused
-from covote.studio.schema import NONE, UNSURE, item
-from covote.studio.standing import standing
+from covote.studio.storage.schema import NONE, UNSURE, item
 
 router = APIRouter(
     prefix="/api",
@@ -235,10 +237,6 @@ def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again
 @router.post("/items")
 def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
     """Add items."""
-    import pyarrow as pa
-
-    from covote.studio import importing  # pyarrow is loaded where files are read or written
-
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
     rows = []

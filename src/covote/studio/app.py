@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -19,7 +19,6 @@ from covote import __version__
 from covote.errors import CovoteError
 from covote.studio import api
 from covote.studio.context import Studio
-from covote.studio.doors import SignInFirst
 from covote.studio.guards import Guards
 from covote.studio.pages import (
     board,
@@ -31,7 +30,8 @@ from covote.studio.pages import (
     review,
     transfer,
 )
-from covote.studio.pages.rendering import page
+from covote.studio.pages.rendering import TEMPLATES, page
+from covote.studio.people.doors import SignInFirst
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
@@ -44,12 +44,14 @@ def create_app(studio: Studio) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         studio.start()
+        for name in TEMPLATES.list_templates():
+            TEMPLATES.get_template(name)  # is kept: the first visitor of a page does not wait for it
         yield
         studio.stop()
 
     app = FastAPI(
         title="covote studio", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url="/api/openapi.json", routes=[label_screen.ANSWER],
     )  # fmt: skip
     app.state.studio = studio
     for module in _PAGES:
@@ -85,6 +87,13 @@ def _add_refusals(app: FastAPI) -> None:
     def unreachable(request: Request, _error: OperationalError) -> Response:
         return _refusal(request, 503, "The database did not answer. Nothing is lost; try again in a moment.")
 
+    @app.exception_handler(OverflowError)  # from SQLite
+    @app.exception_handler(DataError)  # from PostgreSQL
+    def beyond(request: Request, _error: Exception) -> Response:
+        return _refusal(
+            request, 422, "A number in this request is larger than any there is; reload the page."
+        )
+
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
         first: Any = error.errors()[0]
@@ -104,8 +113,6 @@ def _wants_page(request: Request) -> bool:
 
 def _refusal(request: Request, status: int, sentence: str) -> Response:
     if request.headers.get("hx-request"):
-        from covote.studio.pages.rendering import TEMPLATES
-
         # HTMX shows what comes with status 200 only; the place for sentences is the same on every page.
         text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
         return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})

@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from covote.studio.answers import Said, locked_project, record
-from covote.studio.database import Database
-from covote.studio.doors import Door, PasswordCheck, open_with
-from covote.studio.jobs import Jobs
-from covote.studio.leasing import Lease, lease, lock, reopen
-from covote.studio.results import ResultsKeeper
-from covote.studio.roster import Roster, RosterKeeper, project_row
+from covote.errors import CovoteError
+from covote.studio.answers.leasing import Lease, lease, lock, reopen
+from covote.studio.answers.recording import Said, locked_project, record
+from covote.studio.answers.results import ResultsKeeper
+from covote.studio.answers.worker import Worker
+from covote.studio.people.doors import Door, PasswordCheck, open_with
+from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import Refused, why_not_asked
-from covote.studio.schema import project
-from covote.studio.worker import Worker
+from covote.studio.storage.database import Database
+from covote.studio.storage.schema import project
+
+KEPT = 50
+"""Jobs whose outcome is remembered."""
+
+
+class Jobs:
+    """Runs work that takes longer than a page may, one job after another; pages ask until it is done."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="job")
+        self._jobs: dict[str, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def start(self, work: Callable[[], Any]) -> str:
+        """Begin some work, and return its name."""
+        name = secrets.token_urlsafe(12)
+        with self._lock:
+            while len(self._jobs) >= KEPT:
+                self._jobs.pop(next(iter(self._jobs)))
+            self._jobs[name] = self._pool.submit(work)
+        return name
+
+    def outcome(self, name: str, wait: float) -> tuple[bool, Any]:
+        """Return (whether it is done, what came of it or the error that ended it)."""
+        job = self._jobs.get(name)
+        if job is None:
+            return True, CovoteError("This result is no longer kept; press the button again.")
+        try:
+            return True, job.result(timeout=wait)
+        except TimeoutError:
+            return False, None
+        except CovoteError as error:
+            return True, error
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Studio:
@@ -41,21 +81,14 @@ class Studio:
             return f"covote_{connection.execute(select(project.c.uid)).scalar_one()}"
 
     def start(self) -> None:
-        """Begin what goes on in the background."""
-        self.worker.start()
-        for name, work in (("prepare", self._prepare), ("tidy", self._tidy)):
-            threading.Thread(target=work, name=name, daemon=True).start()
-
-    def _prepare(self) -> None:
-        """Read who knows what, and load what decodes, so that the first pages need not wait for it."""
+        """Read who knows what, so that no page waits for it, and begin what goes on in the background."""
         with self.database.read() as connection:
             _, roster = self.now(connection)
         if roster.classes:
             _ = roster.coverage
-        import covote.decoding  # noqa: F401
-
-    def _tidy(self) -> None:
-        self.database.keep_tidy(self._stopped)
+        self.worker.start()
+        tidy = threading.Thread(target=self.database.keep_tidy, args=(self._stopped,), daemon=True)
+        tidy.start()
 
     def stop(self) -> None:
         """End what goes on in the background."""

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import func, select, update
 
-from covote.studio import importing, managing, media
 from covote.studio.context import Studio
-from covote.studio.roster import set_known
-from covote.studio.schema import class_, person
+from covote.studio.exchange import importing
+from covote.studio.people import managing
+from covote.studio.people.roster import set_known
+from covote.studio.storage import media
+from covote.studio.storage.schema import class_, person
 
 CLASSES = (
     ("circle", "round, no corners"),

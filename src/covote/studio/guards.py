@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -52,7 +54,7 @@ class Guards:
             return
         limit = LARGEST_UPLOAD if scope["path"].startswith(UPLOADS) else LARGEST_FORM
         if _length(headers) > limit:
-            await _refuse(send, 413, f"That is more than {limit / 1e6:,.0f} MB; send it in smaller parts.")
+            await _refuse(send, 413, _too_large(limit))
             return
         await self.app(scope, _limited(receive, limit), _with_headers(send))
 
@@ -73,6 +75,10 @@ def from_here(headers: MutableMapping[bytes, bytes]) -> bool:
     return bool(host) and urlsplit(origin).netloc == host
 
 
+def _too_large(limit: int) -> str:
+    return f"That is more than {limit / 1e6:,.0f} MB; send it in smaller parts."
+
+
 def _length(headers: MutableMapping[bytes, bytes]) -> int:
     try:
         return int(headers.get(b"content-length", b"0"))
@@ -81,14 +87,16 @@ def _length(headers: MutableMapping[bytes, bytes]) -> int:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Return a receive that ends the request when more than `limit` bytes come, whatever was announced."""
+    """Return a receive that refuses more than `limit` bytes, whether or not a length was announced."""
     seen = 0
 
     async def counted() -> MutableMapping[str, Any]:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if seen > limit else message
+        if seen > limit:
+            raise HTTPException(413, _too_large(limit))
+        return message
 
     return counted
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from covote.errors import InputError
-from covote.studio.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
+from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
 
 Role = Literal["owner", "expert", "model"]
-ADAPTIVE = ("elimination", "repair", "vote")
-"""Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left. The rule
-``posterior`` is not among them: it needs counts of how experts answer, which a new project does not have."""
+ADAPTIVE = ("elimination", "repair", "vote", "posterior")
+"""Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
 ASK = ("everybody", "cover", *ADAPTIVE)
 """How items are asked: of everybody, of a chosen cover, or of one after another by a rule."""
 

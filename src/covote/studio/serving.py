@@ -1,19 +1,23 @@
-"""Opening a project and serving it."""
+"""Opening a project, serving it, and copying it meanwhile."""
 
 from __future__ import annotations
 
 import socket
+import tempfile
+import time
+import zipfile
 from pathlib import Path
 
 from sqlalchemy import select
 
 from covote import atomic
-from covote.errors import InputError, MissingDependencyError
+from covote.errors import FileError, InputError, MissingDependencyError
 from covote.panel import Panel
-from covote.studio import doors, managing
 from covote.studio.context import Studio
-from covote.studio.database import Database
-from covote.studio.schema import person, project
+from covote.studio.exchange import importing
+from covote.studio.people import doors, managing
+from covote.studio.storage.database import Database
+from covote.studio.storage.schema import person, project
 
 DAY = 86_400.0
 
@@ -39,8 +43,6 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
             managing.adopt_panel(connection, Panel.load(panel), str(panel.resolve().parent))
         done.append(f"Classes and experts are as in {panel}.")
     if items is not None:
-        from covote.studio import importing  # pyarrow is loaded where files are read or written
-
         with studio.database.read() as connection:
             _, roster = studio.now(connection)
         done.append(str(importing.import_path(studio.database, studio.folder, roster, items)))
@@ -85,3 +87,27 @@ def serve(studio: Studio, host: str, port: int) -> None:
         timeout_graceful_shutdown=3,
         timeout_keep_alive=75, server_header=False,
     )  # fmt: skip
+
+
+def back_up(folder: Path, target: Path | None = None) -> Path:
+    """Write the database and the files of a project to a ZIP file, and return its place.
+
+    The database is copied as of one moment; files are never changed, so those that it names are there.
+    """
+    source = folder / "studio.db"
+    if not source.is_file():
+        raise FileError(f"there is no project in {folder} (no file {source}); give the project's folder")
+    if target is None:
+        target = Path(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}.zip")
+    with tempfile.TemporaryDirectory(prefix="covote-") as place:
+        copy = Path(place) / "studio.db"
+        Database(f"sqlite:///{source.resolve()}").backup(copy)
+        with (
+            atomic.replacing(target) as beside,
+            zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            archive.write(copy, "studio.db")
+            for path in sorted((folder / "files").rglob("*")):
+                if path.is_file() and not path.name.startswith("."):
+                    archive.write(path, path.relative_to(folder), zipfile.ZIP_STORED)
+    return target

@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from covote.studio import doors, importing, managing
 from covote.studio.app import create_app
-from covote.studio.schema import class_, person
+from covote.studio.exchange import importing
+from covote.studio.people import doors, managing
 from covote.studio.serving import open_studio
+from covote.studio.storage.schema import class_, person
 
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
 

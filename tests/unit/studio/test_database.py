@@ -11,10 +11,9 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from covote.studio.backup import back_up
-from covote.studio.database import HEAD, MIGRATIONS
-from covote.studio.schema import answer, metadata
-from covote.studio.serving import open_studio
+from covote.studio.serving import back_up, open_studio
+from covote.studio.storage.database import HEAD, MIGRATIONS
+from covote.studio.storage.schema import answer, metadata
 
 
 def test_the_migrations_make_the_tables_that_the_program_uses(rig):
@@ -41,7 +40,7 @@ def test_an_accepted_answer_outlives_a_kill(rig):
     code = """
 import os, signal, sys
 from pathlib import Path
-from covote.studio.answers import Said
+from covote.studio.answers.recording import Said
 from covote.studio.serving import open_studio
 studio = open_studio(Path(sys.argv[1]))
 lease = studio.lease(2, 1)[0]

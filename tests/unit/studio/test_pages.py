@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 import covote
-from covote.studio import managing
-from covote.studio.exporting import safe_text
-from covote.studio.schema import adjudication, answer
+from covote.studio.exchange.exporting import safe_text
+from covote.studio.people import managing
+from covote.studio.storage.schema import adjudication, answer
 
 TRUTH = {f"i{n}": ("cat", "dog", "fox")[n % 3] for n in range(1, 7)}
 KNOWN = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
@@ -75,7 +75,7 @@ def test_the_labels_are_what_the_command_line_makes_of_the_exported_votes(voted,
 
 
 def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
-    from covote.studio import importing
+    from covote.studio.exchange import importing
     from covote.studio.serving import open_studio
     from tests.unit.studio.conftest import Rig
 
@@ -150,8 +150,8 @@ def test_the_picture_of_all_pairs_has_the_colour_of_each_count(rig):
 def test_a_page_does_not_wait_for_results_that_take_long(voted, monkeypatch):
     owner, ann = voted.browser("owner"), voted.browser("ann")
     owner.get("/review")
-    monkeypatch.setattr("covote.studio.results.PATIENCE", -1.0)
-    monkeypatch.setattr("covote.studio.results.ResultsKeeper._start", lambda _keeper: None)
+    monkeypatch.setattr("covote.studio.answers.results.PATIENCE", -1.0)
+    monkeypatch.setattr("covote.studio.answers.results.ResultsKeeper._start", lambda _keeper: None)
     again = ann.post("/label/undo").json()["lease"]
     voted.answer(ann, again, "none")
     assert "being counted" in owner.get("/review", headers={"Accept": "text/html"}).text

@@ -10,12 +10,15 @@ import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-from covote.studio import api, doors, importing, media, pages
+from covote.studio import api, pages
 from covote.studio.demo import shape_picture
+from covote.studio.exchange import importing
 from covote.studio.guards import from_here
-from covote.studio.media import png
+from covote.studio.people import doors
 from covote.studio.rules import Refused
-from covote.studio.schema import class_, item, link, person
+from covote.studio.storage import media
+from covote.studio.storage.media import png
+from covote.studio.storage.schema import class_, item, link, person
 
 
 def test_writes_from_other_sites_are_refused(rig):
@@ -32,20 +35,25 @@ def test_writes_from_other_sites_are_refused(rig):
     assert from_here({b"host": b"here:8000", b"origin": b"http://here:8000"})
 
 
-def writes():
-    """Return (method, path) of everything that changes something."""
+def routes():
+    """Return (method, path) of everything that is served."""
     modules = [
         importlib.import_module(f"covote.studio.pages.{one.name}")
         for one in pkgutil.iter_modules(pages.__path__)
     ]
     for module in [*modules, api]:
         for route in getattr(getattr(module, "router", None), "routes", ()):
-            for method in route.methods - {"GET", "HEAD", "OPTIONS"}:
-                yield method, re.sub(r"{[^}]*}", "1", route.path)
+            yield from ((method, route.path) for method in route.methods - {"HEAD", "OPTIONS"})
+    yield "POST", "/label/answer"
+
+
+def writes():
+    """Return (method, path) of everything that changes something."""
+    return [(method, re.sub(r"{[^}]*}", "1", path)) for method, path in routes() if method != "GET"]
 
 
 def test_every_write_checks_where_it_comes_from(rig):
-    owner, found = rig.browser("owner"), list(writes())
+    owner, found = rig.browser("owner"), writes()
     assert len(found) > 25
     for method, path in found:
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "", "Origin": "http://evil"}):
@@ -267,6 +275,28 @@ def test_a_zip_with_evil_names_writes_nothing_outside(rig, tmp_path):
 
 def test_bodies_that_are_too_large_are_refused(rig):
     assert rig.browser("owner").post("/settings", data={"name": "x" * 3_000_000}).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/settings", "application/x-www-form-urlencoded"),
+        ("/label/answer", "application/json"),
+        ("/api/answers", "application/json"),
+    ],
+)
+def test_a_body_that_announces_no_length_is_limited_too(rig, path, kind):
+    sent = []
+
+    def parts():
+        for _ in range(100):
+            sent.append(1)
+            yield b"x" * 100_000
+
+    refused = rig.browser("owner").post(path, content=parts(), headers={"Content-Type": kind})
+    assert "content-length" not in refused.request.headers
+    assert refused.status_code == 413
+    assert "smaller parts" in refused.json()["detail"]
 
 
 BAD_FILES = [

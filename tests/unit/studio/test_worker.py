@@ -5,11 +5,11 @@ import textwrap
 import pytest
 
 from covote.panel import Panel
-from covote.studio import managing
-from covote.studio.answers import record_unasked
+from covote.studio.answers.recording import record_unasked
+from covote.studio.answers.worker import Worker
+from covote.studio.people import managing
 from covote.studio.rules import Refused
-from covote.studio.schema import answer, person
-from covote.studio.worker import Worker
+from covote.studio.storage.schema import answer, person
 
 
 def with_model(rig, tmp_path, body, ask="everybody"):

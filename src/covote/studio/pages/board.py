@@ -10,7 +10,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
-from covote.studio import managing
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -21,7 +20,8 @@ from covote.studio.pages.rendering import (
     text_field,
     whole_fields,
 )
-from covote.studio.roster import Roster
+from covote.studio.people import managing
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 
 router = APIRouter()

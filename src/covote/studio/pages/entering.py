@@ -6,8 +6,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy import select
 
-from covote.studio import doors
-from covote.studio.doors import SignInFirst
 from covote.studio.pages.rendering import (
     Form,
     Project,
@@ -18,9 +16,11 @@ from covote.studio.pages.rendering import (
     page,
     text_field,
 )
-from covote.studio.roster import set_known
+from covote.studio.people import doors
+from covote.studio.people.doors import SignInFirst
+from covote.studio.people.roster import set_known
 from covote.studio.rules import Refused
-from covote.studio.schema import answer, class_, item, person
+from covote.studio.storage.schema import answer, class_, item, person
 
 router = APIRouter()
 _RECENT = 50

@@ -12,11 +12,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import select
+from starlette.routing import Route
 
-from covote.studio import media
-from covote.studio.answers import Said
+from covote.studio.answers.leasing import Lease, remaining
+from covote.studio.answers.recording import Said
 from covote.studio.context import Studio
-from covote.studio.leasing import Lease, remaining
 from covote.studio.pages.rendering import (
     Form,
     Project,
@@ -28,7 +28,8 @@ from covote.studio.pages.rendering import (
     whole_fields,
 )
 from covote.studio.rules import Refused
-from covote.studio.schema import NONE, UNSURE, person
+from covote.studio.storage import media
+from covote.studio.storage.schema import NONE, UNSURE, person
 
 router = APIRouter()
 AHEAD = 3
@@ -92,15 +93,17 @@ def answer_form(studio: Project, who: Who, form: Form) -> Response:
     return back_to("/label")
 
 
-@router.post("/label/answer")
 async def answer(request: Request) -> Response:
     """Take an answer, and give the next items.
 
     This is the request of which there are hundreds a second. It goes to a thread once, where FastAPI would
-    go for each dependency (benchmarks/results/studio.md, 500 people).
+    go for each dependency, and its route is tried first (benchmarks/results/studio.md, 500 people).
     """
     body = await request.body()
     return await run_in_threadpool(_answer, request, body)
+
+
+ANSWER = Route("/label/answer", answer, methods=["POST"])
 
 
 def _answer(request: Request, body: bytes) -> Response:

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from sqlalchemy import select
 
-from covote.studio import doors, managing
 from covote.studio.context import Studio
 from covote.studio.pages.rendering import (
     Form,
@@ -19,9 +18,10 @@ from covote.studio.pages.rendering import (
     page,
     text_field,
 )
-from covote.studio.roster import set_known
+from covote.studio.people import doors, managing
+from covote.studio.people.roster import set_known
 from covote.studio.rules import Member, Refused
-from covote.studio.schema import person
+from covote.studio.storage.schema import person
 
 router = APIRouter()
 _NAMED = 6

@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from covote.studio import doors
+from covote.studio.answers.standing import path_of, span_of, standing
 from covote.studio.context import Studio
 from covote.studio.pages.rendering import Owner, Project, back_to, base_address, page
+from covote.studio.people import doors
 from covote.studio.rules import Refused
-from covote.studio.standing import path_of, span_of, standing
 
 router = APIRouter()
 

@@ -7,7 +7,8 @@ from fastapi.responses import Response
 from sqlalchemy import select, update
 from starlette.datastructures import UploadFile
 
-from covote.studio import managing, media
+from covote.studio.answers.inquiry import gold_answers
+from covote.studio.exchange import importing
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -17,12 +18,18 @@ from covote.studio.pages.rendering import (
     text_field,
     whole_fields,
 )
-from covote.studio.roster import touch
+from covote.studio.people import managing
+from covote.studio.people.roster import touch
 from covote.studio.rules import Refused
-from covote.studio.schema import class_, item
+from covote.studio.storage import media
+from covote.studio.storage.schema import class_, item
 
 router = APIRouter()
 _SHOWN = 50
+NO_GOLD = (
+    "Nobody has answered a gold item yet: until then, people are supposed to be right 95 times of 100. Add "
+    "items whose class you know (a column “gold”)."
+)
 
 
 @router.get("/settings")
@@ -36,11 +43,11 @@ def settings(request: Request, studio: Project, who: Owner) -> Response:
 @router.post("/settings")
 def change(studio: Project, who: Owner, form: Form) -> Response:
     """Change name, instructions and the way of asking."""
+    ask = text_field(form, "ask")
     with studio.database.write() as connection:
-        managing.change_project(
-            connection, text_field(form, "name"), text_field(form, "instructions"), text_field(form, "ask")
-        )
-    return back_to("/settings", "Saved.")
+        managing.change_project(connection, text_field(form, "name"), text_field(form, "instructions"), ask)
+        unknown = ask == "posterior" and not len(gold_answers(connection))
+    return back_to("/settings", "Saved. " + NO_GOLD if unknown else "Saved.")
 
 
 @router.post("/classes")
@@ -92,11 +99,17 @@ def items(request: Request, studio: Project, who: Owner, after: int = 0, key: st
 @router.post("/items")
 def add_items(studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
-    from covote.studio import importing  # pyarrow is loaded where files are read or written
-
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
     sent = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
+    chosen = [one for one in form.getlist("folder") if isinstance(one, UploadFile) and one.filename]
+    sent += [one for one in chosen if importing.is_readable(one.filename or "")]
+    if chosen and not sent:
+        raise Refused(
+            "That folder holds no pictures, sounds or tables (.png, .jpg, .gif, .webp, .wav, .mp3, .ogg, "
+            ".flac, .csv, .parquet, .jsonl); choose another.",
+            422,
+        )
     typed = text_field(form, "typed").strip()
     if sent:
         files = ((one.filename or "", one.file.read()) for one in sent)
@@ -104,5 +117,5 @@ def add_items(studio: Project, who: Owner, form: Form) -> Response:
     elif typed:
         done = importing.add_items(studio.database, importing.typed_rows(typed))
     else:
-        raise Refused("Choose a file, or type items, one per line.", 422)
+        raise Refused("Choose a file or a folder, or type items, one per line.", 422)
     return back_to("/items", str(done))

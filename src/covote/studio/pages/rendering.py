@@ -13,10 +13,10 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from covote.studio import doors
 from covote.studio.context import Studio
-from covote.studio.doors import Door
-from covote.studio.roster import project_row
+from covote.studio.people import doors
+from covote.studio.people.doors import Door
+from covote.studio.people.roster import project_row
 from covote.studio.rules import OFF, Member, Refused, require_owner
 
 _FOLDER = Path(__file__).parents[1]

@@ -10,12 +10,12 @@ from fastapi.responses import Response
 from sqlalchemy import select
 
 from covote.labels import STATUSES
-from covote.studio import managing
-from covote.studio.managing import decisions
+from covote.studio.answers.results import Results, opinions
 from covote.studio.pages.rendering import Form, Owner, Project, back_to, page, text_field, whole_fields
-from covote.studio.results import Results, opinions
+from covote.studio.people import managing
+from covote.studio.people.managing import decisions
 from covote.studio.rules import Refused
-from covote.studio.schema import answer, item, options, person
+from covote.studio.storage.schema import answer, item, options, person
 
 router = APIRouter()
 _SHOWN = 30

@@ -12,9 +12,10 @@ from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
 
 from covote.panel import Panel
-from covote.studio import managing
 from covote.studio.context import Studio
+from covote.studio.exchange import exporting, importing_votes
 from covote.studio.pages.rendering import Form, Owner, Project, back_to, page
+from covote.studio.people import managing
 from covote.studio.rules import Refused
 
 router = APIRouter()
@@ -28,8 +29,6 @@ def offer(request: Request, studio: Project, who: Owner) -> Response:
 
 def write_export(studio: Studio, name: str, folder: Path) -> Path:
     """Write one of the files of the export page, and return its place."""
-    from covote.studio import exporting  # pyarrow is loaded where files are read or written
-
     stem, _, kind = name.rpartition(".")
     place = folder / name
     with studio.database.read() as connection:
@@ -75,8 +74,6 @@ def export(studio: Project, who: Owner, name: str) -> Response:
 @router.post("/import")
 def take_in(studio: Project, who: Owner, form: Form) -> Response:
     """Take in a panel file, a file of votes, or both."""
-    from covote.studio import importing_votes
-
     done = []
     panel, votes = form.get("panel"), form.get("votes")
     if isinstance(panel, UploadFile) and panel.filename:

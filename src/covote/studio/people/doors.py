@@ -14,10 +14,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, true, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, true, update
 
 from covote.studio.rules import Refused
-from covote.studio.schema import link, person, project
+from covote.studio.storage.schema import link, person, project
 
 DAY = 86_400.0
 LIFETIME = {"enter": 14 * DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
@@ -73,24 +73,30 @@ class Door:
     secret: str
 
 
+_OPEN = (
+    select(
+        project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
+        link.c.person_id, person.c.cursor, person.c.options_id,
+    )
+    .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))
+    .where(
+        link.c.digest == bindparam("secret"),
+        link.c.purpose == bindparam("for"),
+        link.c.revoked.is_(False),
+        link.c.expires > bindparam("now"),
+    )
+)  # fmt: skip
+_OPEN_AND_LOCK = _OPEN.with_for_update(of=person, key_share=True)
+
+
 def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any]:
     """Return the project with `person_id`, `cursor` and `options_id` of whoever has this secret, or refuse.
 
     It is one statement, which can also lock the person until the end of the transaction.
     """
-    entered = (
-        select(project, link.c.person_id, person.c.cursor, person.c.options_id)
-        .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))
-        .where(
-            link.c.digest == digest_of(door.secret),
-            link.c.purpose == door.purpose,
-            link.c.revoked.is_(False),
-            link.c.expires > time.time(),
-        )
-    )
-    if lock:
-        entered = entered.with_for_update(of=person, key_share=True)
-    found = connection.execute(entered).one_or_none()
+    brought = {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
+    statement: Select[Any] = _OPEN_AND_LOCK if lock else _OPEN
+    found: Row[Any] | None = connection.execute(statement, brought).one_or_none()
     if found is None:
         raise SignInFirst
     return found

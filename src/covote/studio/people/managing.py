@@ -13,10 +13,10 @@ from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from covote.panel import Panel
-from covote.studio import doors
-from covote.studio.roster import set_known, touch
+from covote.studio.people import doors
+from covote.studio.people.roster import set_known, touch
 from covote.studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
-from covote.studio.schema import (
+from covote.studio.storage.schema import (
     BEGUN,
     DONE,
     FRESH,

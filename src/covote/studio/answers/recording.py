@@ -6,13 +6,14 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from covote.studio.counted import counted_answers
-from covote.studio.database import insert_if_new
-from covote.studio.roster import Roster
+from covote.studio.answers.inquiry import inquiry_of
+from covote.studio.answers.results import counted_answers
+from covote.studio.people.roster import Roster
 from covote.studio.rules import ADAPTIVE, OFF, Held, Member, Refused, check_choice, check_held
-from covote.studio.schema import (
+from covote.studio.storage.database import insert_if_new
+from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
     DONE,
@@ -24,6 +25,26 @@ from covote.studio.schema import (
     item,
     person,
     project,
+)
+
+# Statements that every answer needs are made once: to make one costs as much as to run it
+# (benchmarks/results/studio.md, 500 people).
+_MINE = (assignment.c.item_id == bindparam("item"), assignment.c.person_id == bindparam("who"))
+_LOCK_ITEM = select(item.c.id).where(item.c.id == bindparam("item")).with_for_update()
+_FINISH = (
+    update(assignment)
+    .where(*_MINE, assignment.c.state == LEASED, assignment.c.token == bindparam("shown"))
+    .values(state=ANSWERED)
+)
+_HELD = (
+    select(assignment.c.item_id, assignment.c.person_id, assignment.c.state, assignment.c.token)
+    .where(*_MINE)
+    .with_for_update()
+)
+_COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
+_ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
+_SETTLE = (
+    update(item).where(item.c.id == bindparam("item")).values(state=bindparam("new_state"), held_until=0.0)
 )
 
 
@@ -50,34 +71,43 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
     if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
         raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
     try:
-        held = _checked(connection, setup, roster, member, said)
+        first = _finish(connection, setup, roster, member, said)
     except Refused:
         if _kept_before(connection, member, said):
             return False
         raise
     if not insert_answer(connection, member, said):
-        return not _kept_before(connection, member, said)
-    if held.state == LEASED:
-        finish(connection, member, said.item_id)
+        if _kept_before(connection, member, said) and first:
+            raise Refused(
+                "This item is asked once more, and the key of the answer is that of an earlier one; send it "
+                "with a key of its own.",
+                409,
+            )
+        return False
+    if first:
+        connection.execute(_COUNT, {"who": member.id})
     if setup.ask in ADAPTIVE:
         advance(connection, setup, roster, said.item_id)
     return True
 
 
-def _checked(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Held:
-    """Return the assignment that an answer is about, or refuse the answer."""
+def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
+    """Take an item out of a person's hands, and return whether it is answered for the first time.
+
+    An answer to what is not in hand, nor was before, is refused.
+    """
     if not member.active:
         raise Refused(OFF)
     named = roster.class_by_id.get(said.choice)
     check_choice(member, said.choice, named.name if named else None)
+    mine = {"item": said.item_id, "who": member.id}
     if setup.ask in ADAPTIVE:
-        connection.execute(select(item.c.id).where(item.c.id == said.item_id).with_for_update())
-    row = connection.execute(
-        select(assignment.c.item_id, assignment.c.person_id, assignment.c.state, assignment.c.token)
-        .where(assignment.c.item_id == said.item_id, assignment.c.person_id == member.id)
-        .with_for_update()
-    ).one_or_none()
-    return check_held(member, None if row is None else Held(*row), said.token)
+        connection.execute(_LOCK_ITEM, {"item": said.item_id})
+    if connection.execute(_FINISH, {**mine, "shown": said.token}).rowcount:
+        return True
+    row = connection.execute(_HELD, mine).one_or_none()
+    check_held(member, None if row is None else Held(*row), said.token)
+    return False
 
 
 def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
@@ -111,32 +141,22 @@ def record_unasked(connection: Connection, roster: Roster, member: Member, item_
     key = f"model-{member.id}-{item_id}-{member.options_id}"
     if insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
         row = {"item_id": item_id, "person_id": member.id, "state": ANSWERED, "expires": 0.0}
-        insert_if_new(connection, assignment, row)
-        finish(connection, member, item_id)
-
-
-def finish(connection: Connection, member: Member, item_id: int) -> None:
-    """Note that a person has answered an item."""
-    connection.execute(
-        update(assignment)
-        .where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
-        .values(state=ANSWERED)
-    )
-    connection.execute(update(person).where(person.c.id == member.id).values(answers=person.c.answers + 1))
+        if not insert_if_new(connection, assignment, row):  # asked once more
+            mine = {"item": item_id, "who": member.id}
+            connection.execute(update(assignment).where(*_MINE).values(state=ANSWERED), mine)
+        connection.execute(_COUNT, {"who": member.id})
 
 
 def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: int) -> None:
     """Decide, where one after another is asked, who comes next about an item, or that it is done."""
-    asked = connection.execute(
-        select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == item_id)
-    ).all()
+    asked = connection.execute(_ASKED, {"item": item_id}).all()
     if any(row.state in (WAITING, LEASED) for row in asked):
         return
     answers = counted_answers(connection, roster, [item_id])[item_id]
     before = {row.person_id for row in asked if row.state != WITHDRAWN}
-    chosen = roster.inquiry(setup.ask).next_person(answers, before, item_id)
+    chosen = inquiry_of(connection, roster, setup.ask).next_person(answers, before, item_id)
     state = DONE if chosen is None else BEGUN
-    connection.execute(update(item).where(item.c.id == item_id).values(state=state, held_until=0.0))
+    connection.execute(_SETTLE, {"item": item_id, "new_state": state})
     if chosen is None:
         return
     if chosen in {row.person_id for row in asked}:

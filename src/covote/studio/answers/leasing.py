@@ -14,10 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
-from covote.studio.counted import counted_answers
-from covote.studio.roster import Roster
+from covote.studio.answers.inquiry import inquiry_of
+from covote.studio.answers.results import counted_answers
+from covote.studio.people.roster import Roster
 from covote.studio.rules import ADAPTIVE, Member, may_be_asked
-from covote.studio.schema import (
+from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
     DONE,
@@ -35,6 +36,20 @@ BLOCK = 20
 """Items that a person is given at a time where everybody, or a cover, is asked: nobody waits for them."""
 SCANNED = 40
 """Items looked at for somebody who has nothing waiting, where one after another is asked."""
+
+
+# Made once, because every answer needs them.
+_LOCK = select(person.c.cursor).where(person.c.id == bindparam("who")).with_for_update(key_share=True)
+_MINE = (
+    select(
+        assignment.c.id, assignment.c.token, assignment.c.expires, assignment.c.item_id,
+        item.c.key, item.c.kind, item.c.content,
+    )
+    .join(item, item.c.id == assignment.c.item_id)
+    .where(assignment.c.person_id == bindparam("who"), assignment.c.state == bindparam("in_state"))
+    .order_by(assignment.c.id)
+    .limit(bindparam("most"))
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,8 +71,7 @@ def lock(connection: Connection, member: Member) -> int:
 
     Everybody locks the person first, then items, then assignments: nobody waits in a circle.
     """
-    mine = select(person.c.cursor).where(person.c.id == member.id).with_for_update(key_share=True)
-    return int(connection.execute(mine).scalar_one())
+    return int(connection.execute(_LOCK, {"who": member.id}).scalar_one())
 
 
 def lease(
@@ -82,17 +96,7 @@ def lease(
 
 
 def _mine(connection: Connection, member: Member, state: int, count: int) -> list[Any]:
-    rows = connection.execute(
-        select(
-            assignment.c.id, assignment.c.token, assignment.c.expires, assignment.c.item_id,
-            item.c.key, item.c.kind, item.c.content,
-        )
-        .join(item, item.c.id == assignment.c.item_id)
-        .where(assignment.c.person_id == member.id, assignment.c.state == state)
-        .order_by(assignment.c.id)
-        .limit(count)
-    )  # fmt: skip
-    return [*rows]
+    return [*connection.execute(_MINE, {"who": member.id, "in_state": state, "most": count})]
 
 
 def _renew(connection: Connection, held: list[Any], until: float) -> bool:
@@ -230,7 +234,7 @@ def _free(connection: Connection, member: Member, after: int) -> list[int]:
 
 def _helped(connection: Connection, rule: str, roster: Roster, member: Member, after: int) -> Iterator[int]:
     """Give items that wait for somebody else, or whose lease has expired, and on which this person helps."""
-    free, rule_at_work = _free(connection, member, after), roster.inquiry(rule)
+    free, rule_at_work = _free(connection, member, after), inquiry_of(connection, roster, rule)
     answers = counted_answers(connection, roster, free)
     for item_id in free:
         if rule_at_work.next_person(answers[item_id], (), item_id, only=member.id) is not None:

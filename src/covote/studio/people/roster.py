@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, select, update
 
 from covote.panel import Panel
-from covote.studio.database import insert_if_new
-from covote.studio.media import png_of_four
 from covote.studio.rules import Member
-from covote.studio.schema import (
+from covote.studio.storage.database import insert_if_new
+from covote.studio.storage.media import png_of_four
+from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
     NONE,
@@ -34,7 +34,7 @@ from covote.studio.schema import (
 )
 
 if TYPE_CHECKING:
-    from covote.studio.inquiry import Inquiry
+    from covote.studio.answers.inquiry import Inquiry
 
 LARGEST_TABLE = 40
 """Most classes whose pairs are shown as a table; more are drawn as a picture."""
@@ -129,16 +129,9 @@ class Roster:
         """The panel of those who can be asked today."""
         return self.panel_of(tuple(one for one in self.voters if one.active))
 
-    def inquiry(self, rule: str) -> Inquiry:
-        """Return a rule of asking at work on these people; it is made once."""
-        if rule not in self._inquiries:
-            from covote.studio.inquiry import Inquiry  # needed only where one after another is asked
-
-            self._inquiries[rule] = Inquiry(self, rule)
-        return self._inquiries[rule]
-
     @cached_property
-    def _inquiries(self) -> dict[str, Inquiry]:
+    def inquiries(self) -> dict[str, Inquiry]:
+        """Rules of asking at work on these people; see :func:`covote.studio.answers.inquiry.inquiry_of`."""
         return {}
 
     def names_of(self, known: Iterable[int], most: int | None = None) -> list[str]:
@@ -281,6 +274,9 @@ def set_known(connection: Connection, person_id: int, classes: Iterable[int]) ->
         update(assignment)
         .where(assignment.c.person_id == person_id, assignment.c.state == ANSWERED)
         .values(state=WAITING, token=None)
+    )
+    connection.execute(
+        update(person).where(person.c.id == person_id).values(answers=person.c.answers - again.rowcount)
     )
     connection.execute(
         update(item)

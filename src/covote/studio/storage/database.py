@@ -6,10 +6,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -122,9 +123,13 @@ class Database:
 
 def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
     """Add a row unless one with the same unique value is there; return whether it was added."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    added = connection.execute(insert(table).on_conflict_do_nothing(), row)
-    return bool(added.rowcount)
+    return bool(connection.execute(_insert_if_new(connection.dialect.name, table), row).rowcount)
+
+
+@cache
+def _insert_if_new(dialect: str, table: Table) -> Insert:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()
 
 
 def _first_line(error: Exception) -> str:

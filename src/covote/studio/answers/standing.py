@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
-from covote.studio.results import Results
-from covote.studio.roster import Roster
+from covote.studio.answers.results import Results
+from covote.studio.people.roster import Roster
 from covote.studio.rules import ADAPTIVE, may_be_asked
-from covote.studio.schema import DONE, answer, item, person
+from covote.studio.storage.schema import DONE, answer, item, person
 
 _POINTS = 60
 _RECENT = 3600.0

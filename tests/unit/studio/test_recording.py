@@ -2,10 +2,10 @@
 
 import pytest
 
-from covote.studio import managing
-from covote.studio.roster import set_known
+from covote.studio.people import managing
+from covote.studio.people.roster import set_known
 from covote.studio.rules import ADAPTIVE
-from covote.studio.schema import answer, assignment
+from covote.studio.storage.schema import answer, assignment, person
 
 
 def first(browser):
@@ -164,6 +164,25 @@ def test_a_new_class_makes_earlier_answers_void_and_the_items_are_asked_again(ri
         told = rig.answer(ann, ann.post("/label/next").json()["leases"][0], "fox").json()
         waiting = {one["item_id"] for one in told["leases"]}
     assert leases == []
+
+
+def test_an_item_that_is_asked_once_more_counts_as_unanswered_and_needs_a_key_of_its_own(rig):
+    with rig.studio.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM item WHERE position > 1")
+    ann = rig.browser("ann")
+    lease = first(ann)
+    rig.answer(ann, lease, "cat")
+    with rig.studio.database.write() as connection:
+        set_known(connection, rig.people["ann"], rig.classes.values())
+    answered = {row.name: row.answers for row in rig.rows(person)}
+    assert answered["ann"] == 0
+    again = first(ann)
+    assert again["item_id"] == lease["item_id"]
+    refused = rig.answer(ann, again, "cat", lease["answer_key"])
+    assert refused.status_code == 409
+    assert "key of its own" in refused.json()["detail"]
+    assert rig.answer(ann, again, "cat").json()["before"] is False
+    assert [row.answers for row in rig.rows(person) if row.name == "ann"] == [1]
 
 
 @pytest.mark.parametrize("rule", ADAPTIVE)

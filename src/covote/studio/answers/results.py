@@ -1,36 +1,36 @@
-"""Results: the votes that count, and their labels, which are `decode` of them and nothing else."""
+"""Results: which answers are votes, and the labels, which are `decode` of them and nothing else."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
+from covote.decoding import ExpertReport, decode, expert_report
+from covote.decoding.intervals import wilson
+from covote.labels import Labels
 from covote.panel import Panel
-from covote.studio.counted import shown_lists
-from covote.studio.database import Database
-from covote.studio.roster import Roster, RosterKeeper, project_row
+from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import answer_counts
-from covote.studio.schema import NONE, answer, item
+from covote.studio.storage.database import Database
+from covote.studio.storage.schema import NONE, answer, item, options
+from covote.votes import NONE_OF_MINE, Votes
 
-if TYPE_CHECKING:
-    from covote.decoding import ExpertReport
-    from covote.labels import Labels
-    from covote.votes import Votes
-
-# What decodes is imported by what needs it: a server that was killed answers again within a second or two.
 AT_ONCE = 20_000
 """Answers up to which the first page waits for the results."""
 PATIENCE = 0.1
 """Seconds that the last results may have taken for a page to wait for newer ones; if they took longer, it
 shows the last ones meanwhile."""
+AFTER_PAGE = 0.2
+"""Seconds after which newer results are begun: the page that asked for them comes first."""
 REST = 4.0
 """Times as long as the last results took in which no newer ones are begun."""
 _OVERLAP = 10_000
@@ -57,6 +57,41 @@ class Answered:
         kept = rows[: np.searchsorted(rows[:, 0], after, side="right")]
         self._rows = np.concatenate([kept, *new]) if new else kept
         return self._rows
+
+
+_ABOUT = (
+    select(answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id, options.c.classes)
+    .join(options, options.c.id == answer.c.options_id)
+    .where(answer.c.item_id.in_(bindparam("items", expanding=True)))
+    .order_by(answer.c.id)
+)
+
+
+def shown_lists(connection: Connection) -> dict[int, frozenset[int]]:
+    """Return every list of classes that was ever shown, by its id."""
+    return {
+        row.id: frozenset(json.loads(row.classes))
+        for row in connection.execute(select(options.c.id, options.c.classes))
+    }
+
+
+def counted_answers(
+    connection: Connection, roster: Roster, item_ids: Sequence[int]
+) -> dict[int, dict[int, int]]:
+    """Return, for some items, what each person's last answer is where it counts: person id -> class id."""
+    found: dict[int, dict[int, int]] = {one: {} for one in item_ids}
+    if not item_ids:
+        return found
+    shown: dict[int, frozenset[int]] = {}
+    for row in connection.execute(_ABOUT, {"items": item_ids}):
+        if row.options_id not in shown:
+            shown[row.options_id] = frozenset(json.loads(row.classes))
+        member = roster.member_by_id[row.person_id]
+        if row.person_id in roster.row and answer_counts(row.class_id, shown[row.options_id], member.known):
+            found[row.item_id][row.person_id] = row.class_id
+        else:
+            found[row.item_id].pop(row.person_id, None)
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,8 +143,6 @@ class Results:
     @cached_property
     def report(self) -> ExpertReport:
         """How good each person seems to be, against gold items and against the labels."""
-        from covote.decoding import expert_report
-
         return expert_report(self.votes, gold=self._gold_with_votes or None)
 
     @cached_property
@@ -119,8 +152,6 @@ class Results:
     @cached_property
     def doubtful_claims(self) -> list[Claim]:
         """Classes that a person is said to know but misses more often than not, the surest first."""
-        from covote.decoding.intervals import wilson
-
         runs, names = self.votes.ragged, self.panel.classes
         truth = self.labels.index.astype(np.int64)
         for item_id, name in self._gold_with_votes.items():
@@ -149,8 +180,6 @@ class Results:
 
 def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> Votes | None:
     """Return the votes among the answers; None if there are none. Items are called by their ids."""
-    from covote.votes import NONE_OF_MINE, Votes
-
     panel = roster.panel
     if panel is None or not len(rows) or not len(panel):
         return None
@@ -190,8 +219,6 @@ def _counting(now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
 
 def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -> Results | None:
     """Read the answers and decode them."""
-    from covote.decoding import decode
-
     setup = project_row(connection)
     if setup is None:
         return None
@@ -251,7 +278,8 @@ class ResultsKeeper:
 
     def _start(self) -> None:
         if not self._busy() and time.monotonic() >= self._not_before:
-            self._thread = threading.Thread(target=self.refresh, name="results", daemon=True)
+            self._thread = threading.Timer(AFTER_PAGE, self.refresh)
+            self._thread.daemon = True
             self._thread.start()
 
 

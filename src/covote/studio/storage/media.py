@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from covote import atomic
-from covote.studio.database import insert_if_new
 from covote.studio.rules import Refused
-from covote.studio.schema import file
+from covote.studio.storage.database import insert_if_new
+from covote.studio.storage.schema import file
 
 LARGEST = 25 * 1024 * 1024
 """Bytes of the largest picture or sound."""

@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, func, select, update
 
-from covote.studio import media
-from covote.studio.database import Database
-from covote.studio.roster import Roster
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
-from covote.studio.schema import item, project
+from covote.studio.storage import media
+from covote.studio.storage.database import Database
+from covote.studio.storage.schema import item, project
 
 CHUNK = 20_000
 """Items written in one transaction: people who answer meanwhile wait for no more than that."""
@@ -32,6 +32,8 @@ _CONTENTS = ("image", "picture", "audio", "sound", "text", "content")
 _KINDS = {"picture": "image", "sound": "audio", "content": "text"}
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".flac")
 
+_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson")
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -43,6 +45,16 @@ class Imported:
     def __str__(self) -> str:
         there = f"; {self.known:,} were there already" if self.known else ""
         return f"{self.added:,} item{'' if self.added == 1 else 's'} added{there}."
+
+
+def is_readable(name: str) -> bool:
+    """Whether a file of a folder can be items; what systems leave in folders is not.
+
+    >>> is_readable("birds/1.JPG"), is_readable("birds/.DS_Store"), is_readable("birds/._1.jpg")
+    (True, False, False)
+    """
+    path = Path(name)
+    return path.suffix.lower() in (*_ENDINGS, *_TABLES) and not path.name.startswith(".")
 
 
 def read_table(name: str, content: bytes | Path) -> pa.Table:

@@ -12,11 +12,12 @@ import numpy as np
 from sqlalchemy import select, update
 
 from covote.errors import CovoteError
-from covote.studio import answers, media
-from covote.studio.database import Database
-from covote.studio.roster import Roster, RosterKeeper, project_row
+from covote.studio.answers import recording
+from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import ADAPTIVE, Member
-from covote.studio.schema import NONE, UNSURE, item, person
+from covote.studio.storage import media
+from covote.studio.storage.database import Database
+from covote.studio.storage.schema import NONE, UNSURE, item, person
 
 if TYPE_CHECKING:
     from covote.models import Batch, ModelExpert
@@ -93,11 +94,11 @@ class Worker:
             self._note(member, f"{error} It is tried again; untick “Is asked” to go on without it.")
             return
         with self._database.write() as connection:
-            setup = answers.locked_project(connection)
+            setup = recording.locked_project(connection)
             if setup.panel_version != roster.version:
                 return  # who knows what has changed meanwhile: ask again
             for row, choice in zip(rows, said, strict=True):
-                answers.record_unasked(connection, roster, member, row.id, choice)
+                recording.record_unasked(connection, roster, member, row.id, choice)
             connection.execute(
                 update(person).where(person.c.id == member.id).values(cursor=rows[-1].position, note=note)
             )
@@ -145,11 +146,11 @@ class Worker:
     def _pass_on(self, rows: Sequence[Any]) -> None:
         """Ask people, where items are asked adaptively, what the models leave in doubt."""
         with self._database.write() as connection:
-            setup = answers.locked_project(connection)
+            setup = recording.locked_project(connection)
             if setup.ask in ADAPTIVE:
                 roster = self._rosters.get(connection, setup.panel_version)
                 for row in rows:
-                    answers.advance(connection, setup, roster, row.id)
+                    recording.advance(connection, setup, roster, row.id)
 
 
 def _picture(path: Path) -> Any:

@@ -12,12 +12,11 @@ import pyarrow as pa
 from sqlalchemy import Connection, select
 
 from covote.files import decode_file
-from covote.studio.counted import shown_lists
-from covote.studio.managing import decisions
-from covote.studio.results import Results
-from covote.studio.roster import Roster
+from covote.studio.answers.results import Results, shown_lists
+from covote.studio.people.managing import decisions
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
-from covote.studio.schema import answer, item
+from covote.studio.storage.schema import answer, item
 
 FORMATS = ("parquet", "csv", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection, insert, select, update
 
-from covote.studio import importing
 from covote.studio.context import Studio
-from covote.studio.roster import Roster
+from covote.studio.exchange import importing
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Member, Refused, check_choice
-from covote.studio.schema import ANSWERED, BEGUN, NONE, answer, assignment, item, person
+from covote.studio.storage.schema import ANSWERED, BEGUN, NONE, answer, assignment, item, person
 from covote.votes import Votes
 
 

@@ -1,0 +1,1 @@
+"""Items, votes and panels from files, and labels into files."""

@@ -1,0 +1,1 @@
+"""Who is in a project, what they know, how they get in."""
