@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
-from covote.studio import doors
-from covote.studio.schema import answer, person
+from covote.studio.people import doors
 from covote.studio.serving import open_studio
+from covote.studio.storage.schema import answer, person
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("COVOTE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,14 +28,14 @@ SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/b
 
 
 class Rig:
-    """The demo project, served."""
+    """A project, served: the demo, or an empty one."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         self.folder, self._number = folder, 0
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "covote", "studio", folder, "--demo", "--port", port]
+        command = [sys.executable, "-m", "covote", "studio", folder, *more, "--port", port]
         self.server = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
         self.address = f"http://127.0.0.1:{port}"
         deadline = time.monotonic() + 60
@@ -89,8 +90,8 @@ class Rig:
 def browser():
     if CHROMIUM is None:
         pytest.skip("no chromium here: as root with apt-get, `make chromium` installs Debian's")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as driver:
+    expect.set_options(timeout=20_000)  # milliseconds: the machine may be busy
+    with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
@@ -98,7 +99,15 @@ def browser():
 
 @pytest.fixture(scope="session")
 def rig(browser, tmp_path_factory):
-    made = Rig(tmp_path_factory.mktemp("studio") / "demo")
+    made = Rig(tmp_path_factory.mktemp("studio") / "demo", "--demo")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def empty(browser, tmp_path):
+    """Serve a project in which there is nothing yet."""
+    made = Rig(tmp_path / "empty")
     yield made
     made.close()
 
