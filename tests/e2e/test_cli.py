@@ -1,6 +1,8 @@
 """The commands as a person types them."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -213,3 +215,54 @@ def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path
     assert "error at most" in (tmp_path / "curve.svg").read_text()
     ran = covote("select", "pool.toml", "--plot", "curve.svg")
     assert (ran.status, "--plot shows what a budget buys" in ran.err) == (2, True)
+
+
+def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
+    pool = Panel.from_blocks(list("abc"), ["ab", "ab", "bc"], ["ann", "bob", "eve"], cost=[1, 1, 1])
+    pool.save(tmp_path / "pool.toml")
+    (tmp_path / "right.csv").write_text("expert,accuracy\nann,0.6\nBob,0.95\neve,0.9\n")
+    (tmp_path / "often.csv").write_text("a,0.5\nb,0.45\nc,0.05\n")
+    (tmp_path / "rare.csv").write_text("a,0.02\nb,0.49\nc,0.49\n")
+    for priors, chosen in (("often.csv", "bob"), ("rare.csv", "eve")):
+        ran = covote(
+            "select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--priors", priors, "--json"
+        )
+        assert [expert["name"] for expert in json.loads(ran.out)["experts"]] == [chosen], ran.err
+    for name, text, words in (
+        ("right.csv", "ann,0.6\nbob,0.9\n", "no accuracy of eve"),
+        ("right.csv", "ann,0.6\nbob,high\n", "row 2: accuracy 'high' is not a number"),
+        ("right.csv", "ann,0.6\nbib,0.9\neve,1\n", "row 2: 'bib' is not in the panel"),
+        ("right.csv", "ann,0.6\nbob,1.5\neve,1\n", "accuracy 1.5 of expert 'bob'"),
+        ("often.csv", "a,1\nb,1\nc,1\n", "sum to 1, not to 3"),
+    ):
+        before = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text)
+        ran = covote("select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--priors", "often.csv")
+        assert ran.status == 2
+        assert words in ran.err
+        assert len(ran.err.strip().splitlines()) == 1
+        (tmp_path / name).write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("covote decode v.csv --method a", {"authority", "anchored", "auto"}),
+        ("covote design 7 3 --effort ", {"fast", "normal", "max"}),
+        ("covote label d.npy --ask ad", {"adaptive"}),
+        ("covote simulate 7 3 --noise s", {"similar"}),
+    ],
+)
+def test_values_complete_in_the_shell(words, completed):
+    place = str(len(words.split(" ")) - 1)
+    ran = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'covote'; from covote.cli import main; main()"],
+        env={**os.environ, "_COVOTE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert set(ran.stdout.split()) == completed
+
+
+@pytest.mark.parametrize("command", [(), ("decode",), ("label",)])
+def test_flags_have_no_type_in_the_help(covote, command):
+    assert "<bool>" not in covote(*command, "--help").out

@@ -231,3 +231,82 @@ def test_what_a_kill_left_in_the_moment_of_renaming_goes_with_the_next_write(tmp
     atomic.write_text(tmp_path / "x.txt", "two")
     assert sorted(path.name for path in tmp_path.iterdir()) == [f".x.txt.{os.getpid()}.77", "x.txt"]
     assert (tmp_path / "x.txt").read_text() == "two"
+
+
+@pytest.mark.parametrize("how", ["removed", "repaired"])
+def test_answers_stay_when_a_broken_image_is_removed_or_repaired(covote, folder, how):
+    data = folder / write(folder, "images")
+    whole = (data / "21.bmp").read_bytes()
+    (data / "21.bmp").write_bytes(b"no image")
+    ran = label(covote, "data")
+    assert ran.status == 2
+    assert "21.bmp cannot be read as an image" in ran.err
+    before = {name: asked(folder, name) for name in "abc"}
+    assert sum(before.values()) > 0
+    if how == "removed":
+        (data / "21.bmp").unlink()
+    else:
+        (data / "21.bmp").write_bytes(whole)
+    ran = label(covote, "data")
+    assert ran.status == 0, ran.err
+    left = [name for n, name in enumerate(truth()) if how == "repaired" or n != 21]
+    assert labels() == left
+    assert {name: asked(folder, name) for name in "abc"} == dict.fromkeys("abc", len(left))
+    assert not [path.name for path in (folder / "labels.votes").iterdir() if path.suffix in (".new", ".old")]
+
+
+def test_only_images_that_have_changed_are_asked_about_again(covote, folder):
+    from PIL import Image
+
+    data = folder / write(folder, "images")
+    assert label(covote, "data").status == 0
+    Image.new("RGB", (2, 2), (1, 0, 0)).save(data / "09.bmp")
+    Image.new("RGB", (2, 2), (2, 0, 0)).save(data / "05-more.bmp")
+    ran = label(covote, "data")
+    assert ran.status == 2  # an answer would be thrown away
+    assert "have changed since" in ran.err
+    before = {name: asked(folder, name) for name in "abc"}
+    ran = label(covote, "data", "--refresh")
+    assert ran.status == 0, ran.err
+    assert labels() == [*truth()[:6], "cat", *truth()[6:9], "bee", *truth()[10:]]
+    assert {name: asked(folder, name) - before[name] for name in "abc"} == dict.fromkeys("abc", 2)
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+def test_a_kill_while_answers_are_carried_over_loses_none(covote, folder, moment, monkeypatch):
+    data = folder / write(folder, "images")
+    (data / "00.bmp").rename(data / "99.bmp")
+    assert label(covote, "data").status == 0
+    before = {name: asked(folder, name) for name in "abc"}
+    Path(data / "more.bmp").write_bytes((data / "99.bmp").read_bytes())
+    renamed, rename = [], Path.rename
+
+    def kill(path, target):
+        renamed.append(path)
+        if len(renamed) == {"before": 1, "between": 2, "after": 3}[moment]:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", kill)
+        label(covote, "data")
+    assert renamed
+    ran = label(covote, "data")
+    assert ran.status == 0, ran.err
+    assert {name: asked(folder, name) - before[name] for name in "abc"} == dict.fromkeys("abc", 1)
+
+
+@pytest.mark.parametrize("images", [{"00.bmp": ["1"]}, {"00.bmp": None}, ["00.bmp"], 7])
+def test_what_is_known_of_images_may_be_damaged(covote, folder, images):
+    write(folder, "images")
+    assert label(covote, "data").status == 0
+    [known] = [
+        path
+        for path in (folder / "labels.votes").glob("*.json")
+        if "images" in json.loads(path.read_text(encoding="utf-8"))
+    ]
+    known.write_text(json.dumps({**json.loads(known.read_text()), "images": images}))
+    before = {name: asked(folder, name) for name in "abc"}
+    ran = label(covote, "data")
+    assert ran.status == 0, ran.err
+    assert {name: asked(folder, name) for name in "abc"} == before

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,9 +159,9 @@ def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
     assert len(calls(folder, "a")) == 10
 
 
-def start_label(folder, **environment):
+def start_label(folder, *options, **environment):
     command = [sys.executable, "-m", "covote", "label", "data.parquet", "--trust", "--panel", "panel.toml",
-               "-o", "labels.parquet", "--batch", "20"]  # fmt: skip
+               "-o", "labels.parquet", "--batch", "20", *options]  # fmt: skip
     source = str(Path(covote_package.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source, **environment}
     return subprocess.Popen(
@@ -306,6 +307,33 @@ def test_an_adaptive_run_goes_on_where_it_was_interrupted(covote, folder):
     assert ran.status == 0, ran.err
     assert Path("labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     assert {name: sum(size for size, _ in calls(folder, name)) for name in NAMES} == before
+
+
+def test_an_adaptive_run_that_is_killed_loses_at_most_the_batch_in_flight(covote, folder):
+    whole = run_label(covote, "--ask", "adaptive", output="whole.parquet", batch=20)
+    assert whole.status == 0, whole.err
+    needed = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
+    for path in [*folder.glob("*.log"), *folder.glob("*votes*")]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    kills = 0
+    for after in (2, 70, 140):
+        process = start_label(folder, "--ask", "adaptive", PAUSE="0.02")
+        while sum(len(calls(folder, name)) for name in NAMES) < after and process.poll() is None:
+            time.sleep(0.005)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.communicate()
+        assert not (folder / "labels.parquet").exists()
+    assert kills == 3
+    process = start_label(folder, "--ask", "adaptive")
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert (folder / "labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
+    asked = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
+    assert all(asked[name] >= needed[name] for name in NAMES)
+    assert sum(asked.values()) - sum(needed.values()) <= 20 * kills
+    assert sum(needed.values()) < 4 * ITEMS
 
 
 def test_a_budget_is_kept_and_what_it_leaves_open_is_told(covote, folder):

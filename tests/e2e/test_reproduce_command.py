@@ -41,12 +41,12 @@ def test_the_list_and_mistakes(covote):
 
 
 def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
-    from covote.reproduction.tables import TABLES, Table
+    from covote.reproduction.tables import TABLES, Experiment
 
     def interrupted(context):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(TABLES, "bounds", Table("Bounds", interrupted))
+    monkeypatch.setitem(TABLES, "bounds", Experiment("Bounds", interrupted))
     ran = covote("reproduce", "bounds", "--out", "out")
     assert ran.status == 130
     assert "finished experts are kept in out, the same command goes on" in ran.err

@@ -24,6 +24,34 @@ def test_json_and_a_default_range(covote):
     assert all(row["low"] <= row["error"] <= row["high"] for row in data["curve"])
 
 
+def test_methods_are_compared_on_ones_own_panel(covote):
+    assert covote("design", 7, 3, "-o", "panel.toml").status == 0
+    argv = ("simulate", "panel.toml", "--method", "authority,em", "--items", 400)
+    ran = covote(*argv, "--picture", "methods.svg")
+    assert ran.status == 0, ran.err
+    assert ran.out.splitlines()[2].split() == ["accuracy", "authority", "em"]
+    assert all(f">{name}<" in Path("methods.svg").read_text() for name in ("authority", "em"))
+    curve = json.loads(covote(*argv, "--json").out)["curve"]
+    errors = [row["authority"]["error"] for row in curve]
+    assert errors[-1] == 0  # perfect experts that cover every pair
+    assert errors[0] > 0.5 > errors[-2]
+    assert all(row["em"]["low"] <= row["em"]["error"] <= row["em"]["high"] for row in curve)
+    one = json.loads(covote(*argv, "--accuracy", 0.8, "--json").out)["curve"]
+    assert [row["accuracy"] for row in one] == [0.8]
+
+
+def test_several_methods_of_random_panels_in_one_picture(covote):
+    argv = ("simulate", 6, 3, "--experts", "4,8", "--panels", 3, "--items", 50)
+    ran = covote(*argv, "--method", "authority,likelihood", "--picture", "curves.svg")
+    assert ran.status == 0, ran.err
+    assert "Decoded by authority:" in ran.out
+    drawn = Path("curves.svg").read_text()
+    assert all(drawn.count(f">{name}<") == 1 for name in ("authority", "likelihood"))
+    assert "measured" not in drawn
+    both = json.loads(covote(*argv, "--method", "authority,likelihood", "--json").out)["curves"]
+    assert both["likelihood"] == json.loads(covote(*argv, "--json").out)["curve"]
+
+
 def test_no_bounds_for_another_model(covote):
     ran = covote("simulate", 6, 3, "--experts", "4:8:4", "--panels", 2, "--items", 20, "--noise", "similar")
     assert ran.status == 0
@@ -34,6 +62,9 @@ def test_no_bounds_for_another_model(covote):
     ("arguments", "words"),
     [
         ((6, 7), "7"),
+        ((6,), "how many of the 6 classes does one expert know"),
+        (("many", 3), "neither a number of classes nor a panel file"),
+        ((6, 3, "--method", "authority,guess"), "guess"),
         ((6, 3, "--experts", "few"), "'few' is not understood"),
         ((6, 3, "--experts", "0"), "0"),
         ((6, 3, "--experts", "4", "--noise", "loud"), "loud"),

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from covote.cli.ask import ask
-from covote.cli.bounds import bounds_command
-from covote.cli.check import check
-from covote.cli.compare import compare
-from covote.cli.complete import complete
-from covote.cli.decode import decode
-from covote.cli.demo import demo
-from covote.cli.design import design
-from covote.cli.explain import explain
-from covote.cli.label import label
-from covote.cli.reproduce import reproduce
-from covote.cli.select import select
-from covote.cli.simulate import simulate
-from covote.cli.studio import studio
+COMMANDS = (
+    "design", "check", "complete", "select", "bounds", "decode", "compare", "explain", "label", "ask",
+    "simulate", "studio", "demo", "reproduce",
+)  # fmt: skip
+"""The commands; each is the function of its name in the module of its name."""
 
-app = typer.Typer(
-    name="covote",
-    help="Design panels of partial experts that together know every class, and decode their votes.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "design": design,
-    "check": check,
-    "complete": complete,
-    "select": select,
-    "bounds": bounds_command,
-    "decode": decode,
-    "compare": compare,
-    "explain": explain,
-    "label": label,
-    "ask": ask,
-    "simulate": simulate,
-    "studio": studio,
-    "demo": demo,
-    "reproduce": reproduce,
-}
 EXAMPLES = {
     "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
     "check": ("covote check panel.toml --times 2", "covote check votes.csv --panel panel.toml"),
@@ -71,7 +37,7 @@ EXAMPLES = {
         "covote label photos --panel panel.toml --size 224x224 -o labels.csv",
     ),
     "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
-    "simulate": ("covote simulate 10 4", "covote simulate 10 4 --noise similar --json"),
+    "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
     "studio": ("covote studio", "covote studio --help"),
     "demo": ("covote demo", "covote demo --help"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
@@ -79,22 +45,63 @@ EXAMPLES = {
 """Two examples of each command, at the foot of its help."""
 
 
+def _without_type(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) or parameter.name == "help":
+            parameter.metavar = ""
+    return parameters
+
+
+SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
 class Command(TyperCommand):
     """A command whose help has no type beside flags, which take no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""
-        found = super().get_params(ctx)
-        for parameter in found:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        return found
+        return _without_type(super().get_params(ctx))
 
 
-for name, command in COMMANDS.items():
-    # A blank line ends a paragraph of the help, so that each example has a line of its own.
-    examples = "\n\n".join(["Examples:", *(f"`{example}`" for example in EXAMPLES[name])])
-    app.command(name, cls=Command, epilog=examples)(command)
+class Group(TyperGroup):
+    """All commands; as for each, no type stands beside flags.
+
+    A command's module is loaded when the command is called: most need a part of covote only.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return _without_type(super().get_params(ctx))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            function = getattr(import_module(f"covote.cli.{cmd_name}"), cmd_name)
+            # A blank line ends a paragraph of the help, so that each example has a line of its own.
+            examples = "\n\n".join(["Examples:", *(f"`{example}`" for example in EXAMPLES[cmd_name])])
+            one = typer.Typer(add_completion=False, **SETTINGS)
+            one.command(cmd_name, cls=Command, epilog=examples)(function)
+            self.commands[cmd_name] = typer.main.get_command(one)
+        return self.commands[cmd_name]
+
+
+app = typer.Typer(
+    name="covote",
+    cls=Group,
+    help="Design panels of partial experts that together know every class, and decode their votes.",
+    no_args_is_help=True,
+    **SETTINGS,
+)
 
 
 def _version(value: bool) -> None:

@@ -7,8 +7,9 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +17,9 @@ from covote.decoding import DECODERS
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
+
+if TYPE_CHECKING:
+    from covote.votes import Votes
 
 _REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
 
@@ -135,6 +139,27 @@ class StandardStreams:
                 raise type(error)(str(error).replace(f"{self._folder.name}{os.sep}", "")) from error
 
 
+def one_of(*values: str) -> Callable[[str], list[str]]:
+    """Return what completes one of these values in the shell.
+
+    >>> one_of("fast", "normal", "max")("ma")
+    ['max']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def read_votes(votes: Path, panel: Panel, match: str, rename: Path | None) -> Votes:
+    """Read all votes of a file; names match as `match` says, and mean what the table `rename` says."""
+    from covote.files import VoteFile, read_names
+
+    names = {} if rename is None else read_names(rename, panel)
+    return VoteFile(votes, panel, match=cast(Any, match), rename=names).read()  # the choice is checked there
+
+
 PanelFile = Annotated[
     Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.", show_default=False)
 ]
@@ -146,7 +171,12 @@ OneSize = Annotated[
     int, typer.Argument(parser=whole, help="Classes that one expert knows (R).", show_default=False)
 ]
 Times = Annotated[int, typer.Option(parser=whole, help="Every pair known by at least this many experts.")]
-Effort = Annotated[str, typer.Option(help="How long to search: fast, normal or max.")]
+Effort = Annotated[
+    str,
+    typer.Option(
+        help="How long to search: fast, normal or max.", autocompletion=one_of("fast", "normal", "max")
+    ),
+]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
     Path | None,
@@ -154,8 +184,36 @@ Output = Annotated[
         "-o", "--output", help="Write the panel to this .toml, .json or .csv file.", show_default=False
     ),
 ]
+HowMany = Annotated[
+    str,
+    typer.Option(
+        "--labels",
+        help="How many labels an item has: one or several.",
+        autocompletion=one_of("one", "several"),
+    ),
+]
+Full = Annotated[
+    bool,
+    typer.Option("--full", help="With --labels several: experts name all labels they know, not one of them."),
+]
+Forced = Annotated[
+    bool,
+    typer.Option("--forced", help='With --labels several: experts cannot say "none of mine".'),
+]
+LabelCount = Annotated[
+    int | None,
+    typer.Option(
+        parser=whole,
+        help="With --labels several: how many labels an item has, at most (with --forced: exactly).",
+        show_default=False,
+    ),
+]
 Match = Annotated[
-    str, typer.Option(help="loose: names match over case, blanks and accents; exact: they do not.")
+    str,
+    typer.Option(
+        help="loose: names match over case, blanks and accents; exact: they do not.",
+        autocompletion=one_of("loose", "exact"),
+    ),
 ]
 Rename = Annotated[
     Path | None,
@@ -175,7 +233,12 @@ Label = Annotated[
     str | None, typer.Option(help="The column of labels, if it is not found.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-EngineName = Annotated[str, typer.Option("--engine", help="Where the work is done: local or dask.")]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="Where the work is done: local or dask.", autocompletion=one_of("local", "dask")
+    ),
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(
@@ -194,11 +257,19 @@ Workers = Annotated[
 Picture = Annotated[
     Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
 ]
-Method = Annotated[str, typer.Option(help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.",
+        autocompletion=one_of(*DECODERS, "auto"),
+    ),
+]
 Ties = Annotated[
     str | None,
     typer.Option(
-        help="report: leave ties of the authority vote as ties, as the paper does.", show_default=False
+        help="report: leave ties of the authority vote as ties, as the paper does.",
+        show_default=False,
+        autocompletion=one_of("report"),
     ),
 ]
 Gold = Annotated[

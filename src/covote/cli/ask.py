@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from covote import atomic
 from covote.asking import Asker, Question
 from covote.cli import output
-from covote.cli.arguments import Gold, Json, Report
+from covote.cli.arguments import Gold, Json, Match, Rename, Report, one_of, read_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
+
+if TYPE_CHECKING:
+    from covote.votes import Votes
 
 _HELP = "a class, 'none' (none of mine), 'skip' (no answer), 'undo' or 'quit'"
 _ITEMS = 10_000  # items that one saved state can hold
@@ -33,7 +36,11 @@ def ask(
     gold: Gold = None,
     report: Report = None,
     rule: Annotated[
-        str, typer.Option(help="In the terminal, when to stop: elimination or vote.")
+        str,
+        typer.Option(
+            help="In the terminal, when to stop: elimination or vote.",
+            autocompletion=one_of("elimination", "vote"),
+        ),
     ] = "elimination",
     state: Annotated[
         Path | None,
@@ -41,6 +48,8 @@ def ask(
             help="In the terminal, keep all answers in this .npz file, and go on from it.", show_default=False
         ),
     ] = None,
+    match: Match = "loose",
+    rename: Rename = None,
     as_json: Json = False,
 ) -> None:
     """Ask no more experts than needed: replay a table of votes, or ask one question after another."""
@@ -48,24 +57,26 @@ def ask(
         raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
     panel = Panel.load(panel_file)
     if votes is None:
-        if gold is not None or report is not None or as_json:
-            raise InputError("--gold, --report and --json are about votes to replay; name the file of votes")
+        if gold is not None or report is not None or rename is not None or as_json:
+            raise InputError(
+                "--gold, --report, --rename and --json are about votes to replay; name the file of votes"
+            )
         _converse(panel, rule, state)
         return
     if report is not None:
-        atomic.check_apart([report], [votes, panel_file, gold])
+        atomic.check_apart([report], [votes, panel_file, gold, rename])
         atomic.check_place(report)
-    _replay(votes, panel, gold, report, as_json)
+    read = read_votes(votes, panel, match, rename)
+    _replay(read, votes.name, gold, report, as_json)
 
 
-def _replay(votes: Path, panel: Panel, gold: Path | None, report: Path | None, as_json: bool) -> None:
+def _replay(votes: Votes, source: str, gold: Path | None, report: Path | None, as_json: bool) -> None:
     from covote.files.gold_files import read_gold
     from covote.files.replay import replay
-    from covote.files.vote_files import VoteFile
 
-    found = replay(VoteFile(votes, panel).read(), None if gold is None else read_gold(gold, panel))
+    found = replay(votes, None if gold is None else read_gold(gold, votes.panel))
     if report is not None:
-        found.write(report, votes.name)
+        found.write(report, source)
     if as_json:
         output.say_json(found.to_dict())
         return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def bounds_command(
+def bounds(
     classes: Classes,
     size: OneSize,
     error: Annotated[float, typer.Option(parser=number, help="Error probability to reach.")] = 0.01,

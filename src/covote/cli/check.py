@@ -9,12 +9,14 @@ import typer
 
 from covote import atomic
 from covote.bounds import best_lower_bound
-from covote.cli import output
+from covote.cli import output, several
 from covote.cli.arguments import (
     Expert,
+    HowMany,
     Item,
     Json,
     Label,
+    LabelCount,
     Match,
     NoneOfMine,
     Picture,
@@ -43,6 +45,8 @@ def check(
         typer.Option("--panel", help="Look at votes of this panel: what is wrong?", show_default=False),
     ] = None,
     times: Times = 1,
+    labels: HowMany = "one",
+    count: LabelCount = None,
     picture: Picture = None,
     none: NoneOfMine = "none of mine",
     match: Match = "loose",
@@ -52,9 +56,14 @@ def check(
     label: Label = None,
     as_json: Json = False,
 ) -> None:
-    """Say which pairs of classes a panel covers (status 1 if not all), or what is wrong with votes (2)."""
+    """Say which pairs of classes a panel covers (status 1 if not all), or what is wrong with votes (2).
+
+    With --labels several, also which ways of answering it supports (status 1 if none).
+    """
+    many = several.check_count_of_labels(labels, {"--count": count is not None})
     if panel_file is not None:
-        read = {"none": none, "item": item, "expert": expert, "label": label}
+        read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
+        read["lists"] = many
         _check_votes(file, Panel.load(panel_file), rename, {**read, "match": match}, as_json)
         return
     output.check_picture(picture)
@@ -75,22 +84,27 @@ def check(
                 "single_points_of_failure": [
                     {"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical
                 ],
+                **({"several_labels": several.support_rows(panel, count)} if many else {}),
             }
         )
     else:
         _tell(panel, missing, times)
-        if missing:
+        if many:
+            several.tell_support(panel, count)
+        if missing and not many:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if times == 1 else f" --times {times}"
             output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
     output.keep(panel, None, picture, quiet=as_json)
-    if missing:
+    fine = several.supported(several.support_rows(panel, count)) if many else not missing
+    if not fine:
         raise typer.Exit(1)
 
 
 def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str, Any], as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
     from covote.files import VoteFile, read_names
+    from covote.files.label_set_files import examine_sets
 
     problems: list[str] = []
     details: dict[str, Any] = {}
@@ -99,7 +113,7 @@ def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str,
         names = {} if rename is None else read_names(rename, panel, read["none"])
         try:
             file = VoteFile(streams.votes, panel, rename=names, **cast(Any, read))
-            found = file.examine()
+            found = examine_sets(file) if read["lists"] else file.examine()
         except CovoteError as error:
             problems = [str(error)]
         else:

@@ -9,7 +9,7 @@ import typer
 
 from covote import atomic
 from covote.cli import output
-from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel
+from covote.cli.arguments import Json, Match, Rename, Seed, VotesFile, VotesPanel, read_votes
 from covote.panel import Panel
 
 
@@ -24,18 +24,20 @@ def compare(
         typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.", show_default=False),
     ] = None,
     seed: Seed = 0,
+    match: Match = "loose",
+    rename: Rename = None,
     as_json: Json = False,
 ) -> None:
     """Say how every method does on items whose class is known, and which one to use."""
     from covote.decoding import compare as compared
     from covote.decoding.gold import like_items
-    from covote.files import VoteFile, read_gold
+    from covote.files import read_gold
 
     output.check_picture(picture)
-    atomic.check_apart([picture], [votes, panel_file, gold])
+    atomic.check_apart([picture], [votes, panel_file, gold, rename])
     panel = Panel.load(panel_file)
     known = read_gold(gold, panel)
-    read = VoteFile(votes, panel).read()
+    read = read_votes(votes, panel, match, rename)
     found = compared(read, like_items(known, read), seed=seed)
     if picture is not None:
         output.draw(found, picture)

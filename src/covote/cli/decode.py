@@ -12,14 +12,18 @@ import typer
 
 from covote import atomic
 from covote.cli import outcome as outcomes
-from covote.cli import output
+from covote.cli import output, several
 from covote.cli.arguments import (
     EngineName,
     Expert,
+    Forced,
+    Full,
     Gold,
+    HowMany,
     Item,
     Json,
     Label,
+    LabelCount,
     Match,
     Method,
     NoneOfMine,
@@ -29,6 +33,7 @@ from covote.cli.arguments import (
     StandardStreams,
     Ties,
     Workers,
+    one_of,
 )
 from covote.errors import InputError
 from covote.panel import Panel
@@ -65,6 +70,10 @@ def decode(
             show_default=False,
         ),
     ] = None,
+    labels: HowMany = "one",
+    full: Full = False,
+    forced: Forced = False,
+    count: LabelCount = None,
     method: Method = "authority",
     ties: Ties = None,
     gold: Gold = None,
@@ -92,10 +101,17 @@ def decode(
         typer.Option("--continue", help="Go on from statistics saved before.", show_default=False),
     ] = None,
     unknown: Annotated[
-        str, typer.Option(help="Answers that an expert cannot give: error or drop.")
+        str,
+        typer.Option(
+            help="Answers that an expert cannot give: error or drop.", autocompletion=one_of("error", "drop")
+        ),
     ] = "error",
     duplicates: Annotated[
-        str, typer.Option(help="Two different answers of one expert to one item: error, first or last.")
+        str,
+        typer.Option(
+            help="Two different answers of one expert to one item: error, first or last.",
+            autocompletion=one_of("error", "first", "last"),
+        ),
     ] = "error",
     none: NoneOfMine = "none of mine",
     match: Match = "loose",
@@ -104,7 +120,12 @@ def decode(
     expert: Expert = None,
     label: Label = None,
     kind: Annotated[
-        str, typer.Option("--format", help="What - is: csv, tsv, jsonl or parquet; for stdin and stdout.")
+        str,
+        typer.Option(
+            "--format",
+            help="What - is: csv, tsv, jsonl or parquet; for stdin and stdout.",
+            autocompletion=one_of("csv", "tsv", "jsonl", "parquet"),
+        ),
     ] = "csv",
     engine: EngineName = "local",
     scheduler: Scheduler = None,
@@ -113,14 +134,28 @@ def decode(
 ) -> None:
     """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
     from covote.files import decode_file, read_gold
+    from covote.files.label_set_files import refuse_for_sets
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
     started = time.monotonic()
+    how = {"--full": full, "--forced": forced, "--count": count is not None}
+    if str(output_file) == "-" and as_json:
+        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
+    if several.check_count_of_labels(labels, how):
+        alone: dict[str, Any] = {"--ties": ties, "--gold": gold, "--report": report, "--review": review}
+        alone |= {"--proba": proba}
+        alone |= {"--stats": stats, "--continue": past, "--engine": engine != "local"}
+        alone |= {"--scheduler": scheduler, "--workers": workers, "--duplicates": duplicates != "error"}
+        alone |= {"--method": method != "authority"}
+        refuse_for_sets([name for name, value in alone.items() if value])
+        read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label, "match": match}
+        read |= {"rename": rename, "unknown": unknown, "report": "all" if full else "one"}
+        options: dict[str, Any] = {**read, "forced": forced, "count": count}
+        several.decode_several(votes, output_file, panel_file, options, kind, as_json)
+        return
     outcomes.check_report(report)
     if review is not None:
         check_review(review)
-    if str(output_file) == "-" and as_json:
-        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
     for path in (output_file, stats, proba):
         if path is not None and str(path) != "-":
             atomic.check_place(path)
@@ -129,10 +164,10 @@ def decode(
     written = None if str(output_file) == "-" else output_file
     atomic.check_apart([written, proba, stats, report], [votes, given, gold, rename])
     atomic.check_apart([written, proba, report], [past])
-    options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    options = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
-    read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
+    read = {"none": none, "item": item, "expert": expert, "label": label}
     with StandardStreams(votes, output_file, kind) as streams:
         panel, read["rename"] = _panel_and_names(streams.votes, panel_file, rename, read)
         known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}

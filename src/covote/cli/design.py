@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
 from covote import atomic
-from covote.cli import output
+from covote.cli import output, several
 from covote.cli.arguments import (
     Effort,
+    Forced,
+    Full,
+    HowMany,
     Json,
+    LabelCount,
     Output,
     Picture,
     Seed,
@@ -41,6 +45,10 @@ def design(
         int | None,
         typer.Option(parser=whole, help="How many experts, for random and parallel.", show_default=False),
     ] = None,
+    labels: HowMany = "one",
+    full: Full = False,
+    forced: Forced = False,
+    count: LabelCount = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -56,6 +64,9 @@ def design(
     output.check_panel(output_file)
     output.check_picture(picture)
     atomic.check_apart([output_file, picture], [classes])
+    many = several.check_count_of_labels(
+        labels, {"--full": full, "--forced": forced, "--count": count is not None}
+    )
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),
@@ -66,9 +77,15 @@ def design(
             seed=seed,
             experts=experts,
             progress=progress,
+            labels=cast(Any, labels),  # checked there
+            report="all" if full else "one",
+            forced=forced,
+            count=count,
         )
     if as_json:
         output.say_json(output.panel_dict(panel))
+    elif many:
+        several.tell_design(panel, full, forced, count)
     else:
         output.say_covered(panel)
         output.say_proof(panel)
@@ -76,4 +93,5 @@ def design(
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
     if output_file is not None and not as_json:
-        output.say(f"Next: covote decode votes.csv --panel {output_file} -o labels.csv")
+        more = several.options(full, forced, count) if many else ""
+        output.say(f"Next: covote decode votes.csv --panel {output_file}{more} -o labels.csv")

@@ -15,7 +15,18 @@ import typer
 from covote import atomic
 from covote.cli import outcome as outcomes
 from covote.cli import output
-from covote.cli.arguments import EngineName, Gold, Json, Method, Report, Scheduler, Ties, Workers, whole
+from covote.cli.arguments import (
+    EngineName,
+    Gold,
+    Json,
+    Method,
+    Report,
+    Scheduler,
+    Ties,
+    Workers,
+    one_of,
+    whole,
+)
 from covote.errors import InputError
 from covote.panel import Name
 from covote.panel.checks import some_of
@@ -68,6 +79,7 @@ def label(
         typer.Option(
             help="Whom to ask: everyone; doubtful: by cost, each only about items that cheaper ones leave in "
             "doubt; adaptive: one after another, until no further answer can change the vote.",
+            autocompletion=one_of("everyone", "doubtful", "adaptive"),
         ),
     ] = "everyone",
     budget: Annotated[

@@ -47,8 +47,8 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments, and write a page with its values beside ours."""
-    from covote.reproduction.context import Context
-    from covote.reproduction.data_files import Source, default_folder
+    from covote.reproduction.data_files import DataSource, default_folder
+    from covote.reproduction.experiment import Context
     from covote.reproduction.reproduce import reproduce as run
     from covote.reproduction.tables import TABLES
 
@@ -59,7 +59,7 @@ def reproduce(
         for name, table in TABLES.items():
             output.say(f"{name:14} {table.title}")
         return
-    source = Source(data_dir or default_folder(), download)
+    source = DataSource(data_dir or default_folder(), download)
     try:
         with output.progress_bar() as progress:
             context = Context(source, out, profile, seed, not stored, progress)

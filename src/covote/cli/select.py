@@ -32,9 +32,17 @@ def select(
         ),
     ] = None,
     accuracy: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="With --budget: how often experts are right about what they know; always, unless given.",
+            help="With --budget: how often experts are right about what they know, a number or a table "
+            "(expert, accuracy); always, unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    priors: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --budget: a table of how frequent classes are (class, share); equally, unless given.",
             show_default=False,
         ),
     ] = None,
@@ -60,27 +68,29 @@ def select(
     output.check_picture(plot)
     if plot is not None and budget is None:
         raise InputError("--plot shows what a budget buys; give a --budget, too")
-    atomic.check_apart([output_file, picture, plot], [panel_file])
+    table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
+    atomic.check_apart([output_file, picture, plot], [panel_file, table, priors])
     pool = Panel.load(panel_file)
+    model = _model(pool, accuracy, table, priors)
     with output.progress_bar() as progress:
         panel = select_panel(
             pool,
             times=times,
             keep=_names(keep or [], pool),
             budget=budget,
-            accuracy=accuracy,
+            **model,
             effort=effort,
             seed=seed,
             progress=progress,
         )
     curve = None
     if budget is not None and (as_json or plot is not None):
-        curve = spending(pool, keep=_names(keep or [], pool), accuracy=accuracy, until=2 * budget)
+        curve = spending(pool, keep=_names(keep or [], pool), until=2 * budget, **model)
     if as_json:
         steps = {} if curve is None else {"curve": _steps(curve)}
         output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum()), **steps})
     else:
-        _tell(panel, pool, budget, accuracy)
+        _tell(panel, pool, budget, model)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, picture, quiet=as_json)
@@ -90,13 +100,43 @@ def select(
             output.say_written(plot)
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _model(pool: Panel, accuracy: str | None, table: Path | None, priors: Path | None) -> dict[str, Any]:
+    """Return accuracies and priors from the command line or tables, as `select` takes them."""
+    from covote.files import read_numbers
+
+    found: dict[str, Any] = {"accuracy": None, "prior": None}
+    if table is not None:
+        found["accuracy"] = read_numbers(table, pool.names, "accuracy")
+    elif accuracy is not None:
+        found["accuracy"] = float(accuracy)
+    if priors is not None:
+        shares = read_numbers(priors, pool.classes, "share")
+        values = [shares[name] for name in pool.classes]
+        total = sum(values)
+        if not abs(total - 1) < 1e-3 or min(values) < 0:
+            raise InputError(
+                f"{priors}: shares of classes are 0 or more and sum to 1, not to {total:g}; divide them by "
+                "their sum"
+            )
+        found["prior"] = [value / total for value in values]
+    return found
+
+
 def _steps(curve: Spending) -> list[dict[str, Any]]:
     """Return what is spent on whom, one after another, and the bound on the error that is left."""
     spent = zip((None, *curve.names), curve.cost.tolist(), curve.error.tolist(), strict=True)
     return [{"expert": name, "cost": cost, "error": error} for name, cost, error in spent]
 
 
-def _tell(panel: Panel, pool: Panel, budget: float | None, accuracy: float | None) -> None:
+def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]) -> None:
     of_all = f"{len(panel)} of {output.counted(len(pool), 'expert')}"
     cost = f"at a cost of {panel.cost.sum():g} of {pool.cost.sum():g}."
     if budget is None:
@@ -108,8 +148,11 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, accuracy: float | Non
     proof = panel.certificate
     assert proof is not None
     output.say(f"{of_all} {covered}, {cost}")
+    accuracy = model["accuracy"]
     right = (
-        "never err about what they know"
+        "are right about what they know as the table says"
+        if isinstance(accuracy, dict)
+        else "never err about what they know"
         if accuracy in (None, 1)
         else f"are right about what they know {accuracy:.4g} of the time"
     )

@@ -1,23 +1,42 @@
-"""`covote simulate`: how often panels err, beside what theory says."""
+"""`covote simulate`: how often random panels err, beside what theory says; or methods on one's own panel."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from covote import atomic
 from covote.cli import output
-from covote.cli.arguments import Classes, Json, Method, OneSize, Seed, number, whole
+from covote.cli.arguments import Json, Seed, number, one_of, whole
+from covote.decoding import DECODERS
 from covote.errors import InputError
+from covote.panel import Panel
+from covote.panel.formats import is_panel_file
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from covote.simulation.error_curve import ErrorCurve
+    from covote.simulation.method_errors import MethodErrors
+
+_COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of further methods, unlike those of bounds
 
 
 def simulate(
-    classes: Classes,
-    size: OneSize,
+    classes: Annotated[
+        str, typer.Argument(help="Number of classes (K), or a panel file.", show_default=False)
+    ],
+    size: Annotated[
+        int | None,
+        typer.Argument(
+            parser=whole, help="Classes that one expert knows (R); not with a panel.", show_default=False
+        ),
+    ] = None,
     experts: Annotated[
         str | None,
         typer.Option(
@@ -25,48 +44,147 @@ def simulate(
         ),
     ] = None,
     noise: Annotated[
-        str, typer.Option(help="Answers about unknown classes: uniform, similar or adversarial.")
+        str,
+        typer.Option(
+            help="Answers about unknown classes: uniform, similar or adversarial.",
+            autocompletion=one_of("uniform", "similar", "adversarial"),
+        ),
     ] = "uniform",
     accuracy: Annotated[
-        float, typer.Option(parser=number, help="How often experts are right about what they know.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            parser=number,
+            help="How often experts are right about what they know; 1 unless given, for a panel 0.5 to 1.",
+            show_default=False,
+        ),
+    ] = None,
     missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
-    method: Method = "likelihood",
+    method: Annotated[
+        str,
+        typer.Option(
+            help=f"How to decode, one or several (em,authority): {', '.join(DECODERS)}.",
+            autocompletion=one_of(*DECODERS),
+        ),
+    ] = "likelihood",
     panels: Annotated[
         int, typer.Option(parser=whole, help="Random panels for each number of experts.")
     ] = 100,
-    items: Annotated[int, typer.Option(parser=whole, help="Items for each panel.")] = 500,
+    items: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole, help="Items for each panel: 500 unless given, 5000 for one.", show_default=False
+        ),
+    ] = None,
     seed: Seed = 0,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how often the labels of random panels are wrong, beside the bounds of the theory."""
+    """Measure how often labels are wrong: of random panels, beside the bounds of the theory, or of one."""
+    output.check_picture(picture)
+    methods = [name.strip() for name in method.split(",")]
+    model = {"noise": noise, "missing": missing}
+    if is_panel_file(classes):
+        if size is not None or experts is not None:
+            raise InputError("a panel says who its experts are; leave out SIZE and --experts")
+        _panel(Path(classes), methods, accuracy, items or 5000, seed, model, picture, as_json)
+        return
+    number_of_classes = _whole(classes)
+    if size is None:
+        raise InputError(f"how many of the {classes} classes does one expert know? Write covote simulate "
+                         f"{classes} SIZE, or give a panel file")  # fmt: skip
     from covote.simulation.error_curve import error_curve
 
-    output.check_picture(picture)
+    curves = {}
     with output.progress_bar() as progress:
-        curve = error_curve(
-            classes,
-            size,
-            _numbers(experts, classes, size),
-            panels=panels,
-            items=items,
-            method=method,
-            seed=seed,
-            progress=progress,
-            noise=noise,
-            accuracy=accuracy,
-            missing=missing,
+        for name in methods:
+            curves[name] = error_curve(
+                number_of_classes,
+                size,
+                _numbers(experts, number_of_classes, size),
+                panels=panels,
+                items=500 if items is None else items,
+                method=name,
+                seed=seed,
+                progress=progress,
+                accuracy=1.0 if accuracy is None else accuracy,
+                **model,
+            )
+    if picture is not None:
+        output.draw(_Curves(curves), picture)
+    if as_json:
+        found = {name: curve.rows() for name, curve in curves.items()}
+        told = {"curve": found[method]} if len(found) == 1 else {"curves": found}
+        output.say_json({"classes": number_of_classes, "size": size, **told})
+        return
+    for name, curve in curves.items():
+        if len(curves) > 1:
+            output.say(f"Decoded by {name}:")
+        _tell(curve, panels, 500 if items is None else items)
+        if len(curves) > 1:
+            output.say()
+    output.say_written(picture)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{text!r} is neither a number of classes nor a panel file") from None
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """The curves of several methods in one picture."""
+
+    curves: Mapping[str, ErrorCurve]
+
+    def plot(self) -> Axes:
+        """Draw the bounds once, and every curve."""
+        (first, curve), *others = self.curves.items()
+        ax = curve.plot()
+        for (name, other), colour in zip(others, cycle(_COLOURS)):
+            ax.plot(other.experts, other.error, "o-", markersize=4, color=colour, label=name)
+        if others:
+            ax.containers[0].set_label(first)  # instead of "measured"
+            ax.legend(frameon=False, fontsize=9)
+        return ax
+
+
+def _panel(
+    file: Path, methods: list[str], accuracy: float | None, items: int, seed: int, model: dict[str, Any],
+    picture: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Measure methods on one panel."""
+    from covote.simulation.method_errors import ACCURACIES, method_errors
+
+    atomic.check_apart([picture], [file])
+    accuracies = ACCURACIES if accuracy is None else (accuracy,)
+    with output.progress_bar() as progress, output.warnings_as_lines():
+        found = method_errors(
+            Panel.load(file), methods, accuracies, items=items, seed=seed, progress=progress, **model
         )
     if picture is not None:
-        output.draw(curve, picture)
+        output.draw(found, picture)
     if as_json:
-        output.say_json({"classes": classes, "size": size, "curve": curve.rows()})
+        output.say_json({"panel": str(file), "items": items, "curve": found.rows()})
         return
-    _tell(curve, panels, items)
+    _tell_methods(found, items)
     output.say_written(picture)
+
+
+def _tell_methods(found: MethodErrors, items: int) -> None:
+    output.say(
+        f"How often labels are wrong if experts are right with this accuracy; {items:,} items for each row."
+    )
+    output.say()
+    widths = [max(8, len(name)) for name in found.errors]
+    heads = "  ".join(f"{name:>{width}}" for name, width in zip(found.errors, widths, strict=True))
+    output.say(f"{'accuracy':>8}  {heads}")
+    for n, accuracy in enumerate(found.accuracies):
+        cells = [f"{e[n, 0]:>{width}.4f}" for e, width in zip(found.errors.values(), widths, strict=True)]
+        output.say(f"{accuracy:>8g}  {'  '.join(cells)}")
 
 
 def _numbers(text: str | None, classes: int, size: int) -> list[int]:

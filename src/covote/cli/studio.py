@@ -70,7 +70,7 @@ def studio(
 
 
 def _back_up(folder: Path, target: Path | None) -> None:
-    from covote.studio.backup import back_up
+    from covote.studio.serving import back_up
 
     output.say(f"Wrote {back_up(folder, target)}.")
 

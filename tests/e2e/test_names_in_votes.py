@@ -1,0 +1,79 @@
+"""Commands that read votes understand names as people write them, or a table that says what they mean."""
+
+import json
+
+import pytest
+
+PANEL = """
+classes = ["skin", "eye", "ear"]
+[[experts]]
+name = "ann"
+knows = ["skin", "eye"]
+[[experts]]
+name = "bob"
+knows = ["eye", "ear"]
+[[experts]]
+name = "cy"
+knows = ["skin", "ear"]
+"""
+VOTES = "item,expert,label\n" + "".join(
+    f"i{n},Ann,SKIN\ni{n},bob,eye\ni{n},Cy,skin\n" if n % 2 else f"i{n},ANN,eye\ni{n},bob, Eye\ni{n},cy,ear\n"
+    for n in range(12)
+)
+GOLD = "item,label\n" + "".join(f"i{n},{'skin' if n % 2 else 'eye'}\n" for n in range(12))
+COMMANDS = [
+    ["decode", "votes.csv", "--panel", "panel.toml"],
+    ["check", "votes.csv", "--panel", "panel.toml"],
+    ["explain", "votes.csv", "i1", "--panel", "panel.toml"],
+    ["compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv"],
+    ["ask", "votes.csv", "--panel", "panel.toml"],
+]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("panel.toml", PANEL), ("votes.csv", VOTES), ("gold.csv", GOLD)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: argv[0])
+def test_case_and_blanks_do_not_matter_unless_asked_for(covote, files, argv):
+    ran = covote(*argv)
+    assert ran.status == 0, ran.err
+    ran = covote(*argv, "--match", "exact")
+    assert ran.status == 2
+    for name in ("Ann", "ANN", "Cy", "SKIN", "Eye"):
+        assert name in ran.err + ran.out
+
+
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: argv[0])
+def test_a_table_says_what_other_names_mean(covote, files, argv):
+    (files / "votes.csv").write_text(VOTES.replace("bob", "Dr. B"))
+    ran = covote(*argv)
+    assert ran.status == 2
+    assert "Dr. B" in ran.err + ran.out
+    (files / "names.csv").write_text("votes,panel\nDr. B,bob\n")
+    ran = covote(*argv, "--rename", "names.csv")
+    assert ran.status == 0, ran.err
+
+
+def test_the_best_method_is_found_without_all_votes_in_memory(covote, files, monkeypatch):
+    from covote.files import decoding_files
+
+    whole = covote(
+        "decode", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--method", "auto", "--json"
+    )
+    compared = []
+    compare = decoding_files.compare
+    monkeypatch.setattr(
+        decoding_files, "compare", lambda votes, gold: compared.append(len(votes)) or compare(votes, gold)
+    )
+    monkeypatch.setattr(decoding_files, "_COMPARED", 0)
+    (files / "gold.csv").write_text("\n".join(GOLD.splitlines()[:9]))
+    some = covote(
+        "decode", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--method", "auto", "--json"
+    )
+    assert compared == [8]
+    assert json.loads(some.out)["items"] == json.loads(whole.out)["items"] == 12
