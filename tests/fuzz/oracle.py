@@ -11,6 +11,7 @@ import io
 import json
 import re
 import tomllib
+import unicodedata
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -127,7 +128,48 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
         raise RefusedError(str(error)) from error
 
 
-def answers_of(rows: list[dict[str, Any]], experts: dict[str, set[str]]) -> dict[Any, dict[str, str]]:
+NO_ANSWER = {"", "na", "n/a", "#n/a", "nan", "null", "nil", "-", "--", "–", "—", "."}
+"""What people write where there is no answer."""
+LETTERS = {
+    "ø": "o",
+    "ł": "l",
+    "đ": "d",
+    "ı": "i",
+    "æ": "ae",
+    "œ": "oe",
+    "\u200b": "",
+    "\ufeff": "",
+    "\xad": "",
+}
+
+
+def plain(text: str) -> str:
+    """Return a text without case, blanks, accents and invisible letters."""
+    letters = [LETTERS.get(c, c) for c in unicodedata.normalize("NFKD", text).casefold()]
+    return re.sub(r"\s", "", "".join(c for c in "".join(letters) if not unicodedata.combining(c)))
+
+
+class Names:
+    """Reads names as people write them; None for silence, the text itself for a name that nobody has."""
+
+    def __init__(self, known: list[str], loose: bool, none: str | None = None) -> None:
+        self.known, self.loose, self.none = known, loose, none
+
+    def meant(self, text: str) -> str | None:
+        """Return the name that is meant."""
+        if text in self.known or text == self.none or not self.loose:
+            return text
+        whole = re.fullmatch(r"\s*(-?\d+)\.0+\s*", text)  # as some programs write whole numbers
+        for wanted in (plain(text), whole[1] if whole else plain(text)):
+            near = [name for name in self.known if plain(name) == wanted]
+            if near:
+                return near[0] if len(near) == 1 else text
+        if self.none is not None and plain(text) == plain(self.none):
+            return self.none
+        return None if plain(text) in NO_ANSWER else text
+
+
+def answers_of(rows: list[dict[str, Any]], who_is: Names, what_is: Names) -> dict[Any, dict[str, str]]:
     """Return {item: {expert: label}}; silence is left out."""
     found: dict[Any, dict[str, str]] = defaultdict(dict)
     columns = set().union(*rows) if rows else set()
@@ -139,6 +181,10 @@ def answers_of(rows: list[dict[str, Any]], experts: dict[str, set[str]]) -> dict
     if len(columns) == 3 and (who is None) != (what is None):
         (rest,) = columns - {item, who, what}  # a damaged heading; who answers and what is told by the cells
         who, what = who or rest, what or rest
+    experts = {c: who_is.meant(c) for c in columns - {item}}
+    experts = {c: name for c, name in experts.items() if name in who_is.known}
+    if len(set(experts.values())) < len(experts) and (who is None or what is None):
+        raise UndecidedError("two columns of one expert")
     for row in rows:
         if isinstance(row.get(item), float | dict | list | bool):
             raise UndecidedError("items that are no names")
@@ -152,8 +198,22 @@ def answers_of(rows: list[dict[str, Any]], experts: dict[str, set[str]]) -> dict
                 label, float | dict | list | bool
             ):
                 raise UndecidedError("names that are none")
-            if answers.setdefault(str(expert), str(label)) != str(label):
+            name, said = who_is.meant(str(expert)), what_is.meant(str(label))
+            if name is None or said is None:
+                continue
+            if answers.setdefault(name, said) != said:
                 raise UndecidedError("two answers")  # one of which may be dropped
+    return dict(found)
+
+
+def trimmed(answers: dict[Any, dict[str, str]]) -> dict[Any, dict[str, str]]:
+    """Return the answers to items of cells: blanks around their names do not matter."""
+    found: dict[Any, dict[str, str]] = defaultdict(dict)
+    for item, said in answers.items():
+        name = item.strip() if isinstance(item, str) else item
+        if any(found[name].get(expert, label) != label for expert, label in said.items()):
+            raise UndecidedError("two answers")
+        found[name] |= said
     return dict(found)
 
 
@@ -167,14 +227,17 @@ def best(classes: list[str], experts: dict[str, set[str]], answers: dict[str, st
     return {k for k, s in share.items() if s == max(share.values())}
 
 
-def disagreement(votes: Path, panel: Path, labels: Path, drop: bool) -> str | None:
+def disagreement(votes: Path, panel: Path, labels: Path, drop: bool, loose: bool) -> str | None:
     """Return how the labels of an accepted file differ from the authority vote; None if they do not.
 
-    With `drop`, answers that an expert cannot give count as silence; else none is accepted.
+    With `drop`, answers that an expert cannot give count as silence; else none is accepted. With `loose`,
+    names match over case, blanks and accents.
     """
     try:
         classes, experts = panel_of(panel)
-        answers = answers_of(rows_of(votes), experts)
+        answers = answers_of(rows_of(votes), Names(list(experts), loose), Names(classes, loose, NONE))
+        if loose and (".csv" in votes.name or ".tsv" in votes.name):
+            answers = trimmed(answers)
     except UndecidedError:
         return None
     except RefusedError as error:
