@@ -23,8 +23,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from covote.decoding import decode
 from covote.reproduction.accuracy import DEFAULT, panel_accuracy
-from covote.reproduction.context import Context, paper_panel, subsets_of
-from covote.reproduction.data_files import Source
+from covote.reproduction.data_files import DataSource
+from covote.reproduction.experiment import Context, paper_panel, subsets_of
 from covote.reproduction.tables.random import draws, needs
 
 SIZES = (4, 6)
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="the folder of covote reproduce")
     parser.add_argument("--profile", default="quick")
     arguments = parser.parse_args()
-    context = Context(Source(arguments.data_dir), arguments.out, arguments.profile, train=False)
+    context = Context(DataSource(arguments.data_dir), arguments.out, arguments.profile, train=False)
     experts = context.experts("cifar10", needs(context)["cifar10"], partly=True)
     print(f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}")
     print(f"CIFAR-10, {experts.trainer.name}: accuracy in percent, and points behind the greedy cover\n")

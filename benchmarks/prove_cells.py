@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from prove_small_covers import NotProvedError, root, split
 from scipy.optimize import linprog
 
-from covote.bounds.small import CELLS
+from covote.bounds.cover_sizes import CELLS
 
 Ints = NDArray[np.int64]
 SCALES = [*range(1, 61), 72, 84, 90, 120, 180, 360, 420, 840, 2520, 10**5]

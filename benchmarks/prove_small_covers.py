@@ -31,7 +31,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from covote.bounds.small import RATIOS
+from covote.bounds.cover_sizes import RATIOS
 
 Patterns = NDArray[np.int64]
 

@@ -27,7 +27,9 @@ def cli_reference() -> str:
         "Every command answers `--help`. Mistakes end in one line and exit status 2.",
         "",
     ]
-    for name, command in group.commands.items():
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
