@@ -25,8 +25,7 @@ from covote.covers.search.efforts import effort_named
 from covote.covers.search.greedy import greedy
 from covote.covers.teaching import teach as taught
 from covote.errors import CoverError, InputError
-from covote.panel import Name, Panel, zeros
-from covote.panel.certificate import Certificate
+from covote.panel import Certificate, Name, Panel, zeros
 from covote.progress import Progress, Work
 
 Blocks = NDArray[np.int32]

@@ -13,8 +13,7 @@ from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound, cover_free_bound
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError, TooLargeError
-from covote.panel import Name, Panel, class_names, zeros
-from covote.panel.certificate import Certificate
+from covote.panel import Certificate, Name, Panel, class_names, zeros
 from covote.panel.several import check_model
 from covote.progress import Progress, Work
 

@@ -19,8 +19,7 @@ from covote.covers.set_cover.budget import Pool, afford
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover, pool_cover
 from covote.errors import CoverError, InputError
-from covote.panel import Name, Panel
-from covote.panel.certificate import Certificate
+from covote.panel import Certificate, Name, Panel
 from covote.progress import Progress, Work
 
 Flags = NDArray[np.bool_]

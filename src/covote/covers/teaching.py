@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CoverError
-from covote.panel import Panel
-from covote.panel.certificate import Certificate
+from covote.panel import Certificate, Panel
 
 Knows = NDArray[np.bool_]
 Need = NDArray[np.int64]

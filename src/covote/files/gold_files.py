@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from covote.errors import InputError
 from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
+from covote.panel.cells import CLASSES, ITEMS, is_called, words
 from covote.panel.checks import shown, some_of
-from covote.panel.folding import CLASSES, ITEMS, is_called, words
 from covote.votes.names import STRANGE, Matcher, item_ids, whole_ids
 
 GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")

@@ -6,9 +6,8 @@ import os
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.panel.cells import read_cells
+from covote.panel.cells import is_called, read_cells, words
 from covote.panel.checks import did_you_mean, shown, some_of
-from covote.panel.folding import is_called, words
 from covote.votes.names import Matcher
 
 _HEADINGS = words("old from name written alias as vote votes found original label expert before source")

@@ -1,8 +1,7 @@
 """Panel: the classes, the experts, and who knows what."""
 
-from covote.panel.certificate import Certificate
 from covote.panel.pairs import Outage
-from covote.panel.panel import Name, Panel, class_names, zeros
+from covote.panel.panel import Certificate, Name, Panel, class_names, zeros
 from covote.panel.several import Support
 
 __all__ = ["Certificate", "Name", "Outage", "Panel", "Support", "class_names", "zeros"]

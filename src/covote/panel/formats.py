@@ -18,7 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError, UnknownNameError
-from covote.panel import cells, panel_tables
+from covote.panel.cells import (
+    CLASSES,
+    COSTS,
+    EXPERTS,
+    KNOWS,
+    arrow_table,
+    decoded,
+    folded,
+    is_called,
+    read_cells,
+    sheet,
+    split,
+    text_of_cell,
+    words,
+)
+from covote.panel.checks import shown
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
 _TABLES = ("csv", "tsv", "xlsx")
@@ -40,7 +55,7 @@ def is_panel_file(path: str | os.PathLike[str]) -> bool:
     if ending not in _TABLES:
         return ending in ("toml", "json")
     try:
-        return panel_tables.has_panel(cells.read_cells(path))
+        return has_panel(read_cells(path))
     except (FileError, InputError):
         return False
 
@@ -59,13 +74,13 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the dict of a panel file."""
     kind = format_of(path, reading=True)
     if kind == "xlsx":
-        return panel_tables.panel_of_rows(cells.sheet(path))
+        return panel_of_rows(sheet(path))
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
     if kind in _TABLES:
-        return loads(cells.decoded(data, path), kind)
+        return loads(decoded(data, path), kind)
     try:
         # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
         text = data.decode("utf-8-sig")
@@ -220,22 +235,36 @@ def _csv_dumps(data: Mapping[str, Any]) -> str:
     out = io.StringIO()
     # Everything is quoted, so that names with line breaks or blanks at their ends come back as they were.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(["expert", "cost", *map(panel_tables.cell_of, data["classes"])])
+    writer.writerow(["expert", "cost", *map(cell_of, data["classes"])])
     for expert in data["experts"]:
         known = set(expert["knows"])
         marks = ["1" if name in known else "0" for name in data["classes"]]
-        writer.writerow([panel_tables.cell_of(expert["name"]), repr(expert.get("cost", 1)), *marks])
+        writer.writerow([cell_of(expert["name"]), repr(expert.get("cost", 1)), *marks])
     return out.getvalue()
 
 
 def _table_loads(text: str) -> dict[str, Any]:
     if not text.startswith(_OWN_TABLE):
-        return panel_tables.panel_of_rows(cells.split(text))
+        return panel_of_rows(split(text))
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}") from error
-    return panel_tables.matrix(rows)
+    return matrix(rows)
+
+
+def cell_of(name: str | int) -> str:
+    """Return a name as a table has it: text that looks like an integer gets an apostrophe in front."""
+    if isinstance(name, str) and (_INTEGER.fullmatch(name) or name.startswith("'")):
+        return "'" + name
+    return str(name)
+
+
+def name_of(cell: str) -> str | int:
+    """Return the name in a cell: an integer if it is written as one."""
+    if cell.startswith("'"):
+        return cell[1:]
+    return int(cell) if _INTEGER.fullmatch(cell) else cell
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -243,3 +272,255 @@ _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "json": _json_dumps,
     "csv": _csv_dumps,
 }
+
+
+# Tables as people make them: a matrix of marks either way round, lists of classes, or one row for each class
+# that an expert knows.
+
+_KNOWN = words("1 1.0 x xx yes y true t ja j wahr oui si sim + * v ok ✓ ✔ ✅ ☑ ■ ● •")
+_NOT_KNOWN = words("0 0.0 no n false f nein falsch non nao - -- – — . / n/a na nan none null □ ☐ ○")
+_TOTALS = words("total sum summe gesamt anzahl count")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_SEVERAL = re.compile(r"\s*[,;|\n]\s*")
+_SHOWN = 5  # wrong cells in a message
+
+Rows = list[list[str]]
+
+
+def rows_of(table: Any) -> Rows:
+    """Return the cells of a table in memory, its columns' names first; an index that says something, too."""
+    found = arrow_table(table, "a panel")
+    names = found.column_names
+    index = [name for name in names if name.startswith("__index_level_")]
+    order = index + [name for name in names if name not in index]
+    columns = [
+        ["" if name in index else name, *map(text_of_cell, found.column(name).to_pylist())] for name in order
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def panel_of_rows(rows: Rows) -> dict[str, Any]:
+    """Return the panel in the cells of a table, as plain lists and dicts.
+
+    >>> panel_of_rows([["Doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "yes", "ja"]])["experts"]
+    [{'name': 'Ann', 'knows': ['skin']}, {'name': 'Bob', 'knows': ['skin', 'eye']}]
+    >>> panel_of_rows([["ann", "skin, eye"], ["bob", "eye"]])["classes"]
+    ['skin', 'eye']
+    """
+    rows = _trimmed(rows)
+    if not rows:
+        raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
+    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _is_matrix(rows[1:]):
+        rows = _trimmed(rows[1:])  # a title
+    pair = _long_columns(rows[0])
+    if pair is not None:
+        return _long(rows, *pair)
+    if len(rows) == 1 or _is_matrix(rows):
+        return matrix(_without_totals(_upright(rows)))
+    return _lists(rows)
+
+
+def has_panel(rows: Rows) -> bool:
+    """Whether the cells are those of a panel, not one class after another."""
+    rows = _trimmed(rows)
+    return bool(rows) and len(rows[0]) > 1 and (len(rows) > 1 or is_called(rows[0][0], EXPERTS))
+
+
+def _trimmed(rows: Rows) -> Rows:
+    """Return the rows without empty ones and without columns that are empty from top to bottom."""
+    width = max(map(len, rows), default=0)
+    filled = [any(column < len(row) and row[column] for row in rows) for column in range(width)]
+    last = max((column for column in range(width) if filled[column]), default=-1) + 1
+    kept = [row[:last] for row in rows if any(row)]
+    inner = [column for column in range(last) if filled[column]]
+    return kept if len(inner) == last else [[row[c] for c in inner if c < len(row)] for row in kept]
+
+
+def _is_matrix(rows: Rows) -> bool:
+    """Whether most cells of a table are marks; a short column of words is a list."""
+    if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
+        return False
+    others = {c for c, name in enumerate(rows[0]) if is_called(name, COSTS) or folded(name) in _TOTALS}
+    body = [row for row in rows[1:] if folded(row[0]) not in _TOTALS]
+    said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
+    marks = sum(folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN for cell in said)
+    return not said or 2 * marks >= len(said)
+
+
+def _upright(rows: Rows) -> Rows:
+    """Return a matrix with one row for each expert, the experts first."""
+    corner = rows[0][0]
+    first = re.split(r"[\\/|,]", corner)[0]  # of "class / doctor"
+    if is_called(first, CLASSES) and not is_called(first, EXPERTS):
+        short = next((n for n, row in enumerate(rows, start=1) if len(row) != len(rows[0])), None)
+        if short is not None:
+            raise _ragged(short, rows)
+        return [list(row) for row in zip(*rows, strict=True)]
+    place = next((c for c, name in enumerate(rows[0]) if is_called(name, EXPERTS)), 0)
+    if place and not is_called(corner, EXPERTS) and not _any_marks(rows, place):
+        return [[row[place], *row[:place], *row[place + 1 :]] for row in rows if place < len(row)]
+    return rows
+
+
+def _any_marks(rows: Rows, column: int) -> bool:
+    return any(folded(row[column]) in _KNOWN | _NOT_KNOWN for row in rows[1:] if column < len(row))
+
+
+def _ragged(number: int, rows: Rows) -> InputError:
+    return InputError(
+        f"row {number} has {len(rows[number - 1])} cells, the first row has {len(rows[0])}; give both as many"
+    )
+
+
+def matrix(rows: Rows) -> dict[str, Any]:
+    """Return the panel of a matrix: its first row names the classes, its first column the experts."""
+    head, body = rows[0], rows[1:]
+    for number, row in enumerate(body, start=2):
+        if len(row) != len(head):
+            raise _ragged(number, rows)
+    cost = _cost_column(head, body)
+    columns = [c for c in range(1, len(head)) if c != cost]
+    problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
+    problems += [f"row {n} has no expert in the first column" for n, row in enumerate(body, 2) if not row[0]]
+    wrong = [
+        f"row {n} has {shown(row[c])} in the matrix, at {shown(head[c])}"
+        for n, row in enumerate(body, start=2)
+        for c in columns
+        if folded(row[c]) not in _KNOWN and folded(row[c]) not in _NOT_KNOWN and row[c]
+    ]
+    if wrong:
+        more = f" and {len(wrong) - _SHOWN} more such cells" if len(wrong) > _SHOWN else ""
+        problems.append(
+            "; ".join(wrong[:_SHOWN]) + f"{more}; write 1 (or x, yes, true) for known, else 0 or nothing"
+        )
+    costs, refused = _costs(body, cost)
+    if problems + refused:
+        raise InputError("; ".join(problems + refused))
+    experts = []
+    for row, price in zip(body, costs, strict=True):
+        known = [name_of(head[c]) for c in columns if folded(row[c]) in _KNOWN]
+        expert: dict[str, Any] = {"name": name_of(row[0]), "knows": known}
+        if cost is not None:
+            expert["cost"] = price
+        experts.append(expert)
+    return {"classes": [name_of(head[c]) for c in columns], "experts": experts}
+
+
+def _without_totals(rows: Rows) -> Rows:
+    """Return a matrix without the sums that spreadsheets have at the right and at the foot."""
+    rows = [row for row in rows if folded(row[0]) not in _TOTALS or not _numbers(row[1:])]
+    sums = {
+        c
+        for c, name in enumerate(rows[0])
+        if c and folded(name) in _TOTALS and _numbers([row[c] for row in rows[1:] if c < len(row)])
+    }
+    return [[cell for c, cell in enumerate(row) if c not in sums] for row in rows] if sums else rows
+
+
+def _numbers(cells: list[str]) -> bool:
+    return all(re.fullmatch(r"\d*", cell) for cell in cells)
+
+
+def _cost_column(head: list[str], body: Rows) -> int | None:
+    """Return the column of costs: the second if it is called so, else another one that holds no marks."""
+    for c, name in enumerate(head):
+        if c and is_called(name, COSTS):
+            cells = {folded(row[c]) for row in body}
+            if c == 1 or not cells <= _KNOWN | _NOT_KNOWN | {""}:
+                return c
+    return None
+
+
+def _costs(body: Rows, column: int | None) -> tuple[list[float], list[str]]:
+    """Return the cost of each row, and what is wrong with them: 80, 1.5, 1,5 and 80 € are numbers."""
+    found, wrong = [], []
+    for number, row in enumerate(body, start=2):
+        cell = row[column] if column is not None and column < len(row) else ""
+        try:
+            found.append(float(cell.strip(" €$£").replace(",", ".") or 1))
+        except ValueError:
+            wrong.append(f"row {number} has cost {cell!r}, which is not a number; write it as 1.5")
+    return found, wrong
+
+
+def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
+    """Return the columns (expert, class, mark) of a table with a row for each class that an expert knows."""
+    experts = [c for c, name in enumerate(head) if is_called(name, EXPERTS)]
+    classes = [c for c, name in enumerate(head) if is_called(name, CLASSES | KNOWS) and c not in experts[:1]]
+    rest = [c for c, name in enumerate(head) if not is_called(name, COSTS)]
+    if len(experts) != 1 or not classes or len(rest) > 3:
+        return None
+    if len(rest) == 2 and len(classes) == 1:
+        return experts[0], classes[0], None
+    if len(rest) == 3 and len(classes) == 2:
+        named = [c for c in classes if is_called(head[c], CLASSES)]
+        marks = [c for c in classes if c not in named]
+        if len(named) == 1 and folded(head[marks[0]]) in {"knows", "known", "can", "kann", "kennt"}:
+            return experts[0], named[0], marks[0]
+    return None
+
+
+def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
+    """Return the panel of a table with the columns expert and class; a class may be a list of them."""
+    width = max(who, what) + 1
+    body = [row + [""] * (max(width, len(rows[0])) - len(row)) for row in rows[1:]]
+    empty = [f"row {n} has no expert" for n, row in enumerate(body, start=2) if not row[who]]
+    if mark is not None:
+        empty += [
+            f"row {n} has {shown(row[mark])}, which is neither yes nor no"
+            for n, row in enumerate(body, start=2)
+            if folded(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
+        ]
+    cost = next((c for c, name in enumerate(rows[0]) if is_called(name, COSTS)), None)
+    costs, wrong = _costs(body, cost)
+    if empty + wrong:
+        raise InputError("; ".join(empty[:_SHOWN] + wrong))
+    names = [row[who] for row in body]
+    once = len(set(names)) == len(names)
+    found: dict[str, list[str]] = {}
+    classes: dict[str, None] = {}
+    prices: dict[str, float] = {}
+    for row, price in zip(body, costs, strict=True):
+        said = _listed(row[what]) if once else [row[what]] * bool(row[what])
+        classes |= dict.fromkeys(said)
+        known = mark is None or folded(row[mark]) in _KNOWN
+        found.setdefault(row[who], []).extend(said if known else [])
+        if cost is not None and prices.setdefault(row[who], price) != price:
+            raise InputError(
+                f"expert {row[who]!r} costs {prices[row[who]]:g} and also {price:g}; keep one of them"
+            )
+    return _panel(found, classes, prices)
+
+
+def _lists(rows: Rows) -> dict[str, Any]:
+    """Return the panel of rows that begin with an expert and go on with what it knows."""
+    head = is_called(rows[0][0], EXPERTS) or any(is_called(cell, KNOWS) for cell in rows[0][1:2])
+    known: dict[str, list[str]] = {}
+    for row in rows[1 if head else 0 :]:
+        if not row[0]:
+            raise InputError(f"a row with {shown(' '.join(row))} has no expert in the first column")
+        known.setdefault(row[0], []).extend(part for cell in row[1:] for part in _listed(cell))
+    first = next(iter(known))
+    others = {part for name, parts in known.items() if name != first for part in parts}
+    if not head and len(known) > 2 and len(known[first]) == 1 and not set(known[first]) & others:
+        raise InputError(
+            f"is the first row ({', '.join(rows[0])}) a heading or an expert? Begin with a row: expert, knows"
+        )
+    return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts), {})
+
+
+def _listed(cell: str) -> list[str]:
+    """Return the classes in a cell: a, b, c."""
+    return [part for part in _SEVERAL.split(cell.strip()) if part]
+
+
+def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str, float]) -> dict[str, Any]:
+    everything = [name for name in classes if folded(name) not in ("all", "alle", "*")]
+    experts = []
+    for name, parts in known.items():
+        some = everything if len(parts) < 2 and set(parts) & (set(classes) - set(everything)) else parts
+        expert: dict[str, Any] = {"name": name_of(name), "knows": [*dict.fromkeys(map(name_of, some))]}
+        if name in cost:
+            expert["cost"] = cost[name]
+        experts.append(expert)
+    return {"classes": [name_of(part) for part in everything], "experts": experts}

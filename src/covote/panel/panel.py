@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote import atomic
 from covote.arguments import check_count
 from covote.errors import InputError, TooLargeError
-from covote.panel import formats, panel_tables, pictures
-from covote.panel.certificate import Certificate
+from covote.panel import formats, pictures
 from covote.panel.checks import (
     Name,
     class_names,
@@ -34,7 +33,56 @@ from covote.panel.several import Report, Support, check_model, confused
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Name", "Panel", "class_names", "zeros"]
+__all__ = ["Certificate", "Name", "Panel", "class_names", "zeros"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proof that comes with a designed, completed or selected panel.
+
+    Attributes
+    ----------
+    size
+        What was minimised: the number of experts, for `select` their total cost, with a budget their bound on
+        the error.
+    lower
+        No panel for the same task can have a smaller `size`.
+    bound
+        Which bound says so.
+    construction
+        How the panel was built, in words.
+    times
+        Every pair of classes is known by at least this many experts; 0 if a budget left pairs uncovered.
+
+    >>> proof = Certificate(size=13, lower=13, bound="Schonheim", construction="projective plane of order 3")
+    >>> proof.optimal, proof.gap
+    (True, 0)
+    >>> print(proof)
+    proved optimal: the Schonheim bound is 13; built from: projective plane of order 3
+    """
+
+    size: float
+    lower: float
+    bound: str
+    construction: str
+    times: int = 1
+
+    @property
+    def gap(self) -> float:
+        """How much smaller the optimum could still be."""
+        return max(0, self.size - self.lower)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the lower bound is met."""
+        return self.gap == 0
+
+    def __str__(self) -> str:
+        lower = f"the {self.bound} bound is {self.lower:g}"
+        proof = (
+            f"proved optimal: {lower}" if self.optimal else f"{self.size:g}, and {lower} (gap {self.gap:g})"
+        )
+        return f"{proof}; built from: {self.construction}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,7 +445,7 @@ class Panel:
         >>> Panel.from_table({"Doctor": ["ann", "bob"], "skin": ["x", ""], "eye": [True, True]}).blocks()
         [('skin', 'eye'), ('eye',)]
         """
-        return cls.from_dict(panel_tables.panel_of_rows(panel_tables.rows_of(table)))
+        return cls.from_dict(formats.panel_of_rows(formats.rows_of(table)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the panel as plain lists and dicts, as the panel files have it."""

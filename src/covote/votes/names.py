@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, cells
+from covote.panel.cells import folded, words
 from covote.panel.checks import did_you_mean, nearest
-from covote.panel.folding import folded, words
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
 
 if TYPE_CHECKING:
