@@ -2,10 +2,8 @@
 
 from covote.asking.asker import RULES, Asker, Question, Questions, Unreachable
 from covote.asking.chooser import Choices, Chooser
-from covote.asking.elimination import Elimination
+from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.posterior import Posterior
-from covote.asking.repair import Repair
-from covote.asking.vote import Vote
 
 __all__ = [
     "RULES",

@@ -21,13 +21,11 @@ from covote.asking.asker_arguments import (
     checked_limits,
     checked_money,
 )
+from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.counting_kernels import Terms
-from covote.asking.elimination import Elimination
 from covote.asking.judging import Judge, Rule
 from covote.asking.posterior import Posterior
-from covote.asking.repair import Repair
 from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
-from covote.asking.vote import Vote
 from covote.errors import InputError, UnknownNameError
 from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Labels, Ties
 from covote.panel import Name, Panel
@@ -41,7 +39,7 @@ RULES: dict[str, Any] = {
     "vote": Vote,
     "posterior": Posterior,
 }
-"""Every rule by name. A new rule is one new file and one line here."""
+"""Every rule by name. A new rule is one new class and one line here."""
 
 NONE_TEXT = "none of mine"
 PART = 1 << 16

@@ -1,12 +1,17 @@
-"""What rules that count contradictions share: from the answers about an item to its next question."""
+"""Rules that count contradictions: :class:`Elimination`, :class:`Repair` and :class:`Vote`.
+
+A class is contradicted by each expert that knows it and named another.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import check_count
 from covote.asking import counting_kernels as kernels
 from covote.asking.counting_kernels import Lists, Terms
 from covote.asking.judging import Verdict
@@ -15,6 +20,88 @@ from covote.panel import Panel
 from covote.panel.layout import Layout
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Ask the expert that tells most alive classes apart; stop when one class is left.
+
+    A class is alive while no authority that was asked contradicted it. No model of anybody: with experts that
+    are right about what they know, the result is never wrong, whatever they answer about the rest. Where
+    somebody must have erred, the classes with the fewest contradictions are the ones alive.
+
+    theory: section 6. At most ``bounds.elimination_bound(K, m)`` answers on a panel that covers every pair.
+    """
+
+    name: ClassVar[str] = "elimination"
+    times: ClassVar[int] = 1
+
+    def judge(self, panel: Panel) -> Counting:
+        """Return the rule at work on a panel."""
+        return Counting(panel, self.name)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the options and arrays from which the rule can be made again."""
+        return {}, {}
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Drop a class when more authorities contradicted it than may be wrong; stop when one class is left.
+
+    With at most `wrong` wrong answers about an item from experts that know its class, the result is never
+    wrong. It needs a panel on which 2 wrong + 1 experts know each pair of classes: of those that know the
+    truth and a rival, at least wrong + 1 answer right, and each of them contradicts the rival.
+
+    theory: sections 3 and 6.
+
+    Parameters
+    ----------
+    wrong
+        How many answers about an item may be wrong, at most.
+    """
+
+    wrong: int = 1
+    name: ClassVar[str] = "repair"
+
+    def __post_init__(self) -> None:
+        check_count(self.wrong, "wrong", 0)
+
+    @property
+    def times(self) -> int:
+        """Every pair of classes needs 2 wrong + 1 common experts."""
+        return 2 * self.wrong + 1
+
+    def judge(self, panel: Panel) -> Counting:
+        """Return the rule at work on a panel."""
+        return Counting(panel, self.name, self.wrong)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the options and arrays from which the rule can be made again."""
+        return {"wrong": self.wrong}, {}
+
+
+@dataclass(frozen=True)
+class Vote:
+    """Stop when no answer still to come can change the authority vote of all experts.
+
+    The label is the one that ``decode`` would give if everybody had been asked, whoever errs: the share
+    of its authorities that a class has already is above the share that any other can still reach. It asks
+    the authorities of the class that leads first. Items on which the full vote ties are asked of everybody.
+
+    Counting that ends when the result is certain is curtailed sampling (Wald, 1947, Sequential Analysis).
+    """
+
+    name: ClassVar[str] = "vote"
+    times: ClassVar[int] = 0  # the vote exists on every panel
+
+    def judge(self, panel: Panel) -> Counting:
+        """Return the rule at work on a panel."""
+        return Counting(panel, self.name)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the options and arrays from which the rule can be made again."""
+        return {}, {}
 
 
 def lists_of(panel: Panel) -> Lists:

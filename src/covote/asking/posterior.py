@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,6 +76,8 @@ class Posterior:
     none: tuple[float, float] = (0.0, 0.0)
     counts: Array | None = None
     least: int = LEAST
+    name: ClassVar[str] = "posterior"
+    times: ClassVar[int] = 0  # a probability needs no cover; classes that nobody tells apart stay probable
 
     def __post_init__(self) -> None:
         check_probability(self.error, "error")
@@ -122,16 +124,6 @@ class Posterior:
         size = (len(panel.layout.cells.label), len(panel.classes))
         flat = np.bincount(cell * size[1] + known[item], minlength=size[0] * size[1])
         return cls(counts=flat.reshape(size).astype(np.float32), **options)
-
-    @property
-    def name(self) -> str:
-        """The name of the rule."""
-        return "posterior"
-
-    @property
-    def times(self) -> int:
-        """A probability needs no cover; classes that nobody tells apart stay probable."""
-        return 0
 
     def judge(self, panel: Panel) -> Weighing:
         """Return the rule at work on a panel."""

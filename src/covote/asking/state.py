@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import FileError
-from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes import NOT_ASKED
 
 Array = NDArray[Any]
 
@@ -21,7 +21,6 @@ WAITING = -3
 OPEN, SETTLED, STUCK = range(3)
 """An item has more to be asked; its class is settled; nobody who is left could settle it."""
 
-FORMAT = "covote asking 1"
 KEPT = ("status", "waiting", "spent", "questions")
 
 
@@ -141,6 +140,3 @@ def _grown(column: Array, room: int) -> Array:
     grown = np.empty(room, dtype=column.dtype)
     grown[: len(column)] = column
     return grown
-
-
-__all__ = ["NONE_OF_MINE", "NO_ANSWER", "OPEN", "SETTLED", "STUCK", "WAITING", "Log", "State"]
