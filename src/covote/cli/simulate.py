@@ -21,8 +21,7 @@ from covote.panel.formats import is_panel_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from covote.simulation.error_curve import ErrorCurve
-    from covote.simulation.method_errors import MethodErrors
+    from covote.simulation.error_curve import ErrorCurve, MethodErrors
 
 _COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of further methods, unlike those of bounds
 
@@ -157,7 +156,7 @@ def _panel(
     picture: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure methods on one panel."""
-    from covote.simulation.method_errors import ACCURACIES, method_errors
+    from covote.simulation.error_curve import ACCURACIES, method_errors
 
     atomic.check_apart([picture], [file])
     accuracies = ACCURACIES if accuracy is None else (accuracy,)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.adversary import Decoder, adversarial
-from covote.simulation.noise import Noise, confusions, similar
+from covote.simulation.noise import Decoder, Noise, adversarial, confusions, similar
+from covote.simulation.noise_kernels import Conduct, draw
 from covote.simulation.simulated_reports import simulate_reports
 from covote.votes import NONE_OF_MINE, Reports, Votes
 from covote.votes.vote_checks import check_choice
@@ -125,8 +125,6 @@ def simulate(
     >>> simulate(panel, [["cat", "dog"]], labels="several", report="all").lists()
     [[('cat', 'dog'), ('dog',), ('cat',)]]
     """
-    from covote.simulation.noise_kernels import draw
-
     check_choice("labels", labels, ("one", "several"))
     if labels == "several":
         if not (noise == "uniform" and none_rate == first == 0 and byzantine == ()):
@@ -150,29 +148,18 @@ def simulate(
     traitors = np.zeros(experts, dtype=bool)
     named = [byzantine] if isinstance(byzantine, str | int) else byzantine
     traitors[[panel.expert_index(name) for name in named]] = True
-    owners, members = np.nonzero(panel.knows)
-    answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
-    draw(
-        indices,
-        int(first),
-        np.random.SeedSequence(seed).generate_state(3, np.uint64),
+    conduct = Conduct(
+        *panel.layout.known,
         np.ascontiguousarray(panel.knows.T),
-        np.searchsorted(owners, np.arange(experts + 1)),
-        members.astype(np.int32),
         _rates(missing, experts, "missing"),
         _rates(inside, experts, "none_rate"),
         _rates(outside, experts, "none_rate"),
         _rates(accuracy, experts, "accuracy"),
         traitors,
-        model.habit,
-        model.rival_start,
-        model.rivals,
-        model.chances,
-        model.chances_start,
-        model.chances_inside,
-        NONE_OF_MINE,
-        answers,
     )
+    keys = np.random.SeedSequence(seed).generate_state(3, np.uint64)
+    answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
+    draw(indices, int(first), keys, conduct, model, NONE_OF_MINE, answers)
     if callable(noise):
         _ask(noise, panel, indices, traitors, answers, first, seed)
     return Votes.from_dense(answers.T, panel, items=np.arange(first, first + len(indices)) if first else None)

@@ -6,7 +6,7 @@ that parts of the items can be drawn apart, in any order or on any thread, and m
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,49 +37,45 @@ def _below(bits: Any, count: int) -> Any:
     return np.int64(((bits >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
+class Conduct(NamedTuple):
+    """How experts answer.
+
+    Expert i knows the classes ``members[start[i]:start[i + 1]]``, ascending; `known_by` says the same as
+    (classes x experts). The rest has one entry per expert: how often its answer is missing or "none of mine",
+    how often it is right, and whether it never is.
+    """
+
+    start: NDArray[np.int64]
+    members: NDArray[np.int64]
+    known_by: NDArray[np.bool_]
+    missing: NDArray[np.float64]
+    none_inside: NDArray[np.float64]
+    none_outside: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    byzantine: NDArray[np.bool_]
+
+
 @kernel
-def draw(
-    truth: NDArray[np.int64],
-    first: int,
-    keys: NDArray[np.uint64],
-    known_by: NDArray[np.bool_],
-    start: NDArray[np.int64],
-    members: NDArray[np.int32],
-    missing: NDArray[np.float64],
-    none_inside: NDArray[np.float64],
-    none_outside: NDArray[np.float64],
-    accuracy: NDArray[np.float64],
-    byzantine: NDArray[np.bool_],
-    habit: NDArray[np.int32],
-    rival_start: NDArray[np.int64],
-    rivals: NDArray[np.int32],
-    chances: NDArray[np.float64],
-    chances_start: NDArray[np.int64],
-    chances_inside: bool,
-    none_code: int,
-    out: NDArray[Any],
-) -> None:
+def draw(truth: Any, first: Any, keys: Any, panel: Any, noise: Any, none_code: Any, out: Any) -> None:
     """Fill `out` (experts x items) with class indices; -1 = not asked, `none_code` = "none of mine".
 
-    `known_by` is classes x experts; an expert's classes are members[start[i]:start[i+1]], ascending.
-    `habit` (classes x experts, or empty) is the fixed answer outside expertise, -1 for none. `rivals` of a
-    true class are the classes that all noise backs together (empty: no conspiracy). `chances` (or empty) are
-    cumulative probabilities of an expert's answers, per true class.
+    `panel` are the :class:`Conduct`, `noise` is what they say about classes that they do not know.
     """
+    start, members, known_by, byzantine = panel.start, panel.members, panel.known_by, panel.byzantine
     experts = len(start) - 1
     classes = len(known_by)
-    has_habit = habit.size > 0
-    has_chances = chances.size > 0
+    has_habit = noise.habit.size > 0
+    has_chances = noise.chances.size > 0
     any_byzantine = byzantine.any()
     for n in range(len(truth)):
         k = truth[n]
         target = np.int64(-1)
         place = np.uint64(first + n)
-        choices = rival_start[k + 1] - rival_start[k] if rivals.size else 0
+        choices = noise.rival_start[k + 1] - noise.rival_start[k] if noise.rivals.size else 0
         conspiracy = choices > 0
         if conspiracy:
             bits = _mix(keys[2] + place * _GOLDEN)
-            target = np.int64(rivals[rival_start[k] + _below(bits, choices)])
+            target = np.int64(noise.rivals[noise.rival_start[k] + _below(bits, choices)])
         elif any_byzantine and classes > 1:
             bits = _mix(keys[2] + place * _GOLDEN)
             target = _below(bits, classes - 1)
@@ -90,20 +86,20 @@ def draw(
             inside = known_by[k, i]
             # One uniform number decides between the exclusive events; the threshold moves up.
             u = _unit(_mix(keys[0] + counter))
-            if u < missing[i]:
+            if u < panel.missing[i]:
                 out[i, n] = -1
                 continue
-            u = (u - missing[i]) / (1.0 - missing[i])
-            silent = none_inside[i] if inside else none_outside[i]
+            u = (u - panel.missing[i]) / (1.0 - panel.missing[i])
+            silent = panel.none_inside[i] if inside else panel.none_outside[i]
             if u < silent and not byzantine[i]:
                 out[i, n] = none_code
                 continue
             bits = _mix(keys[1] + counter)
             size = start[i + 1] - start[i]
             wrong = byzantine[i]
-            if inside and not wrong and not (has_chances and chances_inside):
+            if inside and not wrong and not (has_chances and noise.chances_inside):
                 u = (u - silent) / (1.0 - silent)
-                if u < accuracy[i]:
+                if u < panel.accuracy[i]:
                     out[i, n] = k
                     continue
                 wrong = True
@@ -112,18 +108,18 @@ def draw(
             elif wrong:
                 out[i, n] = _other(members, start[i], size, k, inside, bits)
             elif has_chances:
-                row = chances_start[i] + k * size
+                row = noise.chances_start[i] + k * size
                 v = _unit(bits)
                 low, high = 0, size - 1
                 while low < high:
                     middle = (low + high) // 2
-                    if chances[row + middle] > v:
+                    if noise.chances[row + middle] > v:
                         high = middle
                     else:
                         low = middle + 1
                 out[i, n] = members[start[i] + low]
-            elif has_habit and habit[k, i] >= 0:
-                out[i, n] = habit[k, i]
+            elif has_habit and noise.habit[k, i] >= 0:
+                out[i, n] = noise.habit[k, i]
             else:
                 out[i, n] = members[start[i] + _below(bits, size)]
 
