@@ -1,14 +1,22 @@
 """Settings and fixtures that all tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The first example of a property may compile kernels: a time limit per example would fail by chance.
-settings.register_profile("covote", deadline=None)
+# Nothing here fails by chance: no example has a time limit (the first may compile kernels, the machine may be
+# busy), and every run makes the same examples. `--hypothesis-profile=search` makes others in every run.
+ALLOWED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("covote", deadline=None, suppress_health_check=ALLOWED, derandomize=True)
+settings.register_profile("search", settings.get_profile("covote"), derandomize=False)
 settings.load_profile("covote")
+
+# Where the tests run in the background, Ctrl-C is switched off for all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
 

@@ -32,7 +32,7 @@ def test_no_request_ends_in_a_crash(schema_and_token):
         operation = found.ok()
         names.append(operation.label)
 
-        @settings(max_examples=15, deadline=None, database=None, phases=[Phase.explicit, Phase.generate],
+        @settings(max_examples=15, phases=[Phase.explicit, Phase.generate],
                   suppress_health_check=list(HealthCheck))  # fmt: skip
         @given(case=operation.as_strategy())
         def send(case):

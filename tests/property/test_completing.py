@@ -15,7 +15,7 @@ def panels(draw):
     return Panel.from_blocks(classes, rows)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(panels(), st.data())
 def test_completed_panels_cover_and_keep_what_there_was(panel, data):
     size = data.draw(st.integers(2, len(panel.classes)))

@@ -38,14 +38,14 @@ def check(panel, rows, labels):
         assert labels.status[n] == plain.status(panel, row, labels.index[n], labels.tied[n])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes(complete=True))
 def test_complete_votes_are_decoded_as_the_plain_twin_does(case):
     panel, rows = case
     check(panel, rows, decode(Votes.from_dense(rows, panel), ties="report"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes())
 def test_votes_with_gaps_are_decoded_as_the_plain_twin_does(case):
     panel, rows = case

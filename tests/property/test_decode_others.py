@@ -13,7 +13,7 @@ METHODS = ["authority", "likelihood", "pairwise"]
 LEARNING = ["anchored", "em", "dawid-skene"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(panels_and_votes(none=False), st.data())
 def test_likelihood_is_the_exact_product_of_chances(case, data):
     panel, rows = case
@@ -33,7 +33,7 @@ def test_likelihood_is_the_exact_product_of_chances(case, data):
         assert labels.violations[n] == plain.violations(panel, row)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(panels_and_votes())
 def test_pairwise_is_decided_as_the_plain_twin_does(case):
     panel, rows = case
@@ -58,7 +58,7 @@ def same(one, other, rows=slice(None), classes=None):
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
 @pytest.mark.parametrize("method", METHODS + LEARNING)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(panels_and_votes(), st.randoms(use_true_random=False))
 def test_layout_order_and_names_change_nothing(method, case, random):
     panel, rows = case
@@ -83,7 +83,7 @@ def test_layout_order_and_names_change_nothing(method, case, random):
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
 @pytest.mark.parametrize("method", METHODS + LEARNING)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(panels_and_votes(), st.integers(1, 5))
 def test_threads_and_parts_change_nothing(method, case, workers):
     panel, rows = case

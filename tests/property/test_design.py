@@ -11,7 +11,7 @@ def classes_and_size(draw):
     return classes, draw(st.integers(2, classes))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(classes_and_size())
 def test_every_design_covers_and_none_beats_a_bound(case):
     panel = design(*case, effort="fast")
@@ -20,7 +20,7 @@ def test_every_design_covers_and_none_beats_a_bound(case):
     assert set(panel.sizes) == {case[1]}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(classes_and_size(), st.integers(2, 5))
 def test_covering_often_needs_at_most_copies(case, times):
     once, often = design(*case, effort="fast"), design(*case, times=times, effort="fast")

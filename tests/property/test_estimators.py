@@ -41,7 +41,7 @@ def plain_winners(panel, row, scores, n, shares, edge):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes(), st.sampled_from([1, 1, 1, 40]))
 def test_ties_are_decided_as_the_plain_tie_score_does(case, times):
     panel, rows = case
@@ -60,7 +60,7 @@ def test_ties_are_decided_as_the_plain_tie_score_does(case, times):
         assert label in set().union(*allowed) or not any(allowed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes())
 def test_anchored_is_inside_plus_outside(case):
     panel, rows = case
@@ -75,7 +75,7 @@ def test_anchored_is_inside_plus_outside(case):
             assert labels.margin[row] == pytest.approx(first - second, abs=1e-4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes(), st.sampled_from([0.5, 10.0]))
 def test_em_equals_the_plain_twin(case, prior):
     panel, rows = case
@@ -87,7 +87,7 @@ def test_em_equals_the_plain_twin(case, prior):
     check_posterior(labels, posterior)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(panels_and_votes(), st.sampled_from([0.01, 0.5]))
 def test_dawid_skene_equals_the_plain_twin(case, smoothing):
     panel, rows = case
@@ -131,7 +131,7 @@ def given_by(panel, row, flat):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(soft_votes(), st.sampled_from([0.3, 1.0]))
 def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power):
     panel, rows, flat = case
@@ -173,7 +173,7 @@ def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power)
         assert labels["authority"].tied[n] or len(plain_decoders.authority(panel, row)) <= 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(soft_votes())
 def test_probabilities_in_both_layouts_give_the_same_labels(case):
     panel, rows, flat = case
@@ -189,7 +189,7 @@ def test_probabilities_in_both_layouts_give_the_same_labels(case):
 
 
 @pytest.mark.parametrize("method", ["authority", "anchored", "em", "dawid-skene"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(panels_and_votes(), st.integers(0, 12))
 def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, cut):
     panel, rows = case

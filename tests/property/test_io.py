@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
@@ -75,7 +75,7 @@ def by_item(votes):
     return {item: row.tolist() for item, row in zip(votes.items.tolist(), votes.dense, strict=True)}
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(
     cases(), st.sampled_from(FORMATS), st.sampled_from(["long", "wide"]), st.randoms(use_true_random=False)
 )
@@ -115,7 +115,7 @@ def _bytes(item):
     return item.encode() if isinstance(item, str) else item
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(cases(), st.sampled_from(["long", "wide"]), st.sampled_from(["authority", "likelihood", "pairwise"]))
 def test_streamed_labels_are_those_in_memory(tmp_path_factory, case, shape, method):
     panel, ids, matrix = case
@@ -167,7 +167,7 @@ def plain_votes(panel, rows, keep):
     return found
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     cases(),
     st.sampled_from(["first", "last", "error"]),

@@ -18,7 +18,6 @@ def cells(draw, most=16):
 
 
 @given(cells(), st.integers(0, 2**31))
-@settings(deadline=None)
 def test_greedy_covers_and_repeats_itself(cell, seed):
     classes, size, times = cell
     blocks = greedy(classes, size, times, seed=seed)
@@ -27,7 +26,6 @@ def test_greedy_covers_and_repeats_itself(cell, seed):
 
 
 @given(cells(), st.integers(0, 2**31), st.integers(0, 20_000))
-@settings(deadline=None)
 def test_annealing_covers_never_grows_and_repeats_itself(cell, seed, moves):
     classes, size, times = cell
     start = greedy(classes, size, times, seed=seed, tries=1)
@@ -38,7 +36,6 @@ def test_annealing_covers_never_grows_and_repeats_itself(cell, seed, moves):
 
 
 @given(cells(), st.integers(0, 2**31), st.integers(0, 12))
-@settings(deadline=None)
 def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra):
     classes, size, times = cell
     rng = np.random.default_rng(seed)
@@ -55,7 +52,7 @@ def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra)
 
 
 @given(cells(14), st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_cover_with_symmetry_covers_and_repeats_itself(cell, seed):
     classes, size, times = cell
     target = len(greedy(classes, size, times)) + 3

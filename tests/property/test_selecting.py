@@ -34,7 +34,7 @@ def optimum(panel, times, keep):
     return best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pools(), st.data())
 def test_the_choice_is_the_cheapest_and_says_so(case, data):
     panel, times = case
@@ -52,7 +52,7 @@ def test_the_choice_is_the_cheapest_and_says_so(case, data):
     assert proof.optimal
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(pools(), st.randoms())
 def test_renaming_classes_and_reordering_experts_changes_no_cost(case, random):
     panel, times = case

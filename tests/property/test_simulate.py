@@ -26,7 +26,7 @@ models = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(panels(), models, st.integers(0, 40), st.integers(0, 40), st.data())
 def test_parts_drawn_apart_make_the_whole(panel, model, size, cut, data):
     truth = np.array(
@@ -41,7 +41,7 @@ def test_parts_drawn_apart_make_the_whole(panel, model, size, cut, data):
     assert (np.concatenate([part.dense for part in parts]) == whole).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(panels(), models)
 def test_votes_are_always_legal(panel, model):
     votes = simulate(panel, np.arange(200) % len(panel.classes), **model).dense
@@ -50,7 +50,7 @@ def test_votes_are_always_legal(panel, model):
         assert row[answers].all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(panels(), st.integers(0, 2**32))
 def test_another_seed_gives_other_noise(panel, seed):
     truth = np.arange(400) % len(panel.classes)
