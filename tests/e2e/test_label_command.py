@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -27,19 +26,22 @@ ITEMS = 1000
 
 # A model per expert: it knows the truth (column x) where it can, and says its first class elsewhere.
 MODULE = """
-import os, time
+import os, signal
 import numpy as np
 from pathlib import Path
 
 CLASSES = ["ant", "bee", "cat", "dog"]
 HERE = Path(__file__).parent
 
-def expert(name, known, pause=0.0):
+def expert(name, known):
     def answer(batch):
         x = (batch["x"] if isinstance(batch, dict) else batch[:, 0]).astype(int)
         with open(HERE / f"{name}.log", "a") as log:
             log.write(f"{len(x)} {int((batch['n'] if isinstance(batch, dict) else batch[:, 1])[0])}\\n")
-        time.sleep(float(os.environ.get("PAUSE", 0)))
+        if "KILL_AT" in os.environ:
+            calls = sum(len(log.read_text().splitlines()) for log in HERE.glob("*.log"))
+            if calls >= int(os.environ["KILL_AT"]):
+                os.kill(os.getpid(), signal.SIGKILL)
         return [CLASSES[k] if CLASSES[k] in known else known[0] for k in x]
     return answer
 
@@ -159,38 +161,29 @@ def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
     assert len(calls(folder, "a")) == 10
 
 
-def start_label(folder, *options, **environment):
+def label_process(folder, *options, **environment):
+    """Run in a process of its own, which is killed at the call that KILL_AT names; return its exit status."""
     command = [sys.executable, "-m", "covote", "label", "data.parquet", "--trust", "--panel", "panel.toml",
                "-o", "labels.parquet", "--batch", "20", *options]  # fmt: skip
     source = str(Path(covote_package.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source, **environment}
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    return ended.returncode, ended.stderr.decode()
 
 
-def test_killed_at_any_moment_it_goes_on_where_it_was(covote, folder):
+def test_killed_while_a_model_answers_it_goes_on_where_it_was(covote, folder):
     batches = ITEMS // 20
-    kills = 0
-    for after in (2, 110):
-        process = start_label(folder, PAUSE="0.02")
-        while sum(len(calls(folder, name)) for name in NAMES) < after and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        process.communicate()
+    kills = ("2", "110")
+    for call in kills:
+        assert label_process(folder, KILL_AT=call) == (-signal.SIGKILL, "")
         assert not (folder / "labels.parquet").exists()
         assert not list(folder.glob(".*"))
-    assert kills == 2
-    process = start_label(folder)
-    _, err = process.communicate()
-    assert process.returncode == 0, err
+    assert label_process(folder) == (0, "")
     asked = [starts for name in NAMES for starts in [[n for _, n in calls(folder, name)]]]
     for starts in asked:
         assert set(starts) == set(range(0, ITEMS, 20))
     again = sum(len(starts) - batches for starts in asked)
-    assert again <= kills  # at most the batch in flight, for each kill
+    assert again <= len(kills)  # at most the batch in flight, for each kill
     resumed = (folder / "labels.parquet").read_bytes()
     for path in folder.glob("*.log"):
         path.unlink()
@@ -315,24 +308,15 @@ def test_an_adaptive_run_that_is_killed_loses_at_most_the_batch_in_flight(covote
     needed = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
     for path in [*folder.glob("*.log"), *folder.glob("*votes*")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    kills = 0
-    for after in (2, 70, 140):
-        process = start_label(folder, "--ask", "adaptive", PAUSE="0.02")
-        while sum(len(calls(folder, name)) for name in NAMES) < after and process.poll() is None:
-            time.sleep(0.005)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        process.communicate()
+    kills = ("2", "70", "140")
+    for call in kills:
+        assert label_process(folder, "--ask", "adaptive", KILL_AT=call) == (-signal.SIGKILL, "")
         assert not (folder / "labels.parquet").exists()
-    assert kills == 3
-    process = start_label(folder, "--ask", "adaptive")
-    _, err = process.communicate()
-    assert process.returncode == 0, err
+    assert label_process(folder, "--ask", "adaptive") == (0, "")
     assert (folder / "labels.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     asked = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
     assert all(asked[name] >= needed[name] for name in NAMES)
-    assert sum(asked.values()) - sum(needed.values()) <= 20 * kills
+    assert sum(asked.values()) - sum(needed.values()) <= 20 * len(kills)
     assert sum(needed.values()) < 4 * ITEMS
 
 

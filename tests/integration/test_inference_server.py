@@ -38,7 +38,7 @@ class Digit(MLModel):
             raise RuntimeError("no weights today")
         Digit.inside += 1
         Digit.most = max(Digit.most, Digit.inside)
-        await asyncio.sleep({"slow": 5.0, "counting": 0.05}.get(kind, 0.0))
+        await asyncio.sleep({"slow": 60.0, "counting": 0.05}.get(kind, 0.0))
         Digit.inside -= 1
         rows = NumpyCodec.decode_input(payload.inputs[0])
         k = rows[:, 0].astype(int)
@@ -89,12 +89,8 @@ def server(peers, tmp_path_factory):
             _wait_until_ready(process, http, folder / "log")
             yield f"http://127.0.0.1:{http}"
         finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()  # it would wait for its slow answers
+            process.wait()
 
 
 def _wait_until_ready(process, port, log):
@@ -139,7 +135,7 @@ def test_a_slow_server_is_given_up_after_the_time_that_was_set(server):
     started = time.monotonic()
     with pytest.raises(ExpertError, match=r"expert 'digit' .*did not answer within 0.3 s \(2 tries\)"):
         expert(server, "slow", timeout=0.3, retries=1).answer(ROWS)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 30
 
 
 def test_a_failure_that_passes_is_asked_again(server):
@@ -169,6 +165,10 @@ def test_data_that_do_not_fit_are_explained(server):
 
 
 def test_a_server_that_is_not_running_is_told_so():
-    (port,) = free_ports(1)
-    with pytest.raises(ExpertError, match=r"cannot be reached: connection refused; is the server running"):
-        expert(f"http://127.0.0.1:{port}", "good", retries=0).answer(ROWS)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # nobody else gets this port, and nobody listens
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            ExpertError, match=r"cannot be reached: connection refused; is the server running"
+        ):
+            expert(address, "good", retries=0).answer(ROWS)

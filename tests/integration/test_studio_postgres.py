@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -37,8 +38,7 @@ def server(tmp_path_factory):
     folder = programs()
     if folder is None:
         pytest.skip("no PostgreSQL here: apt-get install postgresql, or set COVOTE_POSTGRES")
-    place = Path("/tmp") / f"covote-pg-{os.getpid()}"
-    place.mkdir()
+    place = Path(tempfile.mkdtemp(prefix="covote-pg-", dir="/tmp"))  # short: its socket lies in it
     as_user = []
     if os.geteuid() == 0:
         as_user = ["runuser", "-u", "postgres", "--"]

@@ -23,6 +23,11 @@ from covote.labelling.questions import side_by_side
 from covote.models.http import PATIENCE, Patience
 from covote.models.inference_server import Server
 
+PATIENT = 60
+"""Seconds that are waited for what comes at once, unless the machine is busy."""
+SLOW = 300
+"""Seconds that an answer takes which nobody waits for."""
+
 
 class Models(ThreadingHTTPServer):
     """Models a, b and c, which speak the Open Inference Protocol and take their time."""
@@ -34,6 +39,7 @@ class Models(ThreadingHTTPServer):
         self.seconds, self.lock = seconds, threading.Lock()
         self.busy, self.most, self.together = Counter(), Counter(), 0
         self.asked, self.over = threading.Event(), threading.Event()
+        self.meeting = None if isinstance(seconds, int) else threading.Barrier(3)
 
     def panel(self):
         url = f"http://127.0.0.1:{self.server_port}/v2/models"
@@ -67,7 +73,10 @@ class Handler(BaseHTTPRequestHandler):
             models.most[name] = max(models.most[name], models.busy[name])
             models.together = max(models.together, len(+models.busy))
         models.asked.set()
-        models.over.wait(models.seconds)
+        if models.meeting is None:
+            models.over.wait(models.seconds)
+        else:
+            models.meeting.wait(PATIENT)
         with models.lock:
             models.busy[name] -= 1
         known = {"a": "xy", "b": "xz", "c": "yz"}[name]
@@ -103,7 +112,7 @@ def test_a_password_in_an_address_is_kept_in_no_file(models, rows, tmp_path):
     assert [path for path in files if b"hush" in path.read_bytes()] == []
 
 
-@pytest.mark.parametrize("models", [0.03], indirect=True)
+@pytest.mark.parametrize("models", ["until all are asked"], indirect=True)
 def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(models, rows, tmp_path):
     told = []
     found = label_file(
@@ -118,7 +127,7 @@ def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(
     assert [run.asked for run in again.experts] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("models", [20], indirect=True)
+@pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_an_interrupted_run_does_not_wait_for_answers(models, rows, tmp_path):
     models.panel().save(tmp_path / "panel.toml")
     # Where the tests run in the background, Ctrl-C is switched off for all that they start.
@@ -127,16 +136,14 @@ def test_an_interrupted_run_does_not_wait_for_answers(models, rows, tmp_path):
     command = [sys.executable, "-c", covote, "label", rows, "--panel", tmp_path / "panel.toml",
                "-o", tmp_path / "labels.parquet"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert models.asked.wait(30)
+    assert models.asked.wait(PATIENT)
     process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    _, told = process.communicate(timeout=15)
-    assert time.monotonic() - started < 10  # half of what an answer takes; on an idle machine 0.2
+    _, told = process.communicate(timeout=PATIENT)
     assert process.returncode == 130
     assert "the same command goes on from there" in told
 
 
-@pytest.mark.parametrize("models", [20], indirect=True)
+@pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_the_first_failure_stops_a_strict_run_without_waiting_for_other_servers(models, rows, tmp_path):
     panel = models.panel()
     broken = {"use": "http://127.0.0.1:9/v2/models/a", "retries": 0}
@@ -144,7 +151,7 @@ def test_the_first_failure_stops_a_strict_run_without_waiting_for_other_servers(
     started = time.monotonic()
     with pytest.raises(ExpertError, match="connection refused"):
         label_file(rows, tmp_path / "labels.parquet", mixed, strict=True)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENT
 
 
 class Interrupted(ThreadPoolExecutor):
@@ -156,7 +163,7 @@ class Interrupted(ThreadPoolExecutor):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("models", [20], indirect=True)
+@pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch):
     monkeypatch.setattr("covote.labelling.questions.ThreadPoolExecutor", Interrupted)
     server = Server(models.panel().models[0]["use"])
@@ -167,14 +174,12 @@ def test_a_request_that_nobody_has_noted_yet_is_given_up_too(models, monkeypatch
             server(np.arange(float(question)).reshape(-1, 1))
         ended.set()
 
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         list(side_by_side(ask, [iter([2])]))
-    assert ended.wait(10)
-    assert time.monotonic() - started < 10
+    assert ended.wait(PATIENT)
 
 
-@pytest.mark.parametrize("models", [20], indirect=True)
+@pytest.mark.parametrize("models", [SLOW], indirect=True)
 def test_nobody_is_asked_after_the_others_were_given_up(models):
     patience = Patience()
     patience.give_up()
@@ -209,13 +214,16 @@ def models_that_listen():
 
 def test_streams_wait_for_their_turn_and_stay_in_order():
     lock, busy, seen = threading.Lock(), Counter(), []
+    first_two = threading.Barrier(2)
 
     def ask(question):
         with lock:
             busy[question[0]] += 1
             seen.append(len(+busy))
             assert busy[question[0]] == 1
-        time.sleep(0.002)
+            early = len(seen) <= 2
+        if early:
+            first_two.wait(PATIENT)
         with lock:
             busy[question[0]] -= 1
         return question

@@ -21,7 +21,7 @@ def test_results_come_in_order_from_several_threads(monkeypatch):
 
     def wait(n):
         if n < 3:
-            together.wait(10)  # only three threads at once get past this
+            together.wait(60)  # only three threads at once get past this
         return n
 
     assert list(in_threads(wait, range(10))) == list(range(10))
