@@ -22,9 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from covote.decoding import decode
-from covote.reproduction.accuracy import DEFAULT, panel_accuracy
-from covote.reproduction.data_files import DataSource
-from covote.reproduction.experiment import Context, paper_panel, subsets_of
+from covote.reproduction.datasets import DataSource
+from covote.reproduction.experiment import DEFAULT, Context, panel_accuracy, paper_panel, subsets_of
 from covote.reproduction.tables.random import draws, needs
 
 SIZES = (4, 6)

@@ -11,7 +11,7 @@ from covote.cli import output
 from covote.cli.arguments import Json, Seed
 
 if TYPE_CHECKING:
-    from covote.reproduction.reproduce import Report
+    from covote.reproduction.pages import Report
 
 
 def reproduce(
@@ -47,7 +47,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments, and write a page with its values beside ours."""
-    from covote.reproduction.data_files import DataSource, default_folder
+    from covote.reproduction.datasets import DataSource, default_folder
     from covote.reproduction.experiment import Context
     from covote.reproduction.reproduce import reproduce as run
     from covote.reproduction.tables import TABLES

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN
 from covote.reproduction.datasets import TITLES
-from covote.reproduction.experiment import SIZES
+from covote.reproduction.experiment import DEFAULT, PAPER, PLAIN, SIZES
 from covote.reproduction.paper_values import GREEDY_SIZES
 from covote.reproduction.sections import Section, by_size
 from covote.reproduction.tables.random import beside_cover

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covote.covers import design
 from covote.decoding import decode
+from covote.learn import PanelClassifier
 from covote.panel import Panel
-from covote.reproduction.accuracy import expected_accuracy
-from covote.votes import Votes
 
 
 @dataclass(frozen=True)
@@ -38,21 +36,15 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
     from sklearn.model_selection import train_test_split
 
     images, truth = load_digits(return_X_y=True)
-    images = images / 16.0
     train, test, train_truth, test_truth = train_test_split(
-        images, truth, test_size=0.4, random_state=seed, stratify=truth
+        images / 16.0, truth, test_size=0.4, random_state=seed, stratify=truth
     )
     model = LogisticRegression(C=10.0, max_iter=2000)
-    panel = design(10, size, seed=seed)
-    answers = np.empty((len(test), len(panel)), dtype=np.int8)
-    inside = []
-    for i, known in enumerate(panel.knows):
-        familiar = known[train_truth]
-        model.fit(train[familiar], train_truth[familiar])
-        answers[:, i] = model.predict(test)
-        asked = known[test_truth]
-        inside.append(np.mean(answers[asked, i] == test_truth[asked]))
-    labels = decode(Votes.from_dense(answers, panel), ties="report")
+    experts = PanelClassifier(model, size=size, random_state=seed).fit(train, train_truth)
+    panel, votes = experts.panel_, experts.votes(test)
+    right = votes.dense == test_truth[:, None]
+    inside = [right[known[test_truth], i].mean() for i, known in enumerate(panel.knows)]
+    labels = decode(votes, ties="report")
     model.fit(train, train_truth)
     return DigitsResult(
         panel=panel,
@@ -61,6 +53,6 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
         experts=float(np.mean(inside)),
         sure=int(np.sum(~labels.tied & (labels.violations == 0))),
         tied=int(np.sum(labels.tied)),
-        panel_accuracy=expected_accuracy(labels, test_truth),
+        panel_accuracy=float(labels.chances(test_truth).mean()),
         centralised=float(model.score(test, test_truth)),
     )

@@ -1,20 +1,26 @@
-"""What every table and figure is given: data, stored votes, the paper's panels."""
+"""What every table and figure is given: data, stored votes, the paper's panels, ways to decode."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from covote.covers import design
+from covote.decoding import decode
 from covote.errors import DataError, InputError
 from covote.panel import Panel
 from covote.progress import Progress
-from covote.reproduction.data_files import DataSource
-from covote.reproduction.datasets import ImageSet, load_images
-from covote.reproduction.store import DataSet, Experts, Store
+from covote.reproduction.cores import in_threads
+from covote.reproduction.datasets import DataSet, DataSource, ImageSet, load_images
+from covote.reproduction.store import Experts, Store
 from covote.reproduction.trainers import Subset, Trainer, neural, ridge
+from covote.votes import Votes
 
 SIZES = (2, 4, 6, 8)
 """The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
@@ -55,6 +61,10 @@ class Context:
     progress: Progress = lambda done, total, message: None
     _images: dict[str, ImageSet] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.profile not in TRAINERS:
+            raise InputError(f"no profile {self.profile!r}; choose one of {', '.join(TRAINERS)}")
+
     @cached_property
     def store(self) -> Store:
         """What this profile has made so far."""
@@ -80,11 +90,7 @@ class Context:
 
         Where nothing may be trained, `partly` gives those that are there.
         """
-        data = self.images(images)
-        if per_class is not None:
-            data = data.reduced(per_class, self.seed)
-        if self.profile not in TRAINERS:
-            raise InputError(f"no profile {self.profile!r}; choose one of {', '.join(TRAINERS)}")
+        data = self.images(images).reduced(per_class, self.seed)
         model = TRAINERS[self.profile][images](seed=self.seed, effort=effort)
         return self.experts_by(model, data, subsets, partly=partly)
 
@@ -129,3 +135,49 @@ def paper_subsets() -> list[Subset]:
 
 EVERYTHING: Subset = tuple(range(CLASSES))
 """What the centralised model knows."""
+
+
+# Accuracy
+
+PAPER = "paper's vote"
+PLAIN = "covote, votes alone"
+DEFAULT = "covote, with probabilities"
+METHODS: dict[str, tuple[bool, dict[str, Any]]] = {
+    PAPER: (False, {"ties": "report"}),
+    PLAIN: (False, {}),
+    DEFAULT: (True, {}),
+}
+"""How the paper's panels are decoded: whether with probabilities, and the options of `decode`."""
+
+
+def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, method: str) -> float:
+    """Return the accuracy, in percent, of a panel of stored experts by one of `METHODS`."""
+    soft, options = METHODS[method]
+    votes = experts.votes(subsets, split, soft=soft)
+    return 100 * decoded(votes, experts.truth(split), **options)
+
+
+def panel_accuracies(
+    experts: Experts, panels: Iterable[Sequence[Subset]], split: str, method: str
+) -> Iterator[float]:
+    """Yield the accuracy of each of several panels, as they are decoded; all cores are used."""
+    return in_threads(lambda subsets: panel_accuracy(experts, subsets, split, method), panels)
+
+
+def decoded(
+    votes: Votes,
+    truth: NDArray[np.int64],
+    method: str = "authority",
+    *,
+    counted: NDArray[np.bool_] | None = None,
+    **options: Any,
+) -> float:
+    """Return the share of right labels that a decoder gives; a tied item counts what a fair draw would give.
+
+    `counted` says which items count, all unless given. A panel may leave a class without an expert; such a
+    class is never a label.
+    """
+    chance = decode(votes, method=method, **options).chances(truth)
+    if counted is not None:
+        chance = chance[counted]
+    return float(chance.sum() / max(1, len(chance)))

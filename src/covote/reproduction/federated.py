@@ -20,8 +20,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from covote.reproduction.trainers import Subset
-from covote.reproduction.trainers.fitting import scaled, shape_of
-from covote.reproduction.trainers.networks import NETWORKS
+from covote.reproduction.trainers.networks import NETWORKS, scaled, shape_of
 from covote.reproduction.trainers.neural import Local
 
 Weights = dict[str, Tensor]

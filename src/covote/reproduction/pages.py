@@ -1,20 +1,19 @@
-"""The pages: the same sections as Markdown and as one HTML file with everything in it."""
+"""What a run gave, as pages: Markdown, one HTML file with everything in it, JSON for programs."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import platform
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from covote import atomic
+from covote import __version__, atomic
 from covote.files.report.charts import inline
 from covote.files.report.html import render
 from covote.reproduction.advice import advice
 from covote.reproduction.sections import Cell, Grid, Section
-
-if TYPE_CHECKING:
-    from covote.reproduction.reproduce import Report
 
 PROFILES = {
     "quick": "Two cores, minutes: closed-form experts and small networks stand in for the paper's networks.",
@@ -23,24 +22,54 @@ PROFILES = {
 }
 
 
-def write_pages(report: Report, out: Path) -> tuple[Path, ...]:
-    """Write the HTML page, the Markdown page and the pictures beside it; return where they are."""
+@dataclass(frozen=True)
+class Report:
+    """What a run gave: the sections, what could not run and why, the time, where the pages are.
+
+    `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
+    CPU time that training took, in this run or the runs that it continued.
+    """
+
+    profile: str
+    sections: tuple[Section, ...]
+    fresh: tuple[str, ...]
+    left_out: dict[str, str]
+    seconds: float
+    cpu_seconds: float
+    training_seconds: float
+    files: tuple[Path, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the pictures, for programs."""
+        return {
+            "profile": self.profile,
+            "seconds": round(self.seconds, 1),
+            "cpu_seconds": round(self.cpu_seconds, 1),
+            "training_cpu_seconds": round(self.training_seconds, 1),
+            "sections": [section.as_dict() for section in self.sections],
+            "left_out": self.left_out,
+            "files": [str(path) for path in self.files],
+        }
+
+
+def write_pages(report: Report, out: Path) -> Report:
+    """Write the HTML page, the Markdown page, its pictures and the JSON; return the report with the files."""
     folder = out / f"{report.profile}-pictures"
     drawn = {p.name: p.svg for section in report.sections for p in section.pictures}
     if drawn:
         atomic.make_folder(folder, "--out")
     for name, text in drawn.items():
         atomic.write_text(folder / f"{name}.svg", text)
-    html, markdown = out / f"{report.profile}.html", out / f"{report.profile}.md"
+    html, markdown, data = (out / f"{report.profile}.{ending}" for ending in ("html", "md", "json"))
     atomic.write_text(markdown, markdown_page(report, folder.name))
     atomic.write_text(html, html_page(report, drawn))
-    return html, markdown
+    complete = replace(report, files=(html, markdown, data))
+    atomic.write_text(data, json.dumps(complete.as_dict(), indent=1, ensure_ascii=False) + "\n")
+    return complete
 
 
 def about(report: Report) -> dict[str, str]:
     """Say how the numbers were made."""
-    from covote import __version__
-
     return {
         "profile": f"{report.profile}. {PROFILES[report.profile]}",
         "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",

@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from covote import __version__, atomic
 from covote.errors import DataError, InputError, MissingDependencyError
 from covote.panel.checks import did_you_mean
 from covote.reproduction.cores import end_processes
-from covote.reproduction.experiment import TRAINERS, Context
-from covote.reproduction.pages import write_pages
+from covote.reproduction.experiment import Context
+from covote.reproduction.pages import Report, write_pages
 from covote.reproduction.sections import Section
 from covote.reproduction.tables import TABLES
 from covote.reproduction.trainers import Subset
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a run gave: the sections, what could not run and why, the time, where the pages are.
-
-    `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
-    CPU time that training took, in this run or the runs that it continued.
-    """
-
-    profile: str
-    sections: tuple[Section, ...]
-    fresh: tuple[str, ...]
-    left_out: dict[str, str]
-    seconds: float
-    cpu_seconds: float
-    training_seconds: float
-    files: tuple[Path, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything but the pictures, for programs."""
-        return {
-            "profile": self.profile,
-            "seconds": round(self.seconds, 1),
-            "cpu_seconds": round(self.cpu_seconds, 1),
-            "training_cpu_seconds": round(self.training_seconds, 1),
-            "sections": [section.as_dict() for section in self.sections],
-            "left_out": self.left_out,
-            "files": [str(path) for path in self.files],
-        }
 
 
 @dataclass
@@ -119,22 +87,13 @@ class _Run:
             others + context.store.seconds(),
             (),
         )
-        return write_report(report, context.out)
+        return write_pages(report, context.out)
 
 
 def cpu_time() -> float:
     """Return the CPU time of this process and of those that it started and that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def write_report(report: Report, out: Path) -> Report:
-    """Write the HTML page, the Markdown page, the pictures and the JSON; return the report with the files."""
-    files = write_pages(report, out)
-    place = out / f"{report.profile}.json"
-    with_files = replace(report, files=(*files, place))
-    atomic.write_text(place, json.dumps(with_files.as_dict(), indent=1, ensure_ascii=False) + "\n")
-    return with_files
 
 
 def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
@@ -148,8 +107,6 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
         if name not in TABLES:
             near = did_you_mean(name, tuple(TABLES))
             raise InputError(f"no table {name!r}{near}; choose from {', '.join(TABLES)}")
-    if context.profile not in TRAINERS:
-        raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(TRAINERS)}")
     atomic.make_folder(context.out, "--out")
     run = _Run(context, [name for name in TABLES if not names or name in names])
     run.train()

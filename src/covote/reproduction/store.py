@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +20,13 @@ from covote import atomic
 from covote.errors import FileError
 from covote.panel import Panel
 from covote.progress import Progress
+from covote.reproduction.datasets import DataSet
 from covote.reproduction.trainers import Subset, Trained, Trainer
 from covote.votes import Votes
 
 Result = TypeVar("Result")
 SPLITS = ("train", "test")
 _LONGEST = 100  # characters of a file name before it becomes a hash
-
-
-class DataSet(Protocol):
-    """What the store wants to know of a data set."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Its classes."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of its content."""
-
-    @property
-    def train_y(self) -> NDArray[np.int64]:
-        """The classes of the training items."""
-
-    @property
-    def test_y(self) -> NDArray[np.int64]:
-        """The classes of the test items."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,17 @@ import pytest
 
 from covote.errors import DataError, InputError
 from covote.reproduction import datasets
-from covote.reproduction.data_files import DataFile, DataSource, default_folder
-from covote.reproduction.datasets import ImageSet, load_images, load_text, read_batch, read_idx, read_mosaic
+from covote.reproduction.datasets import (
+    DataFile,
+    DataSource,
+    ImageSet,
+    default_folder,
+    load_images,
+    load_text,
+    read_batch,
+    read_idx,
+    read_mosaic,
+)
 
 from .made_up import bars
 

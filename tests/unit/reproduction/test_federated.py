@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from covote.errors import FileError
-from covote.reproduction.data_files import DataSource
+from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import Context
 from covote.reproduction.federated import Clients, average, one_shot, rounds
 from covote.reproduction.tables.fedavg import ONE_SHOT, PLANS, Curve, Plan, Task, curves, make

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covote.errors import DataError, InputError
+from covote.errors import DataError
 from covote.reproduction import paper_values
-from covote.reproduction.data_files import DataSource
+from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import SIZES, Context, paper_panel, paper_subsets
 from covote.reproduction.store import write_expert
 from covote.reproduction.tables import fedavg, greedy_covers, justification
@@ -97,8 +97,6 @@ def test_the_full_plan_is_the_papers():
     assert plans["mnist"].local.network == "mnist_cnn"
     assert plans["mnist"].equal_round(45, None) == 12
     assert plans["mnist"].equal_round(45, 2) == 270
-    with pytest.raises(InputError, match="no profile 'huge'"):
-        fedavg.build(Context(DataSource(Path()), Path(), "huge"))
 
 
 def keep_experts(context: Context, sure: float) -> None:

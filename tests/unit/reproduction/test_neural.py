@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from covote.errors import InputError, MissingDependencyError
-from covote.reproduction.data_files import DataSource
+from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import TRAINERS, Context
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.store import Store
-from covote.reproduction.trainers.fitting import (
+from covote.reproduction.trainers.networks import (
+    NETWORKS,
     batches,
     centre_of,
     fit,
@@ -22,7 +23,6 @@ from covote.reproduction.trainers.fitting import (
     keras_shift,
     share_of_rate,
 )
-from covote.reproduction.trainers.networks import NETWORKS
 from covote.reproduction.trainers.neural import (
     FULL_CIFAR10,
     FULL_MNIST,

@@ -5,20 +5,27 @@ import json
 import numpy as np
 import pytest
 
-from covote import Panel, Votes, decode
+from covote import Panel, Votes
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 from covote.reproduction import paper_values
-from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, expected_accuracy
 from covote.reproduction.advice import advice
-from covote.reproduction.data_files import DataSource
-from covote.reproduction.datasets import Predictions
-from covote.reproduction.experiment import SIZES, TRAINERS, Context, paper_panel, paper_subsets, subsets_of
+from covote.reproduction.datasets import DataSource, Predictions
+from covote.reproduction.experiment import (
+    DEFAULT,
+    PAPER,
+    PLAIN,
+    SIZES,
+    TRAINERS,
+    Context,
+    decoded,
+    paper_panel,
+    paper_subsets,
+    subsets_of,
+)
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.sections import Measured, Section
 from covote.reproduction.tables import TABLES, Experiment, missing, random
-from covote.reproduction.tables.every_decoder import findings, known_items, lines
-from covote.reproduction.tables.imagenet import cut_votes, likeness
-from covote.reproduction.tables.silos import silos
+from covote.reproduction.tables.beyond import cut_votes, findings, known_items, likeness, lines, silos
 from covote.reproduction.trainers.patches import PatchFeatures
 from covote.reproduction.trainers.ridge import PatchRidge
 
@@ -46,10 +53,11 @@ def test_the_greedy_covers_are_the_papers():
 
 def test_ties_count_what_a_fair_draw_would_give():
     panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
-    labels = decode(Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel), ties="report")
+    votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel)
     truth = np.array([2, 0, 0])
-    assert expected_accuracy(labels, truth) == pytest.approx((1 / 3 + 1 + 0) / 3)
-    assert expected_accuracy(labels, truth, np.array([True, False, False])) == pytest.approx(1 / 3)
+    assert decoded(votes, truth, ties="report") == pytest.approx((1 / 3 + 1 + 0) / 3)
+    first = np.array([True, False, False])
+    assert decoded(votes, truth, ties="report", counted=first) == pytest.approx(1 / 3)
 
 
 def test_every_removal_is_tried_once_and_samples_repeat():
@@ -197,9 +205,8 @@ def test_a_table_that_lacks_a_library_is_left_out(context, monkeypatch):
 def test_unknown_tables_and_profiles_are_named(context, tmp_path):
     with pytest.raises(InputError, match=r"no table 'tableau'.*; choose from mnist"):
         reproduce(context, ["tableau"])
-    context.profile = "huge"
     with pytest.raises(InputError, match="no profile 'huge'"):
-        reproduce(context, ["mnist"])
+        Context(context.source, tmp_path, "huge")
 
 
 def test_a_folder_that_cannot_be_made_is_named(context, tmp_path):

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from covote.covers import design
-from covote.errors import DataError
+from covote.decoding import DECODERS
+from covote.errors import DataError, TooLargeError
 from covote.panel import Panel
-from covote.reproduction.accuracy import DEFAULT, PAPER, panel_accuracy
-from covote.reproduction.experiment import CLASSES, Context, Needs, paper_panel, subsets_of
-from covote.reproduction.sections import Cell, Grid, Measured, Section
+from covote.reproduction.cores import in_threads
+from covote.reproduction.datasets import TITLES, Predictions, TextSet, load_predictions, load_text
+from covote.reproduction.experiment import (
+    CLASSES,
+    DEFAULT,
+    METHODS,
+    PAPER,
+    SIZES,
+    Context,
+    Needs,
+    decoded,
+    panel_accuracies,
+    panel_accuracy,
+    paper_panel,
+    subsets_of,
+)
+from covote.reproduction.sections import Cell, Grid, Measured, Section, picked
 from covote.reproduction.store import Experts
-from covote.reproduction.tables import every_decoder, greedy_covers, imagenet, silos
+from covote.reproduction.tables import greedy_covers
+from covote.reproduction.trainers import Subset
+from covote.reproduction.trainers.ridge import WordRidge
+from covote.votes import Votes
 
 SMALLER = (5, 6)
 """Sizes for which covote's design has fewer experts than the greedy cover."""
@@ -35,12 +59,10 @@ def build(context: Context) -> Section:
     wanted = needs(context)
     parts: dict[str, Callable[[], Part]] = {
         "decoders on CIFAR-10, other covers": lambda: _cifar10(context, wanted),
-        "decoders on MNIST": lambda: every_decoder.measured_grid(
-            context, context.experts("mnist", wanted["mnist"])
-        ),
+        "decoders on MNIST": lambda: decoder_grid(context, context.experts("mnist", wanted["mnist"])),
         "Fashion-MNIST": lambda: _fashion(context, wanted),
-        "texts": lambda: ((silos.silo_grid(context),), ()),
-        "ImageNet": lambda: ((imagenet.imagenet_grid(context),), ()),
+        "texts": lambda: ((silo_grid(context),), ()),
+        "ImageNet": lambda: ((imagenet_grid(context),), ()),
     }
     grids: list[Grid] = []
     found: list[Measured] = []
@@ -57,7 +79,7 @@ def build(context: Context) -> Section:
         raise DataError(next(iter(left_out.values())))
     return Section(
         tuple(grids),
-        findings=every_decoder.findings(found),
+        findings=findings(found),
         models="as in the tables above; texts and ImageNet as their notes say",
         surrogate=context.profile == "quick",
         left_out=left_out,
@@ -67,7 +89,7 @@ def build(context: Context) -> Section:
 
 def _cifar10(context: Context, wanted: Needs) -> Part:
     experts = context.experts("cifar10", wanted["cifar10"])
-    grids, found = every_decoder.measured_grid(context, experts)
+    grids, found = decoder_grid(context, experts)
     return (*grids, covers_grid(context, experts)), found
 
 
@@ -76,7 +98,7 @@ def _fashion(context: Context, wanted: Needs) -> Part:
     note = f"Experts: {experts.trainer.name}; the settings are those of MNIST, nothing was tuned here."
     title = "Fashion-MNIST, greedy covers: accuracy in percent"
     table = greedy_covers.cover_grid(title, greedy_covers.measure(experts), {}, note)
-    grids, found = every_decoder.measured_grid(context, experts)
+    grids, found = decoder_grid(context, experts)
     return (table, *grids), found
 
 
@@ -106,3 +128,247 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
         "greedy, covote's default", "other, covote's default",
     )  # fmt: skip
     return Grid("Other covers of CIFAR-10: test accuracy in percent", columns, tuple(rows))
+
+
+# Every decoder on the paper's panels, whole and with two experts missing
+
+LABELLED = 20
+"""Items of each class whose class `supervised` is told; they do not count."""
+REMOVALS = 5
+OPTIONS: dict[str, dict[str, Any]] = {"likelihood": {"accuracy": 0.95}}
+
+
+class Line(NamedTuple):
+    """A row of the table: a decoder, and what it is given."""
+
+    name: str
+    method: str
+    soft: bool
+    options: dict[str, Any]
+
+
+def lines() -> list[Line]:
+    """Return every decoder on what it can use."""
+    soft_only, soft_too = ("coupling", "mean"), ("authority", "supervised")
+    found = [Line("authority, ties left (the paper's vote)", "authority", False, {"ties": "report"})]
+    for method in DECODERS:
+        options = OPTIONS.get(method, {})
+        if method not in soft_only:
+            found.append(Line(method, method, False, options))
+        if method in soft_only + soft_too:
+            found.append(Line(f"{method}, with probabilities", method, True, options))
+    return found
+
+
+def decoder_grid(context: Context, experts: Experts) -> tuple[tuple[Grid, ...], tuple[Measured, ...]]:
+    """Return the test accuracy of every decoder on the four greedy covers, and with two experts removed."""
+    columns = {(size, 0): [subsets_of(paper_panel(size))] for size in SIZES}
+    for size in (4, 6):
+        whole = subsets_of(paper_panel(size))
+        removed = list(combinations(range(len(whole)), 2))
+        chosen = np.random.default_rng([context.seed, size]).permutation(len(removed))[:REMOVALS]
+        columns[size, 2] = [[subset for i, subset in enumerate(whole) if i not in removed[n]] for n in chosen]
+    tasks = [(line, column) for line in lines() for column in columns]
+    found: dict[tuple[str, int, int], Measured] = {}
+    with warnings.catch_warnings():
+        # Which decoders are dangerous on classifiers is what this table shows.
+        warnings.simplefilter("ignore", UserWarning)
+        accuracies = in_threads(lambda task: _accuracy(experts, task[0], columns[task[1]]), tasks)
+        for n, ((line, (size, gone)), accuracy) in enumerate(zip(tasks, accuracies, strict=True), start=1):
+            if accuracy is not None:
+                one = Measured(experts.data.name, "test", line.name, size, accuracy, removed=gone)
+                found[line.name, size, gone] = one
+            context.progress(n, len(tasks), f"beyond: {experts.data.name}, {line.name}")
+    note = (
+        f"Test accuracy in percent; two removed: mean of {REMOVALS} random removals. `supervised` is told "
+        f"the class of {LABELLED} items of each class, which do not count; `likelihood` assumes that experts "
+        "are right 95% of the time about what they know."
+    )
+    rows = [
+        (
+            line.name,
+            tuple(
+                Cell(found[line.name, *column].accuracy)
+                if (line.name, *column) in found
+                else Cell(text="too large")
+                for column in columns
+            ),
+        )
+        for line in lines()
+    ]
+    names = tuple(f"R = {size}{', two removed' * (gone > 0)}" for size, gone in columns)
+    grid = Grid(f"Every decoder on {TITLES[experts.data.name]}", names, tuple(rows), note)
+    return (grid,), tuple(found.values())
+
+
+def findings(found: Sequence[Measured]) -> tuple[str, ...]:
+    """Name the decoder that is best on whole covers, and the one that is best with experts missing."""
+    said = []
+    for images in dict.fromkeys(one.images for one in found):
+        means = {}
+        for name in dict.fromkeys(line.name for line in lines() if line.method != "supervised"):
+            whole, broken = (
+                [one.accuracy for one in picked(found, images=images, decoder=name, removed=gone)]
+                for gone in (0, 2)
+            )
+            if len(whole) == len(SIZES) and len(broken) == 2:
+                means[name] = (sum(whole) / len(whole), sum(broken) / len(broken))
+        best, most_robust = (max(means, key=lambda name: means[name][place]) for place in (0, 1))
+        worst = min(means, key=lambda name: means[name][0])
+        said.append(
+            f"{TITLES[images]}: on whole covers `{best}` is best ({means[best][0]:.2f}% on average), with "
+            f"two experts removed `{most_robust}` ({means[most_robust][1]:.2f}%); the worst on whole covers "
+            f"is `{worst}` ({means[worst][0]:.2f}%)."
+        )
+    return tuple(said)
+
+
+def _accuracy(experts: Experts, line: Line, panels: Sequence[Sequence[Subset]]) -> float | None:
+    """Return the mean accuracy of a decoder over panels; None where they are too large for it."""
+    truth = experts.truth("test")
+    counted, options = np.ones(len(truth), dtype=bool), line.options
+    if line.method == "supervised":
+        gold = known_items(truth)
+        counted, options = gold < 0, {"gold": gold}
+    found = []
+    for subsets in panels:
+        votes = experts.votes(subsets, "test", soft=line.soft)
+        try:
+            found.append(100 * decoded(votes, truth, line.method, counted=counted, **options))
+        except TooLargeError:
+            return None
+    return float(np.mean(found))
+
+
+def known_items(truth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the classes of the first items of each class, -1 for all others."""
+    gold = np.full(len(truth), -1, dtype=np.int64)
+    for k in np.unique(truth):
+        gold[np.flatnonzero(truth == k)[:LABELLED]] = k
+    return gold
+
+
+# Questions to a bank and to an assistant: experts are silos that hold some of the domains
+
+TEXT_SILOS = {"clinc150": (10, 4), "banking77": (11, 5)}
+"""Domains of each set, and how many of them a silo holds."""
+SILO_COLUMNS = (
+    "silos", "intents each", "centralised", *METHODS, "one silo lost, paper's vote", "one silo lost, covote"
+)  # fmt: skip
+
+
+def silos(data: TextSet, domains: int, held: int, seed: int) -> list[Subset]:
+    """Return the intents of each silo: a cover of the domains, so that every pair of intents is covered.
+
+    A set without domains gets groups of alphabetically neighbouring intents, whose names begin alike.
+    """
+    domain_of = data.domains
+    if domain_of is None:
+        domain_of = np.arange(len(data.classes)) * domains // len(data.classes)
+    panel = design(domains, held, seed=seed)
+    return [tuple(int(k) for k in np.flatnonzero(row[domain_of])) for row in panel.knows]
+
+
+def silo_row(context: Context, name: str) -> tuple[Cell, ...]:
+    """Return the row of a text set."""
+    domains, held = TEXT_SILOS[name]
+    data = load_text(name, context.source)
+    subsets = silos(data, domains, held, context.seed)
+    everything: Subset = tuple(range(len(data.classes)))
+    experts = context.experts_by(WordRidge(), data, [*subsets, everything])
+    whole = {method: panel_accuracy(experts, subsets, "test", method) for method in METHODS}
+    lost = {}
+    rests = [[other for other in subsets if other != subset] for subset in subsets]
+    for method in (PAPER, DEFAULT):
+        found = list(panel_accuracies(experts, rests, "test", method))
+        lost[method] = Cell(float(np.mean(found)), spread=float(np.std(found)))
+    sizes = sorted({len(subset) for subset in subsets})
+    return (
+        Cell(text=str(len(subsets))),
+        Cell(text=f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"),
+        Cell(100 * experts.alone(everything, "test")),
+        *(Cell(whole[method]) for method in METHODS),
+        lost[PAPER],
+        lost[DEFAULT],
+    )
+
+
+def silo_grid(context: Context) -> Grid:
+    """Return the table of the text sets."""
+    rows = {name: silo_row(context, name) for name in TEXT_SILOS}
+    note = (
+        f"Experts: {WordRidge().name}. clinc150: 150 intents in 10 domains, every silo holds 4 domains; "
+        "banking77: 77 intents in 11 groups of neighbouring names, every silo holds 5. One silo lost: mean "
+        "and sigma over all silos."
+    )
+    return Grid("Domain silos: test accuracy in percent", SILO_COLUMNS, tuple(rows.items()), note)
+
+
+# ImageNet's thousand classes: experts cut from what twenty published networks answered
+
+IMAGENET_SIZES = (250, 400, 500)
+IMAGENET_ITEMS = 10_000
+"""Images that are labelled; the others tell which classes are alike."""
+
+
+def likeness(predictions: Predictions, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how often each class is among the best five of an image whose best is another (1000 x 1000)."""
+    best = predictions.best[rows].astype(np.int64)
+    K = predictions.classes
+    counts = np.zeros(K * K, dtype=np.int64)
+    for place in range(1, best.shape[2]):
+        counts += np.bincount((best[:, :, 0] * K + best[:, :, place]).ravel(), minlength=K * K)
+    return counts.reshape(K, K)
+
+
+def cut_votes(
+    predictions: Predictions, panel: Panel, rows: NDArray[np.int64], alike: NDArray[np.int64]
+) -> NDArray[np.int16]:
+    """Return what experts answer who know only some of the classes.
+
+    Expert i is network i modulo 20. It answers the best of the network's five classes that it knows; if it
+    knows none of them, the class it knows that is most like the network's best.
+    """
+    votes = np.empty((len(rows), len(panel)), dtype=np.int16)
+    for i, known in enumerate(panel.knows):
+        five = predictions.best[rows, i % len(predictions.networks)].astype(np.int64)
+        inside = known[five]
+        nearest = np.where(known, alike, -1).argmax(axis=1)
+        first = five[np.arange(len(rows)), inside.argmax(axis=1)]
+        votes[:, i] = np.where(inside.any(axis=1), first, nearest[five[:, 0]])
+    return votes
+
+
+def imagenet_grid(context: Context) -> Grid:
+    """Return the accuracy of covers of the thousand classes."""
+    predictions = load_predictions(context.source)
+    order = np.random.default_rng([context.seed, 1000]).permutation(len(predictions.truth))
+    asked, rest = order[:IMAGENET_ITEMS], order[IMAGENET_ITEMS:]
+    truth, alike = predictions.truth[asked], likeness(predictions, rest)
+    rows = []
+    for n, size in enumerate(IMAGENET_SIZES):
+        context.progress(n, len(IMAGENET_SIZES), f"beyond: ImageNet, experts of {size} classes")
+        panel = design(predictions.classes, size, effort="fast", seed=context.seed)
+        votes = Votes.from_dense(cut_votes(predictions, panel, asked, alike), panel)
+        used = [i % len(predictions.networks) for i in range(len(panel))]
+        alone = (predictions.best[asked][:, used, 0] == truth[:, None]).mean(axis=0)
+        inside = panel.knows[:, truth].T
+        right = votes.dense == truth[:, None]
+        cells = (
+            Cell(text=str(len(panel))),
+            Cell(100 * float(alone.mean())),
+            Cell(100 * float(right[inside].mean())),
+            Cell(100 * decoded(votes, truth, ties="report")),
+            Cell(100 * decoded(votes, truth)),
+        )
+        rows.append((f"R = {size}", cells))
+    columns = (
+        "experts", "networks uncut, mean", "experts on what they know", "paper's vote", "covote, votes alone"
+    )  # fmt: skip
+    note = (
+        f"{IMAGENET_ITEMS:,} validation images. Expert i is network i modulo {len(predictions.networks)}, "
+        "cut to the classes it knows: the best of its five stored classes that it knows, else the class most "
+        "like its best. Networks uncut: top-1 accuracy of the networks that take part, with all 1,000 "
+        "classes."
+    )
+    return Grid("ImageNet, 1,000 classes: accuracy in percent", columns, tuple(rows), note)

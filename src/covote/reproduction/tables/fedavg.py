@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.errors import DataError, InputError
+from covote.errors import DataError
 from covote.files.report.charts import COLOURS, new_figure
 from covote.panel import Panel
 from covote.reproduction import paper_values
-from covote.reproduction.accuracy import METHODS, PAPER, decoded
 from covote.reproduction.cores import in_processes
 from covote.reproduction.datasets import TITLES, ImageSet
-from covote.reproduction.experiment import SIZES, Context, paper_panel, subsets_of
+from covote.reproduction.experiment import METHODS, PAPER, SIZES, Context, decoded, paper_panel, subsets_of
 from covote.reproduction.sections import Cell, Grid, Picture, Section
 from covote.reproduction.trainers.neural import Local, require_torch
 from covote.votes import Votes
@@ -159,7 +158,7 @@ def build(context: Context) -> Section:
     found = {name: _of_set(context, name) for name in SETS}
     if not any(found.values()):
         raise DataError("no learning curve of FedAvg is kept; run again without --stored")
-    plans = _plans(context)
+    plans = PLANS[context.profile]
     every = [curve for of_set in found.values() for curve in of_set.values()]
     return Section(
         grids=(*(_at_equal_compute(name, found[name]) for name in SETS), _printed(found)),
@@ -175,14 +174,8 @@ def build(context: Context) -> Section:
 Curves = dict[tuple[int, str], Curve]
 
 
-def _plans(context: Context) -> dict[str, Plan]:
-    if context.profile not in PLANS:
-        raise InputError(f"no profile {context.profile!r}; choose one of {', '.join(PLANS)}")
-    return PLANS[context.profile]
-
-
 def _of_set(context: Context, name: str) -> Curves:
-    plan = _plans(context)[name]
+    plan = PLANS[context.profile][name]
     tasks = [Task(size, scheme, plan, context.seed) for size in SIZES for scheme in (ONE_SHOT, *SCHEMES)]
     made = curves(context, name, tasks)
     found = {(task.size, task.scheme): curve for task, curve in made.items()}
@@ -314,7 +307,7 @@ def curves(context: Context, name: str, tasks: Sequence[Task]) -> dict[Task, Cur
     Where nothing may be trained, only those.
     """
     data, store = context.images(name), context.store
-    cut = {key: _reduced(data, *key) for key in {(task.plan.per_class, task.seed) for task in tasks}}
+    cut = {key: data.reduced(*key) for key in {(task.plan.per_class, task.seed) for task in tasks}}
     images = {task: cut[task.plan.per_class, task.seed] for task in tasks}
     names = {task: curve_name(images[task], task) for task in tasks}
     found = {task: store.kept("runs", names[task], Curve.from_dict) for task in tasks}
@@ -331,10 +324,6 @@ def curves(context: Context, name: str, tasks: Sequence[Task]) -> dict[Task, Cur
     return {task: curve for task, curve in found.items() if curve is not None}
 
 
-def _reduced(data: ImageSet, per_class: int | None, seed: int) -> ImageSet:
-    return data if per_class is None else data.reduced(per_class, seed)
-
-
 def curve_name(data: ImageSet, task: Task) -> str:
     """Return the name under which a curve is kept; another plan, seed or image set has another."""
     mark = hashlib.sha256(f"version 1, {task}, {data.fingerprint}".encode()).hexdigest()[:10]
@@ -344,7 +333,7 @@ def curve_name(data: ImageSet, task: Task) -> str:
 def make(job: tuple[ImageSet, Task]) -> tuple[Task, Curve]:
     """Train one curve's clients, and measure them on the way."""
     from covote.reproduction import federated
-    from covote.reproduction.trainers.fitting import seeded
+    from covote.reproduction.trainers.networks import seeded
 
     started = time.process_time()
     data, task = job

@@ -9,9 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from covote.files.report.charts import bars
 from covote.reproduction import paper_values
-from covote.reproduction.accuracy import DEFAULT, METHODS, PAPER, panel_accuracies
 from covote.reproduction.datasets import TITLES
-from covote.reproduction.experiment import EVERYTHING, SIZES, Context, paper_panel, paper_subsets, subsets_of
+from covote.reproduction.experiment import (
+    DEFAULT,
+    EVERYTHING,
+    METHODS,
+    PAPER,
+    SIZES,
+    Context,
+    panel_accuracies,
+    paper_panel,
+    paper_subsets,
+    subsets_of,
+)
 from covote.reproduction.paper_values import Accuracies
 from covote.reproduction.sections import Cell, Grid, Measured, Picture, Section, by_size
 from covote.reproduction.store import SPLITS, Experts

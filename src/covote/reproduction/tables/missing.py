@@ -10,8 +10,17 @@ import numpy as np
 
 from covote.files.report.charts import COLOURS, legend_above, side_by_side
 from covote.reproduction import paper_values
-from covote.reproduction.accuracy import DEFAULT, PAPER, PLAIN, panel_accuracies, panel_accuracy
-from covote.reproduction.experiment import SIZES, Context, paper_panel, subsets_of
+from covote.reproduction.experiment import (
+    DEFAULT,
+    PAPER,
+    PLAIN,
+    SIZES,
+    Context,
+    panel_accuracies,
+    panel_accuracy,
+    paper_panel,
+    subsets_of,
+)
 from covote.reproduction.sections import Cell, Grid, Measured, Picture, Section, by_size, picked
 from covote.reproduction.store import Experts
 from covote.reproduction.tables import greedy_covers

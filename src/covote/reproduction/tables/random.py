@@ -10,8 +10,17 @@ import numpy as np
 
 from covote.files.report.charts import COLOURS, legend_above, side_by_side
 from covote.reproduction import paper_values
-from covote.reproduction.accuracy import DEFAULT, PAPER, panel_accuracies, panel_accuracy
-from covote.reproduction.experiment import CLASSES, Context, Needs, paper_panel, subsets_of
+from covote.reproduction.experiment import (
+    CLASSES,
+    DEFAULT,
+    PAPER,
+    Context,
+    Needs,
+    panel_accuracies,
+    panel_accuracy,
+    paper_panel,
+    subsets_of,
+)
 from covote.reproduction.sections import Cell, Grid, Measured, Picture, Section, by_size, picked
 from covote.reproduction.tables import greedy_covers
 from covote.reproduction.trainers import Subset
@@ -60,9 +69,8 @@ def build(context: Context) -> Section:
             m = paper_values.GREEDY_SIZES[size] + extra
             for split, method in LINES:
                 values = list(panel_accuracies(experts, [panel[:m] for panel in panels], split, method))
-                found.append(
-                    Measured("cifar10", split, method, size, mean(values), interval(values), experts=m)
-                )
+                mean, half = float(np.mean(values)), interval(values)
+                found.append(Measured("cifar10", split, method, size, mean, half, experts=m))
         cover = subsets_of(paper_panel(size))
         for method in (PAPER, DEFAULT):
             accuracy = panel_accuracy(experts, cover, "test", method)
@@ -79,11 +87,6 @@ def build(context: Context) -> Section:
         measured=tuple(found),
         **experts.about,
     )
-
-
-def mean(values: list[float]) -> float:
-    """Return the mean."""
-    return float(np.mean(values))
 
 
 def interval(values: list[float]) -> float:

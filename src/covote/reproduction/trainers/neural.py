@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -170,16 +171,12 @@ class NeuralTrainer:
     train_rows: int | None = None
     seed: int = 0
     workers: int | None = None
+    remarks: ClassVar = ()
 
     @property
     def recipe(self) -> str:
         """Everything that decides what comes out."""
         return f"version 1, {self.training.text()}, votes on {self.train_rows} images, seed {self.seed}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Nothing more to say: the name and the recipe say it."""
-        return ()
 
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there."""
@@ -194,7 +191,7 @@ class NeuralTrainer:
 
 def train_one(trainer: NeuralTrainer, data: ImageSet, subset: Subset) -> Trained:
     """Train the expert that knows `subset`, and ask it about every image."""
-    from covote.reproduction.trainers.fitting import fit
+    from covote.reproduction.trainers.networks import fit
 
     started = time.process_time()
     place = np.full(len(data.classes), -1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,11 @@ class PatchRidge:
     penalty: float
     sharpness: float
     seed: int = 0
+    surrogate: ClassVar = True
+    remarks: ClassVar = (
+        "The features are found by k-means without labels, from random patches of the training images of "
+        "all classes, and shared by all experts; labels enter only through each expert's own regression.",
+    )
 
     @property
     def name(self) -> str:
@@ -51,22 +56,9 @@ class PatchRidge:
         return f"ridge regression on {self.features.length} k-means patch features"
 
     @property
-    def surrogate(self) -> bool:
-        """These are not the paper's networks."""
-        return True
-
-    @property
     def recipe(self) -> str:
         """Everything that decides what comes out."""
         return f"version 2, {self}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Say what the experts share."""
-        return (
-            "The features are found by k-means without labels, from random patches of the training images of "
-            "all classes, and shared by all experts; labels enter only through each expert's own regression.",
-        )
 
     def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset."""
@@ -190,6 +182,8 @@ class WordRidge:
     features: int = 3072
     penalty: float = 0.3
     sharpness: float = 12.0
+    surrogate: ClassVar = False  # the paper has no experiments on texts
+    remarks: ClassVar = ()
 
     @property
     def name(self) -> str:
@@ -197,19 +191,9 @@ class WordRidge:
         return f"ridge regression on {self.features} hashed words and pairs of words"
 
     @property
-    def surrogate(self) -> bool:
-        """The paper has no experiments on texts."""
-        return False
-
-    @property
     def recipe(self) -> str:
         """Everything that decides what comes out."""
         return f"version 2, {self}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Nothing more to say."""
-        return ()
 
     def train(self, data: TextSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
         """Train one expert per subset."""
