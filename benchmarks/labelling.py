@@ -94,10 +94,11 @@ def compare(folder, sizes, labels, rows, batch, rounds):
     def run(file):
         with tempfile.TemporaryDirectory(dir=folder) as answers:
             kept = Kept(Path(answers) / "labels.votes")
-            ready = prepare(DataPlace(folder / file), panel, folder, kept, batch, refresh=False)
+            ready = prepare(DataPlace(folder / file), panel, folder, kept, batch, refresh=False, trust=False)
             job = Job(ready.place, ready.experts, folder, kept.folder, "run")
             opened(ready.experts[0], folder)
-            questions = [Question(0, s, min(s + batch, rows)) for s in range(0, rows, batch)]
+            spans = [(s, min(s + batch, rows)) for s in range(0, rows, batch)]
+            questions = [Question(0, start, stop, None, ready.seen[start]) for start, stop in spans]
             return seconds(lambda: list(Local().map(partial(ask, job), questions)))
 
     times = [

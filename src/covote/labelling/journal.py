@@ -16,11 +16,10 @@ import shutil
 import struct
 import uuid
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ ENDING = ".answers"
 _HEAD = struct.Struct("<4sqqqIII")  # mark, start, stop, items asked, columns, bytes of the note, checksum
 _SEAL = struct.Struct("<I")  # the checksum of the head, behind it: sizes are believed only if it is right
 _MARK = b"CVA2"
-_OPEN = 8  # files that a process keeps open
 
 
 @dataclass(frozen=True)
@@ -100,35 +98,21 @@ def encoded(start: int, stop: int, rows: NDArray[np.bool_] | None, answers: Answ
     return head + _SEAL.pack(zlib.crc32(head)) + body
 
 
-class Writers:
-    """The files that this process appends to: one for each folder and run."""
+def append(folder: Path, run: str, record: bytes) -> None:
+    """Append a record to the file that this process has in a folder for a run."""
+    try:
+        with (folder / f"{run}-{_own_name(os.getpid())}{ENDING}").open("ab", buffering=0) as file:
+            done = file.write(record)
+    except OSError as error:
+        raise FileError(f"cannot keep answers in {folder}: {error.strerror}; make room there") from error
+    if done < len(record):
+        raise FileError(f"cannot keep answers in {folder}: the disk is full; make room there")
 
-    def __init__(self) -> None:
-        self._files: OrderedDict[tuple[int, str, str], int] = OrderedDict()
-        self._lock = Lock()
 
-    def append(self, folder: Path, run: str, record: bytes) -> None:
-        """Append a record to this process's own file in a folder."""
-        with self._lock:
-            try:
-                file = self._file(folder, run)
-                done = os.write(file, record)
-            except OSError as error:
-                raise FileError(
-                    f"cannot keep answers in {folder}: {error.strerror}; make room there"
-                ) from error
-        if done < len(record):
-            raise FileError(f"cannot keep answers in {folder}: the disk is full; make room there")
-
-    def _file(self, folder: Path, run: str) -> int:
-        key = os.getpid(), str(folder), run
-        if key not in self._files:
-            path = folder / f"{run}-{uuid.uuid4().hex}{ENDING}"
-            self._files[key] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            while len(self._files) > _OPEN:
-                os.close(self._files.popitem(last=False)[1])
-        self._files.move_to_end(key)
-        return self._files[key]
+@cache
+def _own_name(process: int) -> str:
+    """Return a name that no other process has, on this machine or another; a fork gets its own."""
+    return uuid.uuid4().hex
 
 
 def records(folder: Path) -> Iterator[Record]:
@@ -249,3 +233,28 @@ class Answered:
         for record in self._records.get((start, stop), ()):
             part = part + read(record)
         return part
+
+    def missing(
+        self, items: int, batch: int, wanted: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[int, int, NDArray[np.bool_] | None]]:
+        """Yield the batches that the expert is still to be asked about: start, stop, which items (None: all).
+
+        `wanted` are the items that it should answer, all if None.
+        """
+        for start in range(0, items, batch):
+            stop = min(start + batch, items)
+            if self.whole(start, stop):
+                continue
+            due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
+            due = due & ~self.read(start, stop).asked
+            if due.any():
+                yield start, stop, None if due.all() else due
+
+    def labels(self, rows: NDArray[np.int64], items: int, batch: int) -> NDArray[np.int64]:
+        """Return what the expert said about some of the items: indices into what it knows, or other codes."""
+        found = np.full(len(rows), NOT_ASKED, dtype=np.int64)
+        begins = rows // batch * batch
+        for start in np.unique(begins).tolist():
+            here = begins == start
+            found[here] = self.read(start, min(start + batch, items)).label[rows[here] - start]
+        return found

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError
 from covote.files.data import Data, DataPlace, Rows, glance, open_data
-from covote.labelling.journal import Kept, Writers, encoded
+from covote.labelling.journal import Kept, append, encoded
 from covote.models import Expert, open_expert
 from covote.models.batches import taken
 from covote.models.entries import entry
@@ -107,7 +107,7 @@ def ask(job: Job, question: Question) -> Reply:
     except ExpertError as error:
         return Reply(question, str(error))
     record = encoded(question.start, question.stop, rows, answers)
-    _WRITERS.append(Kept(job.answers).expert_folder(candidate.name), job.run, record)
+    append(Kept(job.answers).expert_folder(candidate.name), job.run, record)
     return Reply(question, note=answers.note)
 
 
@@ -134,7 +134,6 @@ def changed(path: Path) -> FileError:
     )
 
 
-_WRITERS = Writers()
 _LOADED: OrderedDict[str, Expert] = OrderedDict()
 _LOADING = Lock()
 _READING = Lock()
@@ -153,11 +152,6 @@ def opened(candidate: Candidate, folder: Path) -> Expert:
         while len(_LOADED) > _MOST:
             _LOADED.popitem(last=False)
         return found
-
-
-def loaded() -> bool:
-    """Whether this process has loaded models: many of them have threads, and must not be forked."""
-    return bool(_LOADED)
 
 
 def side_by_side(

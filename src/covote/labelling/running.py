@@ -1,13 +1,18 @@
-"""The labelling run: from data and a panel of models to labels; it can be killed and started again."""
+"""The labelling run: from data and a panel of models to labels; it can be killed and started again.
+
+Asked are all experts about everything, the expensive ones only where doubt is left, or whom an Asker says.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
-from covote.asking import Asker
-from covote.decoding import make
+from covote.asking import Asker, Questions, Vote
+from covote.decoding import decode, make
+from covote.decoding.methods.authority import Authority
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
 from covote.files import Outcome, decode_votes
@@ -25,12 +31,14 @@ from covote.files.data import DataPlace
 from covote.files.label_files import label_format
 from covote.labelling.journal import Kept
 from covote.labelling.kept_votes import KeptVotes
-from covote.labelling.preparing import Prepared, prepare
+from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
-from covote.labelling.rounds import answers_to, asker_for, by_cost, doubtful, missing
+from covote.labels import AGREED, Labels
 from covote.models.kind import Trust
-from covote.panel import Name, Panel
+from covote.panel import Name, Panel, cells
+from covote.votes import NONE_OF_MINE, NOT_ASKED
 
+WAYS = ("everyone", "doubtful", "adaptive")
 PATIENCE = 3
 """Failed batches in a row after which an expert is not asked any more."""
 Progress = Callable[[Name, int, int], None]
@@ -183,9 +191,73 @@ def label_file(
     how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
     make(method, options, gold)  # a mistake here costs no question
     with closing(Kept(answers_folder(output))) as kept:
-        run = asked(place, panel, kept, how)
+        run = Run(place, panel, kept, how).ask()
         outcome = decode_votes(run.votes, output, method=method, gold=gold, looks=looks, **options)
         return run.result(outcome)
+
+
+def label(
+    data: Any,
+    panel: Panel,
+    *,
+    keep: str | os.PathLike[str] | None = None,
+    id: str | None = None,
+    columns: Sequence[str] | None = None,
+    models: str | os.PathLike[str] = ".",
+    batch: int = 1024,
+    strict: bool = False,
+    ask: str | Asker = "everyone",
+    refresh: bool = False,
+    trust: Trust = False,
+    method: str = "authority",
+    gold: Mapping[Any, Name] | None = None,
+    **options: Any,
+) -> Labels:
+    """Ask the models of a panel about data in memory, and decode their answers.
+
+    As :func:`label_file`, for a frame instead of a file. Experts whose answers are missing are named in a
+    warning.
+
+    Parameters
+    ----------
+    data
+        A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items).
+    panel
+        Who knows what, with a model for every expert.
+    keep
+        A folder for the answers, so that a second call asks nobody twice; they are forgotten unless given.
+    id, columns, models, batch, strict, ask, refresh, trust
+        As for :func:`label_file`.
+    method, gold, options
+        As for :func:`covote.decode`.
+    """
+    make(method, options, gold)  # a mistake here costs no question
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
+        kept = stack.enter_context(closing(Kept(folder / "votes" if keep is None else Path(keep))))
+        place = DataPlace(_written(data, folder), id, None if columns is None else tuple(columns))
+        how = Asking(Path(models), batch, strict, ask, None, refresh, trust)
+        run = Run(place, panel, kept, how).ask()
+        votes = run.votes.whole()
+    for expert in run.ended():
+        if expert.missing:
+            warnings.warn(f"{expert.missing:,} answers are missing: {expert.reason}", stacklevel=2)
+    found: Labels = decode(votes, method=method, gold=gold, **options)
+    return found
+
+
+def _written(data: Any, folder: Path) -> Path:
+    """Write data to a file of their kind, the same bytes for the same data."""
+    if isinstance(data, np.ndarray):
+        np.save(folder / "data.npy", data, allow_pickle=False)
+        return folder / "data.npy"
+    import pyarrow.parquet as pq
+
+    table = cells.arrow_table(data, "data")
+    index = [name for name in table.column_names if name.startswith("__index_level_")]
+    with atomic.replacing(folder / "data.parquet") as beside:
+        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), beside)
+    return folder / "data.parquet"
 
 
 @dataclass(frozen=True)
@@ -203,84 +275,87 @@ class Asking:
     progress: Progress | None = None
 
 
-def asked(place: DataPlace, panel: Panel, kept: Kept, how: Asking) -> Run:
-    """Ask the experts of a panel what has not been answered yet; return the run with all votes."""
-    items = len(how.ask) if isinstance(how.ask, Asker) else 0
-    asker_for(how.ask, panel, items, how.budget)  # a mistake here costs no question
-    if isinstance(how.batch, bool) or how.batch < 1:
-        raise InputError(f"batch must be at least 1, not {how.batch}")
-    ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
-    run = Run(panel, ready, kept, how)
-    run.ask()
-    return run
-
-
 class Run:
-    """One run: asks, and knows how it went with each expert."""
+    """One run: asks the experts of a panel what has not been answered yet, and knows how that went."""
 
-    def __init__(self, panel: Panel, ready: Prepared, kept: Kept, how: Asking) -> None:
-        self._panel, self._ready, self._kept = panel, ready, kept
-        self._batch, self._strict, self._engine, self._progress = (
-            how.batch,
-            how.strict,
-            how.engine,
-            how.progress,
+    def __init__(self, place: DataPlace, panel: Panel, kept: Kept, how: Asking) -> None:
+        items = len(how.ask) if isinstance(how.ask, Asker) else 0
+        _asker_for(how.ask, panel, items, how.budget)  # a mistake here costs no question
+        if isinstance(how.batch, bool) or how.batch < 1:
+            raise InputError(f"batch must be at least 1, not {how.batch}")
+        self._panel, self._kept, self._how = panel, kept, how
+        self._ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
+        self._items = self._ready.data.items
+        self._asker = _asker_for(how.ask, panel, self._items, how.budget)
+        self._job = Job(
+            self._ready.place,
+            self._ready.experts,
+            how.models.resolve(),
+            kept.folder.resolve(),
+            uuid.uuid4().hex[:8],
         )
-        self._items = ready.data.items
-        run = uuid.uuid4().hex[:8]
-        self._job = Job(ready.place, ready.experts, how.models.resolve(), kept.folder.resolve(), run)
-        self._asker = asker_for(how.ask, panel, self._items, how.budget)
-        self._doubtful = how.ask == "doubtful"
         self.experts = [ExpertRun(name) for name in panel.names]
         self._in_a_row = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
+        self.votes = self._votes()
+        """All answers, of this run and of those before."""
 
-    def ask(self) -> None:
+    def _votes(self, experts: Sequence[int] | None = None) -> KeptVotes:
+        return KeptVotes(self._panel, self._kept, self._ready.ids, self._how.batch, self._wanted, experts)
+
+    def ask(self) -> Run:
         """Ask everybody about everything, or whom the cheaper ones or the asker leave to be asked."""
         if self._asker is not None:
-            self._wanted = self._adaptively(self._asker)
-        elif self._doubtful:
-            self._wanted = self._in_rounds()
+            self._ask_adaptively(self._asker)
+        elif self._how.ask == "doubtful":
+            self._ask_in_rounds()
         else:
-            self._ask(range(len(self._panel)), self._wanted)
-        self._check_heard(self.votes)
+            self._ask(range(len(self._panel)))
+        self._check_heard()
+        return self
 
-    @cached_property
-    def votes(self) -> KeptVotes:
-        """All answers, of this run and of those before."""
-        return KeptVotes(self._panel, self._kept, self._ready.ids, self._batch, self._wanted)
-
-    def _in_rounds(self) -> list[NDArray[np.bool_] | None]:
+    def _ask_in_rounds(self) -> None:
         """Ask the cheapest about everything, then the next about what is in doubt, and so on."""
-        wanted: list[NDArray[np.bool_] | None] = [None] * len(self._panel)
         asked: list[int] = []
         for group in by_cost(self._panel):
             if asked:
-                votes = KeptVotes(self._panel, self._kept, self._ready.ids, self._batch, wanted, asked)
-                doubt = doubtful(votes)
+                doubt = doubtful(self._votes(asked))
                 for i in group:
-                    wanted[i] = doubt
-            self._ask(group, wanted)
+                    self._wanted[i] = doubt
+            self._ask(group)
             asked += group
-        return wanted
 
-    def _adaptively(self, asker: Asker) -> list[NDArray[np.bool_] | None]:
+    def _ask_adaptively(self, asker: Asker) -> None:
         """Ask whom the asker says, round by round; a run that was killed finds its answers and goes on."""
         wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
+        self._wanted[:] = wanted
         while len(questions := asker.next()):
             experts = np.unique(questions.expert).tolist()
             for i in experts:
                 wanted[i][questions.item[questions.expert == i]] = True
-            self._ask(experts, wanted)
-            asker.tell_all(questions, answers_to(questions, self._kept, self._batch, self._items))
+            self._ask(experts)
+            asker.tell_all(questions, self._answers_to(questions))
             asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= PATIENCE))
-        return list(wanted)
 
-    def _ask(self, experts: Sequence[int], wanted: Sequence[NDArray[np.bool_] | None]) -> None:
+    def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
+        """Return what was said: class indices, -2 for "none of mine", -1 where there is no answer."""
+        codes = np.full(len(questions), NOT_ASKED, dtype=np.int64)
+        for i in np.unique(questions.expert).tolist():
+            mine = np.flatnonzero(questions.expert == i)
+            there, classes = self._kept.parts(self._panel.names[i]), np.flatnonzero(self._panel.knows[i])
+            label = there.labels(questions.item[mine], self._items, self._how.batch)
+            said = np.where(label >= 0, classes[np.maximum(label, 0)], label)
+            codes[mine] = np.where(label >= NONE_OF_MINE, said, NOT_ASKED)
+        return codes
+
+    def _ask(self, experts: Sequence[int]) -> None:
+        """Ask some experts what they should answer and have not answered yet."""
         todo = {
             i: [
                 Question(i, start, stop, rows, self._ready.seen[start])
-                for start, stop, rows in self._missing(i, wanted[i])
+                for start, stop, rows in self._kept.parts(self._panel.names[i]).missing(
+                    self._items, self._how.batch, self._wanted[i]
+                )
             ]
             for i in experts
         }
@@ -290,8 +365,8 @@ class Run:
                 i = reply.question.expert
                 self._note(i, reply.question.items, reply.failure, reply.note)
                 done[i] += 1
-                if self._progress is not None:
-                    self._progress(self._panel.names[i], done[i], len(todo[i]))
+                if self._how.progress is not None:
+                    self._how.progress(self._panel.names[i], done[i], len(todo[i]))
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[Reply, None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
@@ -299,23 +374,18 @@ class Run:
         def questions(i: int) -> Iterator[Question]:
             return (question for question in todo[i] if self._in_a_row[i] < PATIENCE)
 
-        asking = partial(ask, self._job)
-        here = isinstance(self._engine, Local)
+        asking, engine = partial(ask, self._job), self._how.engine
+        here = isinstance(engine, Local)
         remote = [i for i in todo if here and self._job.experts[i].remote]
         if remote:
             yield from side_by_side(asking, [questions(i) for i in remote])
-        yield from self._engine.map(
-            asking, chain.from_iterable(questions(i) for i in todo if i not in remote)
-        )
-
-    def _missing(self, expert: int, wanted: NDArray[np.bool_] | None) -> Iterator[Any]:
-        return missing(self._kept, self._panel, expert, self._items, self._batch, wanted)
+        yield from engine.map(asking, chain.from_iterable(questions(i) for i in todo if i not in remote))
 
     def _note(self, i: int, items: int, failure: str, note: str) -> None:
         run = self.experts[i]
         run.calls += 1
         run.asked += items
-        if self._strict and (failure or note):
+        if self._how.strict and (failure or note):
             raise self._stopped(failure or f"expert {run.name!r} {note}")
         if not failure:
             self._in_a_row[i] = 0
@@ -327,12 +397,12 @@ class Run:
     def _stopped(self, reason: str) -> ExpertError:
         return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.folder})")
 
-    def _check_heard(self, votes: KeptVotes) -> None:
+    def _check_heard(self) -> None:
         """Refuse to label without a single answer; if strict, with an answer that could not be used."""
-        if self._strict:
-            for _ in votes.parts():
+        if self._how.strict:
+            for _ in self.votes.parts():
                 pass
-            for i, note in votes.notes.items():
+            for i, note in self.votes.notes.items():
                 raise self._stopped(f"expert {self._panel.names[i]!r} {note}")
         failures = [run.reason for run in self.experts if run.reason]
         if failures and not any(len(self._kept.parts(name)) for name in self._panel.names):
@@ -365,3 +435,43 @@ class Run:
             plain if len(plain) < len(self._panel) else (),
             0 if self._asker is None else int(self._asker.stuck.sum()),
         )
+
+
+def _asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
+    """Return who says whom to ask; None if everybody is asked, or the doubtful are.
+
+    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever errs.
+    """
+    if isinstance(ask, Asker):
+        if budget is not None:
+            raise InputError("an Asker has a budget of its own; give it there, as Asker(..., total=...)")
+        if ask.panel != panel:
+            raise InputError("the Asker is for another panel; make it with the panel that labels the data")
+        if len(ask) != items:
+            raise InputError(f"the Asker is for {len(ask):,} items, and the data have {items:,}")
+        if len(ask.waiting()) or ask.answers:
+            raise InputError("the Asker has asked already; give a new one, kept answers are found again")
+        return ask
+    if ask not in WAYS:
+        raise InputError(f"ask={ask!r} is not known; use one of {', '.join(WAYS)}, or an Asker")
+    if ask == "adaptive":
+        return Asker(panel, items, Vote(), total=budget)
+    if budget is not None:
+        raise InputError(f"a budget cannot be kept with ask={ask!r}; use ask='adaptive'")
+    return None
+
+
+def by_cost(panel: Panel) -> list[list[int]]:
+    """Return the experts in groups of equal cost, the cheapest first.
+
+    >>> by_cost(Panel(2, [[1, 1]] * 3, cost=[5, 1, 5]))
+    [[1], [0, 2]]
+    """
+    return [np.flatnonzero(panel.cost == cost).tolist() for cost in np.unique(panel.cost)]
+
+
+def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
+    """Return on which items not all agree: another class is possible if nobody erred, or somebody did."""
+    decoder = Authority(ties="report")
+    weights = decoder.start(votes.panel)
+    return np.concatenate([decoder.score(part, weights).evidence.status != AGREED for part in votes.parts()])

@@ -9,7 +9,7 @@ import pytest
 from covote import Panel, Votes
 from covote.files import decoding_files
 from covote.labelling import kept_votes
-from covote.labelling.journal import Kept, Writers, encoded
+from covote.labelling.journal import Kept, append, encoded
 from covote.labelling.kept_votes import KeptVotes
 from covote.models import Answers
 from covote.progress import Work
@@ -20,14 +20,13 @@ PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "b", "c"]])
 def test_kept_answers_come_in_parts_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_votes, "_ITEMS", 16)
     kept, batch, items = Kept(tmp_path), 4, 50
-    writers = Writers()
     said = np.arange(items) % 2
     for name in PANEL.names:
         kept.expert_folder(name).mkdir()
         for start in range(0, items, batch):
             stop = min(start + batch, items)
             record = encoded(start, stop, None, Answers(said[start:stop], None))
-            writers.append(kept.expert_folder(name), "run", record)
+            append(kept.expert_folder(name), "run", record)
     votes = KeptVotes(PANEL, kept, np.arange(items), batch, [None, None])
     parts = list(votes.parts())
     assert max(len(part) for part in parts) == 16
