@@ -117,5 +117,5 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
         text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
         return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})
     if _wants_page(request):
-        return page(request, "refused.html", problem=sentence, status=status)
+        return page(request, "refused.html", problem=sentence, status=status, missing=status == 404)
     return JSONResponse({"detail": sentence}, status)

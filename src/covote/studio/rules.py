@@ -44,6 +44,11 @@ class Member:
         """Whether this person runs the project."""
         return self.role == "owner"
 
+    @property
+    def ticks(self) -> bool:
+        """Whether this person says what he or she knows, instead of an owner."""
+        return self.may_tick or self.is_owner
+
 
 @dataclass(frozen=True)
 class Held:
@@ -75,7 +80,7 @@ def why_not_asked(member: Member, ask: str) -> str:
         return OFF
     if not member.known:
         return "Nobody has said yet which classes you know; " + (
-            "tick them on your page." if member.may_tick else "ask the owner of the project to tick them."
+            "tick them on your page." if member.ticks else "ask the owner of the project to tick them."
         )
     if not may_be_asked(member, ask):
         return "You are not needed at the moment: others cover every pair of classes."

@@ -20,7 +20,7 @@ from covote.studio.people import doors
 from covote.studio.people.doors import SignInFirst
 from covote.studio.people.roster import set_known
 from covote.studio.rules import Refused
-from covote.studio.storage.schema import answer, class_, item, person
+from covote.studio.storage.schema import answer, item, person
 
 router = APIRouter()
 _RECENT = 50
@@ -108,21 +108,21 @@ def me(request: Request, studio: Project, who: Who) -> Response:
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         recent = connection.execute(
-            select(answer.c.item_id, answer.c.class_id, answer.c.at, item.c.key, class_.c.name)
+            select(answer.c.item_id, answer.c.class_id, answer.c.at, item.c.key)
             .join(item, item.c.id == answer.c.item_id)
-            .outerjoin(class_, class_.c.id == answer.c.class_id)
             .where(answer.c.person_id == who.id)
             .order_by(answer.c.id.desc())
             .limit(_RECENT)
         ).all()
         count = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
-    return page(request, "me.html", who, classes=roster.classes, recent=recent, count=count)
+    said = [(row, roster.answer_name(row.class_id)) for row in recent]
+    return page(request, "me.html", who, classes=roster.classes, recent=said, count=count)
 
 
 @router.post("/me/knows")
 def tick(studio: Project, who: Who, form: Form) -> Response:
     """Say oneself what one knows, where the owner lets people do so."""
-    if not who.may_tick:
+    if not who.ticks:
         raise Refused("Only the owner of the project says what you know; ask for a change.")
     with studio.database.write() as connection:
         _, roster = studio.now(connection)

@@ -6,11 +6,13 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from sqlalchemy import Row
 
 from covote.studio.answers.standing import path_of, span_of, standing
 from covote.studio.context import Studio
 from covote.studio.pages.rendering import Owner, Project, back_to, base_address, page
 from covote.studio.people import doors
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 
 router = APIRouter()
@@ -25,8 +27,20 @@ def _values(studio: Studio) -> dict[str, Any]:
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
         "curve": path_of(now.curve, 600, 140), "span": span_of(now.curve),
         "board": roster.coverage if roster.classes else None,
-        "steps": not setup.size or not roster.classes or not any(one.known for one in roster.members),
+        "steps": _steps(setup, roster),
     }  # fmt: skip
+
+
+def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
+    """Return what an owner does first: (whether it is done, page, name, explanation); nothing once all is."""
+    covered = bool(roster.classes) and not roster.coverage["missing"]
+    steps = [
+        (bool(roster.classes), "/settings", "Add classes", "what an item can be."),
+        (bool(setup.size), "/items", "Add items", "texts, pictures or sounds."),
+        (bool(roster.voters), "/people", "Invite people", "say what each of them knows."),
+        (covered, "/board", "Look at the coverage", "every pair of classes needs somebody who knows both."),
+    ]
+    return [] if all(done for done, *_ in steps[:3]) else steps
 
 
 @router.get("/progress")

@@ -24,13 +24,14 @@ MOST_FIELDS = 30_000
 
 
 def _when(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M}"
 
 
 def _percent(value: float) -> str:
     if value != value:
         return "–"
-    return "> 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
+    return "> 99%" if 0.995 <= value < 1 else f"{100 * value:.0f}%"
 
 
 def _number(value: float) -> str:

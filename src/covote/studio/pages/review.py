@@ -94,7 +94,9 @@ def _why(results: Results, at: int) -> list[tuple[str, list[Any]]]:
 @router.post("/review/{item_id}")
 def decide(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
     """Decide an item, with a reason."""
-    (chosen,) = whole_fields([text_field(form, "class", "0")])
+    if not text_field(form, "class"):
+        raise Refused("No class was chosen; choose the one that the item is.", 422)
+    (chosen,) = whole_fields([form.get("class")])
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         if connection.execute(select(item.c.id).where(item.c.id == item_id)).one_or_none() is None:

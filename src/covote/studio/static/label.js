@@ -53,6 +53,7 @@
     } else {
       part = document.createElement("p");
       part.className = "text";
+      part.dir = "auto";
       part.textContent = lease.content;
     }
     place.replaceChildren(part);
@@ -75,7 +76,8 @@
       button.setAttribute("aria-pressed", String(before));
       button.classList.remove("flash");
     }
-    at("where").textContent = lease.chosen === null ? "Item " + lease.key : "Change your answer to item " + lease.key;
+    at("where").textContent = lease.chosen === null ? lease.key : "Change your answer to " + lease.key;
+    at("where").title = lease.key;
     if (at("search")) { at("search").value = ""; filter(); }
     at("content").scrollTop = 0;
     for (const next of queue.slice(1)) if (next.kind === "image") new Image().src = next.content;
@@ -175,6 +177,7 @@
     if (!picture) return;
     at("large").src = picture.src;
     at("large").alt = picture.alt;
+    at("large").classList.remove("actual");
     at("zoomed").showModal();
   }
 
@@ -184,6 +187,7 @@
   });
   at("undo").addEventListener("click", undo);
   at("zoom").addEventListener("click", zoom);
+  at("large").addEventListener("click", () => at("large").classList.toggle("actual"));
   at("close").addEventListener("click", () => at("zoomed").close());
   if (at("search")) {
     at("search").addEventListener("input", filter);
