@@ -31,11 +31,11 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import func, insert, select, text
 
+from covote.studio.context import open_studio
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
 from covote.studio.people.roster import options_of
 from covote.studio.rules import ADAPTIVE
-from covote.studio.serving import open_studio
 from covote.studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
 
 

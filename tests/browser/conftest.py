@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
+from covote.studio.context import open_studio
 from covote.studio.people import doors
-from covote.studio.serving import open_studio
 from covote.studio.storage.schema import answer, person
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from covote.studio.demo import shape_picture
-from covote.studio.storage.media import png
+from covote.studio.demo import png, shape_picture
 from tests.browser.conftest import SIZES
 from tests.browser.test_screens import sent, until
 

@@ -7,9 +7,9 @@ schemathesis = pytest.importorskip("schemathesis")
 from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 
 from covote.studio.app import create_app  # noqa: E402
+from covote.studio.context import open_studio  # noqa: E402
 from covote.studio.exchange import importing  # noqa: E402
 from covote.studio.people import doors, managing  # noqa: E402
-from covote.studio.serving import open_studio  # noqa: E402
 
 
 @pytest.fixture(scope="module")

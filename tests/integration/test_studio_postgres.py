@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from covote.studio.answers.recording import Said
+from covote.studio.answers.assignments import Said
+from covote.studio.context import open_studio
 from covote.studio.exchange import importing
 from covote.studio.people import managing
-from covote.studio.serving import open_studio
+from covote.studio.people.doors import Door
 from covote.studio.storage.schema import LEASED, answer, assignment, class_
 from tests.unit.studio.conftest import Rig, prepare
 from tests.unit.studio.test_hostile_forms import send_everything
@@ -86,16 +87,16 @@ def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
         managing.add_classes(connection, [managing.NewClass(f"c{k}") for k in range(4)])
         ids = list(connection.execute(sqlalchemy.select(class_.c.id).order_by(class_.c.id)).scalars())
         people = [
-            managing.invite(connection, f"p{n}", [ids[n % 4], ids[(n + 1 + n // 4) % 4], ids[(n + 3) % 4]])[0]
+            managing.invite(connection, f"p{n}", [ids[n % 4], ids[(n + 1 + n // 4) % 4], ids[(n + 3) % 4]])
             for n in range(8)
         ]
     importing.add_items(studio.database, [(f"i{n}", "text", "x", None) for n in range(30)])
     accepted, problems = [], []
 
-    def work(person_id):
+    def work(person_id, secret):
         try:
             for turn in range(30):
-                for lease in studio.lease(person_id, 2)[:1]:
+                for lease in studio.lease(person_id, 2)[0][:1]:
                     with studio.database.read() as connection:
                         held = connection.execute(
                             sqlalchemy.select(assignment.c.item_id).where(assignment.c.state == LEASED)
@@ -103,12 +104,12 @@ def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
                     if ask == "elimination" and len(held) != len(set(held)):
                         problems.append("an item is in two hands")
                     key = f"{person_id:04}-{turn:03}-{lease.item_id}"
-                    studio.record(person_id, Said(lease.item_id, lease.token, -2, key))
+                    studio.record(Door("enter", secret), Said(lease.item_id, lease.token, -2, key))
                     accepted.append(key)
         except Exception as error:
             problems.append(repr(error))
 
-    threads = [threading.Thread(target=work, args=(one,)) for one in people]
+    threads = [threading.Thread(target=work, args=one) for one in people]
     for thread in threads:
         thread.start()
     for thread in threads:

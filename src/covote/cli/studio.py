@@ -5,15 +5,12 @@ from __future__ import annotations
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from covote.cli import output
 from covote.errors import InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from covote.studio.context import Studio
 
 _NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2", "python_multipart")
 
@@ -52,37 +49,26 @@ def studio(
             f"the studio needs {', '.join(missing)}; install with: pip install 'covote[studio]'"
         )
     if str(project) == "backup":
-        _back_up(backed_up or Path("studio"), output_file)
+        from covote.studio.storage.database import back_up
+
+        output.say(f"Wrote {back_up(backed_up or Path('studio'), output_file)}.")
         return
     if backed_up is not None:
         raise InputError(f"{project} and {backed_up}: give one folder, or: covote studio backup PROJECT")
-    from covote.studio import serving
+    from covote.studio.app import free_port, serve
+    from covote.studio.context import adopt, open_studio, owner_link
+    from covote.studio.demo import fill
 
-    host_port = host, serving.free_port(host, port)
-    opened = serving.open_studio(project, database, trust=trust)
+    port = free_port(host, port)
+    opened = open_studio(project, database, trust=trust)
     if demo:
-        from covote.studio.demo import fill
-
         fill(opened)
-    for line in serving.adopt(opened, panel, items):
+    for line in adopt(opened, panel, items):
         output.say(line)
-    _serve(opened, project, host_port, browser)
-
-
-def _back_up(folder: Path, target: Path | None) -> None:
-    from covote.studio.serving import back_up
-
-    output.say(f"Wrote {back_up(folder, target)}.")
-
-
-def _serve(opened: Studio, folder: Path, place: tuple[str, int], browser: bool) -> None:
-    from covote.studio import serving
-
-    host, port = place
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    link = serving.owner_link(opened, f"http://{shown}:{port}")
-    output.say(f"The project in {folder} is served at http://{shown}:{port} until you press Ctrl-C.")
+    link = owner_link(opened, f"http://{shown}:{port}")
+    output.say(f"The project in {project} is served at http://{shown}:{port} until you press Ctrl-C.")
     output.say(f"You are its owner; this link lets you in for a day: {link}")
     if browser:
         webbrowser.open(link)
-    serving.serve(opened, host, port)
+    serve(opened, host, port)

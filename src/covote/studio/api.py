@@ -10,11 +10,10 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote.studio.answers.leasing import Lease
-from covote.studio.answers.recording import Said
+from covote.studio.answers.assignments import Lease, Said
 from covote.studio.answers.standing import standing
 from covote.studio.exchange import importing
-from covote.studio.pages.rendering import Owner, Project, Who
+from covote.studio.pages.rendering import Brought, Owner, Project, Who
 from covote.studio.people import managing
 from covote.studio.people.roster import Roster, set_known
 from covote.studio.rules import Refused
@@ -149,8 +148,7 @@ def _ids(roster: Roster, names: list[str]) -> list[int]:
 @router.get("/project")
 def project(studio: Project, who: Who) -> ProjectOut:
     """Describe the project."""
-    with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+    setup, roster = studio.look()
     names = [one.name for one in roster.classes]
     return ProjectOut(
         name=setup.name, ask=setup.ask, items=setup.size, classes=names, panel_version=setup.panel_version
@@ -160,9 +158,10 @@ def project(studio: Project, who: Who) -> ProjectOut:
 @router.post("/leases")
 def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] = 1) -> list[LeaseOut]:
     """Give items to answer; those in hand come first."""
-    held = studio.lease(who.id, count)
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    held, reason = studio.lease(who.id, count)
+    if reason:
+        raise Refused(reason)
+    _, roster = studio.look()
     shown = roster.names_of(who.known)
     return [_lease_out(one, shown) for one in held]
 
@@ -175,10 +174,9 @@ def _lease_out(one: Lease, shown: list[str]) -> LeaseOut:
 
 
 @router.post("/answers")
-def answer(studio: Project, who: Who, said: AnswerIn) -> AnswerOut:
+def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOut:
     """Answer an item in hand; the same key again is the same answer again."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     special = {"none of mine": NONE, "not sure": UNSURE}
     if said.answer in special:
         choice = special[said.answer]
@@ -186,26 +184,22 @@ def answer(studio: Project, who: Who, said: AnswerIn) -> AnswerOut:
         choice = roster.class_by_name[said.answer].id
     else:
         raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
-    new = studio.record(who.id, Said(said.item_id, said.token, choice, said.key, "api"))
+    new, _, _ = studio.record(door, Said(said.item_id, said.token, choice, said.key, "api"))
     return AnswerOut(kept=True, before=not new)
 
 
 @router.post("/undo")
 def undo(studio: Project, who: Who) -> LeaseOut:
     """Open your last answer for a change."""
-    opened = studio.reopen(who.id)
-    if opened is None:
-        raise Refused("There is no answer of yours to change yet.", 404)
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    opened = studio.undo(who.id)
+    _, roster = studio.look()
     return _lease_out(opened, roster.names_of(who.known))
 
 
 @router.get("/people")
 def people(studio: Project, who: Owner) -> list[PersonOut]:
     """List everybody."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     return [
         PersonOut(id=one.id, name=one.name, role=one.role, knows=roster.names_of(one.known), cost=one.cost,
                   active=one.active)
@@ -237,8 +231,7 @@ def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again
 @router.post("/items")
 def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
     """Add items."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     rows = []
     for kind in ("text", "image", "audio"):
         some = [one for one in new if getattr(one, kind) is not None]
@@ -258,8 +251,7 @@ def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(ma
 @router.get("/coverage")
 def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
     """Say which pairs of classes are known by how many."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     if not roster.classes:
         raise Refused("There are no classes yet.", 409)
     return roster.coverage

@@ -1,12 +1,14 @@
-"""The application: routes, guards and how refusals look."""
+"""The application: routes, guards and how refusals look; its server."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -16,26 +18,17 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from covote import __version__
-from covote.errors import CovoteError
+from covote.errors import CovoteError, InputError
 from covote.studio import api
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
-from covote.studio.pages import (
-    board,
-    entering,
-    label_screen,
-    people_pages,
-    progress_page,
-    project_pages,
-    review,
-    transfer,
-)
+from covote.studio.pages import board, label_screen, people_pages, project_pages, review
 from covote.studio.pages.rendering import TEMPLATES, page
 from covote.studio.people.doors import SignInFirst
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
-_PAGES = (entering, label_screen, people_pages, project_pages, board, review, progress_page, transfer)
+_PAGES = (label_screen, people_pages, project_pages, board, review)
 
 
 def create_app(studio: Studio) -> FastAPI:
@@ -64,35 +57,29 @@ def create_app(studio: Studio) -> FastAPI:
     return app
 
 
+SENTENCES: dict[type[Exception], tuple[int, str]] = {
+    IntegrityError: (409, "Somebody changed the same thing at the same moment; try once more."),
+    OperationalError: (503, "The database did not answer. Nothing is lost; try again in a moment."),
+    # SQLite raises the one, PostgreSQL the other.
+    OverflowError: (422, "A number in this request is larger than any there is; reload the page."),
+    DataError: (422, "A number in this request is larger than any there is; reload the page."),
+}
+"""What people read instead of an error of the database, with its HTTP status."""
+
+
 def _add_refusals(app: FastAPI) -> None:
+    for kind, told in SENTENCES.items():
+        app.add_exception_handler(kind, lambda request, _error, told=told: _refusal(request, *told))
+
     @app.exception_handler(SignInFirst)
     def sign_in(request: Request, refused: SignInFirst) -> Response:
         if _wants_page(request) and request.method == "GET":
             return RedirectResponse("/login", 303)
         return _refusal(request, 401, str(refused))
 
-    @app.exception_handler(Refused)
-    def refuse(request: Request, refused: Refused) -> Response:
-        return _refusal(request, refused.status, str(refused))
-
     @app.exception_handler(CovoteError)
     def explain(request: Request, error: CovoteError) -> Response:
-        return _refusal(request, 422, str(error))
-
-    @app.exception_handler(IntegrityError)
-    def conflict(request: Request, _error: IntegrityError) -> Response:
-        return _refusal(request, 409, "Somebody changed the same thing at the same moment; try once more.")
-
-    @app.exception_handler(OperationalError)
-    def unreachable(request: Request, _error: OperationalError) -> Response:
-        return _refusal(request, 503, "The database did not answer. Nothing is lost; try again in a moment.")
-
-    @app.exception_handler(OverflowError)  # from SQLite
-    @app.exception_handler(DataError)  # from PostgreSQL
-    def beyond(request: Request, _error: Exception) -> Response:
-        return _refusal(
-            request, 422, "A number in this request is larger than any there is; reload the page."
-        )
+        return _refusal(request, error.status if isinstance(error, Refused) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -102,9 +89,10 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 404:
-            return _refusal(request, 404, "There is no such page.")
-        return _refusal(request, error.status_code, str(error.detail))
+        missing = error.status_code == 404
+        return _refusal(
+            request, error.status_code, "There is no such page." if missing else str(error.detail)
+        )
 
 
 def _wants_page(request: Request) -> bool:
@@ -119,3 +107,27 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
     if _wants_page(request):
         return page(request, "refused.html", problem=sentence, status=status, missing=status == 404)
     return JSONResponse({"detail": sentence}, status)
+
+
+def free_port(host: str, port: int) -> int:
+    """Return the port if it can be used; refuse with a remedy if it cannot. 0 finds a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(
+                f"cannot serve at {host} port {port}: {error.strerror}; choose another with --port, or 0 "
+                "for any"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def serve(studio: Studio, host: str, port: int) -> None:
+    """Serve until stopped."""
+    uvicorn.run(
+        create_app(studio), host=host, port=port, log_level="warning", access_log=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=75, server_header=False,
+    )  # fmt: skip

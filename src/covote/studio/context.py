@@ -1,4 +1,4 @@
-"""Studio: everything that a request needs, in one object."""
+"""Studio: a project that is open, everything that a request needs in one object."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from covote import atomic
 from covote.errors import CovoteError
-from covote.studio.answers.leasing import Lease, lease, lock, reopen
-from covote.studio.answers.recording import Said, locked_project, record
+from covote.panel import Panel
+from covote.studio.answers.assignments import Lease, Said, lease, lock, record, reopen
 from covote.studio.answers.results import ResultsKeeper
 from covote.studio.answers.worker import Worker
+from covote.studio.exchange import importing
+from covote.studio.people import doors, managing
 from covote.studio.people.doors import Door, PasswordCheck, open_with
 from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import Refused, why_not_asked
 from covote.studio.storage.database import Database
-from covote.studio.storage.schema import project
+from covote.studio.storage.schema import person, project
 
 KEPT = 50
 """Jobs whose outcome is remembered."""
@@ -67,12 +70,12 @@ class Studio:
     def __init__(self, database: Database, folder: Path, trust: bool = False) -> None:
         self.database = database
         self.folder = folder
-        self.roster = RosterKeeper()
-        self.results = ResultsKeeper(database, self.roster)
+        self.rosters = RosterKeeper()
+        self.results = ResultsKeeper(database, self.rosters)
         self.passwords = PasswordCheck()
         self.jobs = Jobs()
         self._stopped = threading.Event()
-        self.worker = Worker(database, folder, self.roster, trust)
+        self.worker = Worker(database, folder, self.rosters, trust)
 
     @cached_property
     def cookie(self) -> str:
@@ -82,8 +85,7 @@ class Studio:
 
     def start(self) -> None:
         """Read who knows what, so that no page waits for it, and begin what goes on in the background."""
-        with self.database.read() as connection:
-            _, roster = self.now(connection)
+        _, roster = self.look()
         if roster.classes:
             _ = roster.coverage
         self.worker.start()
@@ -100,19 +102,20 @@ class Studio:
     def now(self, connection: Connection) -> tuple[Row[Any], Roster]:
         """Return the project and its roster."""
         setup = project_row(connection)
-        if setup is None:
-            raise Refused("There is no project here yet; its owner creates it first.", 404)
-        return setup, self.roster.get(connection, setup.panel_version)
+        return setup, self.rosters.get(connection, setup.panel_version)
 
-    def lease(self, person_id: int, count: int) -> list[Lease]:
-        """Give a person items to answer; refuse with a reason if there can be none."""
+    def look(self) -> tuple[Row[Any], Roster]:
+        """Return the project and its roster, read by themselves."""
+        with self.database.read() as connection:
+            return self.now(connection)
+
+    def lease(self, person_id: int, count: int) -> tuple[list[Lease], str]:
+        """Give a person items to answer, and say why if there can be none."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             member = roster.member_by_id[person_id]
             held = lease(connection, setup, roster, member, lock(connection, member), count)
-        if not held and (reason := why_not_asked(member, setup.ask)):
-            raise Refused(reason)
-        return held
+        return held, "" if held else why_not_asked(member, setup.ask)
 
     def reopen(self, person_id: int, item_id: int | None = None) -> Lease | None:
         """Open a person's last answer, or the one about an item, for a change."""
@@ -120,16 +123,14 @@ class Studio:
             setup, roster = self.now(connection)
             return reopen(connection, setup, roster.member_by_id[person_id], item_id)
 
-    def record(self, person_id: int, said: Said) -> bool:
-        """Keep an answer; return False if it was kept before."""
-        with self.database.write() as connection:
-            setup = locked_project(connection)
-            roster = self.roster.get(connection, setup.panel_version)
-            member = roster.member_by_id[person_id]
-            lock(connection, member)
-            return record(connection, setup, roster, member, said)
+    def undo(self, person_id: int) -> Lease:
+        """Open a person's last answer for a change."""
+        opened = self.reopen(person_id)
+        if opened is None:
+            raise Refused("There is no answer of yours to change yet.", 404)
+        return opened
 
-    def enter_and_record(self, door: Door, said: Said, count: int) -> tuple[bool, list[Lease], str]:
+    def record(self, door: Door, said: Said, count: int = 0) -> tuple[bool, list[Lease], str]:
         """Keep the answer of whoever opens a door, and give the next items, all in one transaction.
 
         Returns (whether the answer is new, items, why there are none). What a person knows cannot change
@@ -137,11 +138,47 @@ class Studio:
         """
         with self.database.write() as connection:
             setup = open_with(connection, door, lock=True)
-            roster = self.roster.get(connection, setup.panel_version)
+            roster = self.rosters.get(connection, setup.panel_version)
             member = roster.member_by_id[setup.person_id]
             if member.options_id != setup.options_id:  # changed while we waited for the lock
                 _, roster = self.now(connection)
                 member = roster.member_by_id[setup.person_id]
             new = record(connection, setup, roster, member, said)
-            held = lease(connection, setup, roster, member, setup.cursor, count)
+            held = lease(connection, setup, roster, member, setup.cursor, count) if count else []
         return new, held, "" if held else why_not_asked(member, setup.ask)
+
+
+def open_studio(
+    folder: Path, database: str | None = None, name: str | None = None, *, trust: bool = False
+) -> Studio:
+    """Open a project, or make it where there is none; `trust` lets models run code of their authors."""
+    atomic.make_folder(folder, "the argument PROJECT")
+    opened = Database(database or f"sqlite:///{folder.resolve() / 'studio.db'}")
+    opened.migrate()
+    with opened.write() as connection:
+        if connection.execute(select(project.c.id)).one_or_none() is None:
+            managing.create_project(connection, name or folder.resolve().name or "project")
+    return Studio(opened, folder.resolve(), trust)
+
+
+def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
+    """Take a panel file and items into the project, and return what was done."""
+    done = []
+    if panel is not None:
+        with studio.database.write() as connection:
+            managing.adopt_panel(connection, Panel.load(panel), str(panel.resolve().parent))
+        done.append(f"Classes and experts are as in {panel}.")
+    if items is not None:
+        _, roster = studio.look()
+        done.append(str(importing.import_path(studio.database, studio.folder, roster, items)))
+    return done
+
+
+def owner_link(studio: Studio, address: str) -> str:
+    """Return a link that lets the owner in; it works for a day."""
+    with studio.database.write() as connection:
+        owner = connection.execute(
+            select(person.c.id).where(person.c.role == "owner", person.c.active.is_(True)).limit(1)
+        ).scalar_one()
+        secret = doors.new_secret(connection, "enter", owner, doors.DAY)
+    return f"{address}/enter/{secret}"

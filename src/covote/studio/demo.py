@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from sqlalchemy import func, select, update
 
 from covote.studio.context import Studio
@@ -88,13 +90,20 @@ def _pictures(connection: Any, studio: Studio, ids: dict[str, int]) -> list[tupl
     rows: list[tuple[str, str, str, int | None]] = []
     for shape, _ in CLASSES[:6]:
         for n in range(1, 5):
-            content = media.png(shape_picture(shape, rng))
+            content = png(shape_picture(shape, rng))
             kind, place = media.keep(connection, studio.folder, f"{shape}-{n}.png", content)
             if n == 1:
                 example = update(class_).where(class_.c.id == ids[shape]).values(picture=place)
                 connection.execute(example)
             rows.append((f"{shape}-{n}", kind, place, ids[shape] if n == 1 else None))
     return rows
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    """Return a picture (height x width x 3) as a PNG file."""
+    packed = io.BytesIO()
+    Image.fromarray(picture).save(packed, "PNG")
+    return packed.getvalue()
 
 
 def shape_picture(shape: str, rng: np.random.Generator) -> NDArray[np.uint8]:

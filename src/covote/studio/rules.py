@@ -50,16 +50,6 @@ class Member:
         return self.may_tick or self.is_owner
 
 
-@dataclass(frozen=True)
-class Held:
-    """An assignment as it stands: whose it is, its state, its token."""
-
-    item_id: int
-    person_id: int
-    state: int
-    token: str | None
-
-
 def require_owner(member: Member) -> None:
     """Refuse everybody but owners."""
     if not member.is_owner:
@@ -87,31 +77,33 @@ def why_not_asked(member: Member, ask: str) -> str:
     return ""
 
 
-def check_choice(member: Member, choice: int, class_name: str | None) -> None:
-    """Refuse an answer that is not among the classes that the person knows now."""
+def check_choice(member: Member, choice: int, name: str) -> None:
+    """Refuse an answer, read as `name`, that is not among the classes that the person knows now."""
     if choice in (NONE, UNSURE) or choice in member.known:
         return
-    named = "that class" if class_name is None else f"“{class_name}”"
     raise Refused(
-        f"{member.name} is not listed as knowing {named}, so the answer was not kept. Choose one of the "
+        f"{member.name} is not listed as knowing “{name}”, so the answer was not kept. Choose one of the "
         "classes shown, “none of mine” or “not sure”; the owner can change who knows what."
     )
 
 
-def check_held(member: Member, held: Held | None, token: str) -> Held:
-    """Return what is in this person's hands, or refuse an answer to what is not."""
-    if held is None or held.person_id != member.id:
+def check_held(state: int | None, token: str | None, shown: str) -> None:
+    """Refuse an answer to what is not in a person's hands.
+
+    `state` and `token` are those of the person's assignment, None where there is none; `shown` is the token
+    that the person brings.
+    """
+    if state is None:
         raise Refused("This item was not given to you; go on with the next one.")
-    if held.state == WITHDRAWN:
+    if state == WITHDRAWN:
         raise Refused(
             "This item was given to somebody else because it had waited too long; go on with the next one.",
             409,
         )
-    if held.state not in (LEASED, ANSWERED) or held.token != token:
+    if state not in (LEASED, ANSWERED) or token != shown:
         raise Refused(
             "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
         )
-    return held
 
 
 def answer_counts(choice: int, shown: Collection[int], known: Collection[int]) -> bool:

@@ -7,9 +7,9 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from covote.studio.app import create_app
+from covote.studio.context import open_studio
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
-from covote.studio.serving import open_studio
 from covote.studio.storage.schema import class_, person
 
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}

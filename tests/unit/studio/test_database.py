@@ -11,8 +11,8 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from covote.studio.serving import back_up, open_studio
-from covote.studio.storage.database import HEAD, MIGRATIONS
+from covote.studio.context import open_studio
+from covote.studio.storage.database import HEAD, MIGRATIONS, back_up
 from covote.studio.storage.schema import answer, metadata
 
 
@@ -40,11 +40,14 @@ def test_an_accepted_answer_outlives_a_kill(rig):
     code = """
 import os, signal, sys
 from pathlib import Path
-from covote.studio.answers.recording import Said
-from covote.studio.serving import open_studio
+from covote.studio.answers.assignments import Said
+from covote.studio.context import open_studio
+from covote.studio.people import doors
 studio = open_studio(Path(sys.argv[1]))
-lease = studio.lease(2, 1)[0]
-studio.record(2, Said(lease.item_id, lease.token, -2, "before-the-kill"))
+with studio.database.write() as connection:
+    door = doors.Door("api", doors.new_secret(connection, "api", 2))
+lease = studio.lease(2, 1)[0][0]
+studio.record(door, Said(lease.item_id, lease.token, -2, "before-the-kill"))
 print("accepted", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

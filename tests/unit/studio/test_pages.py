@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import covote
-from covote.studio.exchange.exporting import safe_text
+from covote.studio.exchange.table_files import safe_text
 from covote.studio.people import managing
 from covote.studio.storage.schema import adjudication, answer
 
@@ -75,8 +75,8 @@ def test_the_labels_are_what_the_command_line_makes_of_the_exported_votes(voted,
 
 
 def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
+    from covote.studio.context import open_studio
     from covote.studio.exchange import importing
-    from covote.studio.serving import open_studio
     from tests.unit.studio.conftest import Rig
 
     owner = voted.browser("owner")

@@ -11,13 +11,12 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from covote.studio import api, pages
-from covote.studio.demo import shape_picture
+from covote.studio.demo import png, shape_picture
 from covote.studio.exchange import importing
 from covote.studio.guards import from_here
 from covote.studio.people import doors
 from covote.studio.rules import Refused
 from covote.studio.storage import media
-from covote.studio.storage.media import png
 from covote.studio.storage.schema import class_, item, link, person
 
 
@@ -147,13 +146,13 @@ def test_links_are_kept_as_hashes_and_expire_and_can_be_revoked(rig):
         secret = doors.new_secret(connection, "enter", rig.people["ann"])
         stored = {row.digest for row in connection.execute(select(link.c.digest))}
         assert secret not in stored
-        assert doors.find_secret(connection, "enter", secret) is not None
-        assert doors.find_secret(connection, "api", secret) is None
+        assert doors.look_behind(connection, doors.Door("enter", secret)) is not None
+        assert doors.look_behind(connection, doors.Door("api", secret)) is None
         connection.execute(update(link).values(expires=time.time() - 1))
-        assert doors.find_secret(connection, "enter", secret) is None
+        assert doors.look_behind(connection, doors.Door("enter", secret)) is None
         fresh = doors.new_secret(connection, "enter", rig.people["ann"])
         doors.revoke(connection, person_id=rig.people["ann"])
-        assert doors.find_secret(connection, "enter", fresh) is None
+        assert doors.look_behind(connection, doors.Door("enter", fresh)) is None
 
 
 def test_opening_a_link_does_not_sign_in_but_its_button_does(rig):

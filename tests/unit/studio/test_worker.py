@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from covote.panel import Panel
-from covote.studio.answers.recording import record_unasked
+from covote.studio.answers.assignments import record_unasked
 from covote.studio.answers.worker import Worker
 from covote.studio.people import managing
 from covote.studio.rules import Refused
@@ -22,7 +22,7 @@ def with_model(rig, tmp_path, body, ask="everybody"):
     with rig.studio.database.write() as connection:
         managing.change_project(connection, "p", "", ask)
         managing.adopt_panel(connection, panel, str(tmp_path / "models"))
-    return Worker(rig.studio.database, rig.studio.folder, rig.studio.roster, True)
+    return Worker(rig.studio.database, rig.studio.folder, rig.studio.rosters, True)
 
 
 def test_a_model_answers_every_item_once(rig, tmp_path):

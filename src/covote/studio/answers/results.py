@@ -219,10 +219,7 @@ def _counting(now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
 
 def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -> Results | None:
     """Read the answers and decode them."""
-    setup = project_row(connection)
-    if setup is None:
-        return None
-    roster = rosters.get(connection, setup.panel_version)
+    roster = rosters.get(connection, project_row(connection).panel_version)
     rows = answered.read(connection)
     votes = votes_of(rows, roster, shown_lists(connection))
     if votes is None:
@@ -284,9 +281,8 @@ class ResultsKeeper:
 
 
 def _state(connection: Connection) -> tuple[int, int]:
-    setup = project_row(connection)
     last = connection.execute(select(func.coalesce(func.max(answer.c.id), 0))).scalar_one()
-    return (0 if setup is None else setup.panel_version), int(last)
+    return project_row(connection).panel_version, int(last)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,8 @@ from sqlalchemy import Connection, Row, func, select
 
 from covote.studio.answers.results import Results
 from covote.studio.people.roster import Roster
-from covote.studio.rules import ADAPTIVE, may_be_asked
-from covote.studio.storage.schema import DONE, answer, item, person
+from covote.studio.rules import ADAPTIVE, Member, may_be_asked
+from covote.studio.storage.schema import DONE, LEASED, WAITING, answer, assignment, item, person
 
 _POINTS = 60
 _RECENT = 3600.0
@@ -113,24 +112,14 @@ def _curve(connection: Connection) -> list[tuple[float, int]]:
     return [(moment, int(count)) for moment, count in zip(moments, counts, strict=True)]
 
 
-def path_of(curve: list[tuple[float, int]], width: int, height: int) -> str:
-    """Return the curve as points of an SVG polyline.
-
-    >>> path_of([(0.0, 0), (1.0, 10)], 100, 50)
-    '0.0,50.0 100.0,0.0'
-    """
-    if not curve:
-        return ""
-    start, stop, top = curve[0][0], curve[-1][0], max(1, curve[-1][1])
-    return " ".join(
-        f"{width * (moment - start) / (stop - start):.1f},{height - height * count / top:.1f}"
-        for moment, count in curve
-    )
-
-
-def span_of(curve: list[tuple[float, int]]) -> tuple[str, str]:
-    """Return the beginning and the end of a curve, as people read them."""
-    if not curve:
-        return "", ""
-    shape = "%H:%M" if curve[-1][0] - curve[0][0] < 86_400 else "%d %b"
-    return time.strftime(shape, time.gmtime(curve[0][0])), time.strftime(shape, time.gmtime(curve[-1][0]))
+def remaining(connection: Connection, setup: Row[Any], member: Member) -> int | None:
+    """Return how many items this person has still to answer; None where that depends on others' answers."""
+    if setup.ask in ADAPTIVE or not may_be_asked(member, setup.ask):
+        return None
+    mine = connection.execute(
+        select(func.count())
+        .select_from(assignment)
+        .where(assignment.c.person_id == member.id, assignment.c.state.in_((WAITING, LEASED)))
+    ).scalar_one()
+    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
+    return int(setup.size) - int(cursor) + int(mine)

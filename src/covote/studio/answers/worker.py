@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import select, update
 
 from covote.errors import CovoteError
-from covote.studio.answers import recording
+from covote.studio.answers.assignments import advance, record_unasked
 from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import ADAPTIVE, Member
 from covote.studio.storage import media
@@ -59,8 +59,6 @@ class Worker:
         """Ask the models about one batch; return whether there was anything to do."""
         with self._database.read() as connection:
             setup = project_row(connection)
-            if setup is None:
-                return False
             roster = self._rosters.get(connection, setup.panel_version)
             models = [one for one in roster.voters if one.role == "model" and one.active]
             models = [one for one in models if self._rest.get(one.id, 0) < time.monotonic()]
@@ -88,19 +86,17 @@ class Worker:
         """Ask one model, and keep what it says; a failure is noted where the owner sees it."""
         try:
             said = self._said(roster, member, rows)
-            note = ""
         except CovoteError as error:
             self._rest[member.id] = time.monotonic() + AFTER_FAILURE
             self._note(member, f"{error} It is tried again; untick “Is asked” to go on without it.")
             return
         with self._database.write() as connection:
-            setup = recording.locked_project(connection)
-            if setup.panel_version != roster.version:
+            if project_row(connection, locked=True).panel_version != roster.version:
                 return  # who knows what has changed meanwhile: ask again
             for row, choice in zip(rows, said, strict=True):
-                recording.record_unasked(connection, roster, member, row.id, choice)
+                record_unasked(connection, roster, member, row.id, choice)
             connection.execute(
-                update(person).where(person.c.id == member.id).values(cursor=rows[-1].position, note=note)
+                update(person).where(person.c.id == member.id).values(cursor=rows[-1].position, note="")
             )
 
     def _note(self, member: Member, note: str) -> None:
@@ -146,11 +142,11 @@ class Worker:
     def _pass_on(self, rows: Sequence[Any]) -> None:
         """Ask people, where items are asked adaptively, what the models leave in doubt."""
         with self._database.write() as connection:
-            setup = recording.locked_project(connection)
+            setup = project_row(connection, locked=True)
             if setup.ask in ADAPTIVE:
                 roster = self._rosters.get(connection, setup.panel_version)
                 for row in rows:
-                    recording.advance(connection, setup, roster, row.id)
+                    advance(connection, setup, roster, row.id)
 
 
 def _picture(path: Path) -> Any:

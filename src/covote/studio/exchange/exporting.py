@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,44 @@ from sqlalchemy import Connection, select
 
 from covote.files import decode_file
 from covote.studio.answers.results import Results, shown_lists
+from covote.studio.context import Studio
+from covote.studio.exchange.table_files import FORMATS, write_table
 from covote.studio.people.managing import decisions
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 from covote.studio.storage.schema import answer, item
 
-FORMATS = ("parquet", "csv", "jsonl")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings at which a spreadsheet takes a text for a formula."""
+
+def write_export(studio: Studio, name: str, folder: Path) -> Path:
+    """Write one of the files of the export page, and return its place."""
+    stem, _, kind = name.rpartition(".")
+    place = folder / name
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        if stem == "panel" and kind in ("toml", "json", "csv"):
+            if roster.panel is None or not len(roster.panel):
+                raise Refused("There is no panel yet: add classes, and people who know some.", 409)
+            roster.panel.save(place)
+            return place
+        if stem not in ("votes", "labels", "items") or kind not in FORMATS:
+            raise Refused("There is no such file; choose one on the page Export.", 404)
+        results = studio.results.refresh()
+        if stem == "items":
+            table = _provenance_table(connection, results, roster, flat=kind == "csv")
+            write_table(table, place)
+            return place
+        if results is None:
+            raise Refused("There are no votes yet; export again when somebody has answered.", 409)
+        if stem == "votes":
+            write_table(_votes_table(connection, results), place)
+        elif kind == "jsonl":
+            raise Refused("Labels are written as .parquet or .csv; items.jsonl has them as well.", 404)
+        else:
+            _write_labels(connection, results, place)
+    return place
 
 
-def keys_of(connection: Connection, ids: Any) -> pa.Array:
+def _keys_of(connection: Connection, ids: Any) -> pa.Array:
     """Return the keys of items, for ascending ids."""
     wanted = np.asarray(ids)
     rows = connection.execute(
@@ -33,59 +59,24 @@ def keys_of(connection: Connection, ids: Any) -> pa.Array:
     return pa.array([table[int(one)] for one in wanted], pa.string())
 
 
-def votes_table(connection: Connection, results: Results) -> pa.Table:
+def _votes_table(connection: Connection, results: Results) -> pa.Table:
     """Return the votes that count: item, expert, label."""
     table = results.votes.to_arrow()
-    keys = keys_of(connection, results.items)
+    keys = _keys_of(connection, results.items)
     repeats = np.repeat(np.arange(len(results.items)), np.diff(results.votes.ragged.indptr))
     return table.set_column(0, "item", keys.take(pa.array(repeats)))
 
 
-def safe_text(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs as a formula.
-
-    >>> safe_text("=HYPERLINK(0)")
-    "'=HYPERLINK(0)"
-    """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as its file's ending says; cells of CSV files are safe to open in a spreadsheet."""
-    kind = path.suffix.removeprefix(".")
-    if kind == "parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, path)
-    elif kind == "jsonl":
-        with path.open("w", encoding="utf-8") as lines:
-            for batch in table.to_batches(max_chunksize=10_000):
-                lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
-    elif kind == "csv":
-        from pyarrow import csv
-
-        csv.write_csv(_safe(table), path)
-    else:
-        raise Refused(f"No file of kind {kind!r} can be written; choose one of {', '.join(FORMATS)}.", 404)
-
-
-def _safe(table: pa.Table) -> pa.Table:
-    for n, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(kind):
-            values = [safe_text(value) for value in table.column(n).to_pylist()]
-            table = table.set_column(n, field.name, pa.array(values, pa.string()))
-    return table
-
-
-def write_labels(connection: Connection, results: Results, path: Path, folder: Path) -> None:
+def _write_labels(connection: Connection, results: Results, path: Path) -> None:
     """Write what `covote decode` writes for the votes and the panel of this project, byte for byte."""
-    votes = folder / "votes.parquet"
-    write_table(votes_table(connection, results), votes)
+    votes = path.with_name("votes.parquet")
+    write_table(_votes_table(connection, results), votes)
     decode_file(votes, path, results.panel)
 
 
-def provenance_table(connection: Connection, results: Results | None, roster: Roster, flat: bool) -> pa.Table:
+def _provenance_table(
+    connection: Connection, results: Results | None, roster: Roster, flat: bool
+) -> pa.Table:
     """Return every item with its label, the evidence, the decision, and who said what, when, seeing what.
 
     In a flat table the answers are one text; else they are a list.
@@ -129,22 +120,27 @@ def _item_rows(connection: Connection, results: Results | None, roster: Roster) 
             "via": row.via, "shown": listed[row.options_id],
         }  # fmt: skip
         said.setdefault(row.item_id, []).append(entry)
-    labels = results.labels if results is not None else None
     for row in connection.execute(select(item.c.id, item.c.key, item.c.gold).order_by(item.c.position)):
-        at = results.position(row.id) if results is not None else None
         decision = decided.get(row.id)
-        known = labels is not None and at is not None
         yield {
             "item": row.key,
-            "label": labels.value[at] if known and labels is not None else None,
-            "confidence": float(labels.confidence[at]) if known and labels is not None else None,
-            "margin": float(labels.margin[at]) if known and labels is not None else None,
-            "runner_up": labels.runner_up[at] if known and labels is not None else None,
-            "violations": int(labels.violations[at]) if known and labels is not None else None,
-            "status": str(labels.status[at]) if known and labels is not None else None,
+            **_label_of(results, row.id),
             "gold": roster.class_by_id[row.gold].name if row.gold else None,
             "decided": roster.class_by_id[decision.class_id].name if decision else None,
             "decided_by": decision.by if decision else None,
             "reason": decision.reason if decision else None,
             "answers": said.get(row.id, []),
         }
+
+
+def _label_of(results: Results | None, item_id: int) -> dict[str, Any]:
+    """Return the label of an item and its evidence; nothing where there are no votes."""
+    at = None if results is None else results.position(item_id)
+    if results is None or at is None:
+        return {}
+    labels = results.labels
+    return {
+        "label": labels.value[at], "confidence": float(labels.confidence[at]),
+        "margin": float(labels.margin[at]), "runner_up": labels.runner_up[at],
+        "violations": int(labels.violations[at]), "status": str(labels.status[at]),
+    }  # fmt: skip

@@ -1,25 +1,29 @@
-"""Items from tables and folders: CSV, Parquet, JSON-lines, pictures and sounds."""
+"""What comes in: items from tables, folders and ZIP files, a panel file, votes."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-import json
+import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
+from covote.panel import Panel
+from covote.studio.exchange import table_files
 from covote.studio.people.roster import Roster
-from covote.studio.rules import Refused
+from covote.studio.rules import Member, Refused, check_choice
 from covote.studio.storage import media
 from covote.studio.storage.database import Database
-from covote.studio.storage.schema import item, project
+from covote.studio.storage.schema import ANSWERED, BEGUN, NONE, answer, assignment, item, person, project
+from covote.votes import Votes
 
 CHUNK = 20_000
 """Items written in one transaction: people who answer meanwhile wait for no more than that."""
@@ -31,8 +35,6 @@ _IDS = ("id", "item", "key", "task")
 _CONTENTS = ("image", "picture", "audio", "sound", "text", "content")
 _KINDS = {"picture": "image", "sound": "audio", "content": "text"}
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".flac")
-
-_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
@@ -54,115 +56,7 @@ def is_readable(name: str) -> bool:
     (True, False, False)
     """
     path = Path(name)
-    return path.suffix.lower() in (*_ENDINGS, *_TABLES) and not path.name.startswith(".")
-
-
-def read_table(name: str, content: bytes | Path) -> pa.Table:
-    """Read a table of items with every column as text, whatever its format."""
-    ending = Path(name).suffix.lower()
-    try:
-        if ending in (".parquet", ".pq"):
-            import pyarrow.parquet as pq
-
-            source = pa.BufferReader(content) if isinstance(content, bytes) else content
-            return _as_text(pq.read_table(source))
-        data = content if isinstance(content, bytes) else content.read_bytes()
-        if ending in (".jsonl", ".ndjson", ".json"):
-            return _from_json_lines(name, data)
-        if ending in (".csv", ".tsv", ".txt"):
-            return _from_csv(name, data)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0][:200]
-        raise Refused(f"“{name}” cannot be read: {reason}. Check the file and send it again.", 422) from error
-    raise Refused(
-        f"“{name}” is of no known kind; give a .csv, .parquet or .jsonl file, pictures, sounds, or a .zip of "
-        "pictures.",
-        415,
-    )
-
-
-def _decoded(name: str, data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refused(
-            f"“{name}” is not in UTF-8 (byte {error.start + 1:,}); save it as “CSV UTF-8” or in UTF-8.", 422
-        ) from error
-    if "\0" in text:
-        raise Refused(f"“{name}” is no text file (it holds NUL characters); save it as UTF-8 text.", 422)
-    return text
-
-
-def _from_csv(name: str, data: bytes) -> pa.Table:
-    from pyarrow import csv as arrow_csv
-
-    text = _decoded(name, data[: 1 << 16].rpartition(b"\n")[0] or data[: 1 << 16])
-    first = text.splitlines()[0] if text.strip() else ""
-    if not first:
-        raise Refused(f"“{name}” is empty; its first line names the columns, for example: id,text", 422)
-    comma = max((",", ";", "\t"), key=first.count)
-    header = next(csv.reader([first], delimiter=comma))
-    names = [column.strip() for column in header]
-    if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
-        raise Refused(f"“{name}” has two columns named {twice!r}; give them different names.", 422)
-    _decoded(name, data)
-    body = data.removeprefix(b"\xef\xbb\xbf")
-    return arrow_csv.read_csv(
-        io.BytesIO(body),
-        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=1),
-        parse_options=arrow_csv.ParseOptions(delimiter=comma, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-
-
-def _from_json_lines(name: str, data: bytes) -> pa.Table:
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(_decoded(name, data).splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise Refused(f"“{name}”, line {number}: this is no JSON ({error}).", 422) from error
-        if not isinstance(row, dict):
-            raise Refused(
-                f'“{name}”, line {number}: every line is an object such as {{"id": "1", "text": "..."}}.', 422
-            )
-        rows.append(row)
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    return pa.table(
-        {column: pa.array([_plain(row.get(column)) for row in rows], pa.string()) for column in columns}
-    )
-
-
-def _plain(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _as_text(table: pa.Table) -> pa.Table:
-    columns = {}
-    for name in table.column_names:
-        try:
-            columns[name] = table[name].cast(pa.string())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            columns[name] = pa.array([_plain(value) for value in table[name].to_pylist()], pa.string())
-    return pa.table(columns)
-
-
-def without_formula_marks(table: pa.Table) -> pa.Table:
-    """Take away the mark that exports put before what a spreadsheet would run as a formula."""
-    for n, name in enumerate(table.column_names):
-        values = [
-            value[1:]
-            if value and value[0] == "'" and value[1:2] in ("=", "+", "-", "@", "\t", "\r")
-            else value
-            for value in table.column(n).to_pylist()
-        ]
-        table = table.set_column(n, name, pa.array(values, pa.string()))
-    return table
+    return path.suffix.lower() in (*_ENDINGS, *table_files.ENDINGS) and not path.name.startswith(".")
 
 
 def rows_of(
@@ -335,23 +229,23 @@ def import_files(
 ) -> Imported:
     """Add what was sent: tables with what they point to, or pictures and sounds that are items themselves."""
     stored: dict[str, tuple[str, str]] = {}
-    tables: list[tuple[str, bytes]] = []
+    sheets: list[tuple[str, bytes]] = []
     for name, content in _unzipped(files):
         if Path(name).suffix.lower() in _ENDINGS:
             with database.write() as connection:
                 stored[name] = media.keep(connection, folder, name, content)
         else:
-            tables.append((name, content))
-    if not tables and not stored:
+            sheets.append((name, content))
+    if not sheets and not stored:
         raise Refused("Nothing was sent; choose a table (.csv, .parquet, .jsonl) or pictures first.", 422)
     rows: list[tuple[str, str, str, int | None]] = []
     by_base = {**{Path(name).name: place for name, place in stored.items()}, **stored}
-    for name, content in tables:
+    for name, content in sheets:
         try:
-            rows.extend(rows_of(read_table(name, content), roster, by_base))
+            rows.extend(rows_of(table_files.read_table(name, content), roster, by_base))
         except Refused as error:
             raise Refused(f"“{name}”: {error}", error.status) from error
-    if not tables:
+    if not sheets:
         rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
     return add_items(database, rows)
 
@@ -371,7 +265,7 @@ def import_path(database: Database, folder: Path, roster: Roster, path: Path) ->
     if not path.is_file():
         raise Refused(f"There is no file or folder {path}.", 404)
     beside: dict[str, tuple[str, str]] = {}
-    table = read_table(path.name, path)
+    table = table_files.read_table(path.name, path)
     names = {name.strip().lower(): name for name in table.column_names}
     kind, column = _content_column(names)
     if kind != "text":
@@ -381,3 +275,115 @@ def import_path(database: Database, folder: Path, roster: Roster, path: Path) ->
                 with database.write() as connection:
                     beside[str(name)] = media.keep(connection, folder, str(name), place.read_bytes())
     return add_items(database, rows_of(table, roster, beside))
+
+
+def read_panel(name: str, content: bytes) -> Panel:
+    """Read a panel file that was sent."""
+    ending = Path(name).suffix.lower()
+    if ending not in (".toml", ".json", ".csv"):
+        raise Refused(f"“{name}” is no panel file; it ends in .toml, .json or .csv.", 415)
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
+        place = Path(folder) / f"panel{ending}"
+        place.write_bytes(content)
+        panel = Panel.load(place)
+    if any(model is not None for model in panel.models):
+        raise Refused(
+            "This panel names models, which only whoever starts the studio may bring in: "
+            "covote studio PROJECT --panel FILE.",
+        )
+    return panel
+
+
+def import_votes(connection: Connection, roster: Roster, name: str, content: bytes) -> str:
+    """Add votes from a file: each is checked as an answer would be; all or none are kept.
+
+    Experts answer for classes they know, about items that are here. What a person has said already stays,
+    unless the file says something else: then that is a change, and both are on record.
+    """
+    votes = _read_votes(name, content, roster)
+    new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
+    return f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} were there already."
+
+
+def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
+    if roster.panel is None or not len(roster.panel):
+        raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
+    table = table_files.read_table(name, content)
+    if Path(name).suffix.lower() == ".csv":
+        table = table_files.without_formula_marks(table)
+    return Votes.from_table(table, roster.panel, layout="ragged")
+
+
+def _item_ids(connection: Connection, votes: Votes) -> list[int]:
+    wanted = [str(key) for key in votes.items]
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), 5000):
+        some = select(item.c.id, item.c.key).where(item.c.key.in_(wanted[start : start + 5000]))
+        found.update({row.key: row.id for row in connection.execute(some)})
+    missing = [key for key in wanted if key not in found]
+    if missing:
+        raise Refused(
+            f"There is no item “{missing[0]}” in this project ({len(missing):,} of the file's items are not "
+            "here); add the items first.",
+            422,
+        )
+    return [found[key] for key in wanted]
+
+
+def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[int]) -> tuple[int, int]:
+    now = time.time()
+    said = {
+        (row.item_id, row.person_id): row.class_id
+        for row in connection.execute(
+            select(answer.c.item_id, answer.c.person_id, answer.c.class_id).order_by(answer.c.id)
+        )
+    }
+    runs = votes.ragged
+    owner = np.repeat(np.array(ids), np.diff(runs.indptr))
+    answers, given, counts = [], [], dict.fromkeys(roster.row, 0)
+    batch = f"import-{time.time_ns():x}"
+    for n, (item_id, expert, label) in enumerate(zip(owner, runs.expert, runs.label, strict=True)):
+        member: Member = roster.voters[int(expert)]
+        choice = NONE if label < 0 else roster.classes[int(label)].id
+        check_choice(member, choice, roster.answer_name(choice))
+        before = said.get((int(item_id), member.id))
+        if before == choice:
+            continue
+        answers.append(
+            {"item_id": int(item_id), "person_id": member.id, "class_id": choice, "key": f"{batch}-{n}",
+             "options_id": member.options_id, "via": "import", "at": now}
+        )  # fmt: skip
+        if before is None:
+            counts[member.id] += 1
+            given.append({"item_id": int(item_id), "person_id": member.id})
+    if answers:
+        connection.execute(insert(answer), answers)
+    _assign(connection, given)
+    for person_id, count in counts.items():
+        if count:
+            connection.execute(
+                update(person).where(person.c.id == person_id).values(answers=person.c.answers + count)
+            )
+    return len(given), len(answers) - len(given)
+
+
+def _assign(connection: Connection, given: list[dict[str, int]]) -> None:
+    """Note who has answered which item, also where it was in somebody's hands."""
+    there: set[tuple[int, int]] = set()
+    for start in range(0, len(given), 5000):
+        ids = [one["item_id"] for one in given[start : start + 5000]]
+        some = select(assignment.c.item_id, assignment.c.person_id).where(assignment.c.item_id.in_(ids))
+        there.update((row.item_id, row.person_id) for row in connection.execute(some))
+    new = [one for one in given if (one["item_id"], one["person_id"]) not in there]
+    for one in given:
+        if (one["item_id"], one["person_id"]) in there:
+            connection.execute(
+                update(assignment)
+                .where(assignment.c.item_id == one["item_id"], assignment.c.person_id == one["person_id"])
+                .values(state=ANSWERED)
+            )
+    if new:
+        connection.execute(insert(assignment), [{**one, "state": ANSWERED, "expires": 0.0} for one in new])
+    for start in range(0, len(given), 5000):
+        ids = [one["item_id"] for one in given[start : start + 5000]]
+        connection.execute(update(item).where(item.c.id.in_(ids)).values(state=BEGUN))

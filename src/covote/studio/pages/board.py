@@ -29,20 +29,17 @@ _LISTED = 60
 
 
 @router.get("/board")
-def board(request: Request, studio: Project, who: Owner) -> Response:
+def show_board(request: Request, studio: Project, who: Owner) -> Response:
     """Show the board."""
-    with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
-    if not roster.classes:
-        return page(request, "board.html", who, board=None, setup=setup, roster=roster)
-    return page(request, "board.html", who, board=roster.coverage, setup=setup, roster=roster)
+    _, roster = studio.look()
+    board = roster.coverage if roster.classes else None
+    return page(request, "board.html", who, board=board, roster=roster)
 
 
 @router.get("/board/live")
 def live(studio: Project, who: Owner, version: int = 0) -> Response:
     """Give the board again if somebody has declared something since."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     if roster.version == version or not roster.classes:
         return Response(status_code=204)
     return fragment("_board.html", board=roster.coverage)
@@ -51,8 +48,7 @@ def live(studio: Project, who: Owner, version: int = 0) -> Response:
 @router.get("/board/class")
 def one_class(studio: Project, who: Owner, name: str = "") -> Response:
     """List, for one class, how many people know it together with each other class."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     found = roster.class_by_name.get(name.strip())
     if found is None:
         raise Refused(f"There is no class “{name[:100]}”; type a class as it is listed.", 404)
@@ -68,14 +64,12 @@ def one_class(studio: Project, who: Owner, name: str = "") -> Response:
 @router.get("/board/picture.png")
 def picture(studio: Project, who: Owner) -> Response:
     """Draw the board, one point per pair."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     return Response(roster.picture, media_type="image/png")
 
 
 def _active(studio: Project) -> tuple[Panel, Roster]:
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+    _, roster = studio.look()
     if roster.active_panel is None:
         raise Refused("There are no classes yet; add them under Settings.", 409)
     return roster.active_panel, roster

@@ -14,10 +14,11 @@ from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from covote.studio.answers.leasing import Lease, remaining
-from covote.studio.answers.recording import Said
+from covote.studio.answers.assignments import Lease, Said
+from covote.studio.answers.standing import remaining
 from covote.studio.context import Studio
 from covote.studio.pages.rendering import (
+    Brought,
     Form,
     Project,
     Who,
@@ -27,7 +28,6 @@ from covote.studio.pages.rendering import (
     text_field,
     whole_fields,
 )
-from covote.studio.rules import Refused
 from covote.studio.storage import media
 from covote.studio.storage.schema import NONE, UNSURE, person
 
@@ -50,17 +50,13 @@ class Sent(BaseModel):
 
 def lease_dict(lease: Lease) -> dict[str, Any]:
     """Return a lease as pages and programs get it."""
-    return {**asdict(lease), "key": lease.key, "answer_key": secrets.token_urlsafe(16)}
+    return {**asdict(lease), "answer_key": secrets.token_urlsafe(16)}
 
 
 @router.get("/label")
 def label(request: Request, studio: Project, who: Who, again: int | None = None) -> Response:
     """Show the next item, or one that was answered before."""
-    try:
-        leases = studio.lease(who.id, AHEAD)
-        reason = ""
-    except Refused as refused:
-        leases, reason = [], str(refused)
+    leases, reason = studio.lease(who.id, AHEAD)
     if again is not None:
         reopened = studio.reopen(who.id, again)
         if reopened is not None:
@@ -85,11 +81,10 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
 
 
 @router.post("/label")
-def answer_form(studio: Project, who: Who, form: Form) -> Response:
+def answer_form(studio: Project, door: Brought, form: Form) -> Response:
     """Take an answer from a browser without JavaScript."""
     item_id, choice = whole_fields([form.get("item"), form.get("choice")])
-    said = Said(item_id, text_field(form, "token"), choice, text_field(form, "key"))
-    studio.record(who.id, said)
+    studio.record(door, Said(item_id, text_field(form, "token"), choice, text_field(form, "key")))
     return back_to("/label")
 
 
@@ -113,7 +108,7 @@ def _answer(request: Request, body: bytes) -> Response:
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
     said = Said(sent.item, sent.token, sent.choice, sent.key)
-    new, leases, reason = studio.enter_and_record(door_of(request), said, AHEAD + sent.unsent)
+    new, leases, reason = studio.record(door_of(request), said, AHEAD + sent.unsent)
     given = [lease_dict(one) for one in leases]
     return JSONResponse({"kept": True, "before": not new, "leases": given, "reason": reason})
 
@@ -121,20 +116,14 @@ def _answer(request: Request, body: bytes) -> Response:
 @router.post("/label/next")
 def give(studio: Project, who: Who) -> Response:
     """Give the next items."""
-    try:
-        leases = studio.lease(who.id, AHEAD)
-    except Refused as refused:
-        return JSONResponse({"leases": [], "reason": str(refused)})
-    return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": ""})
+    leases, reason = studio.lease(who.id, AHEAD)
+    return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": reason})
 
 
 @router.post("/label/undo")
 def undo(studio: Project, who: Who) -> Response:
     """Open the last answer for a change."""
-    lease = studio.reopen(who.id)
-    if lease is None:
-        raise Refused("There is no answer of yours to change yet.", 404)
-    return JSONResponse({"lease": lease_dict(lease)})
+    return JSONResponse({"lease": lease_dict(studio.undo(who.id))})
 
 
 @router.get("/media/{digest}")

@@ -1,19 +1,25 @@
-"""The project itself: its name, its classes, its items, how they are asked."""
+"""The project itself: its name, classes and items, how they are asked, export and import."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from pathlib import Path
+
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from sqlalchemy import select, update
-from starlette.datastructures import UploadFile
+from starlette.background import BackgroundTask
 
 from covote.studio.answers.inquiry import gold_answers
 from covote.studio.exchange import importing
+from covote.studio.exchange.exporting import write_export
 from covote.studio.pages.rendering import (
     Form,
     Owner,
     Project,
     back_to,
+    files_of,
     page,
     text_field,
     whole_fields,
@@ -26,6 +32,7 @@ from covote.studio.storage.schema import class_, item
 
 router = APIRouter()
 _SHOWN = 50
+"""Items of a page."""
 NO_GOLD = (
     "Nobody has answered a gold item yet: until then, people are supposed to be right 95 times of 100. Add "
     "items whose class you know (a column “gold”)."
@@ -35,8 +42,7 @@ NO_GOLD = (
 @router.get("/settings")
 def settings(request: Request, studio: Project, who: Owner) -> Response:
     """Show name, instructions, classes and the way of asking."""
-    with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+    setup, roster = studio.look()
     return page(request, "settings.html", who, setup=setup, classes=roster.classes)
 
 
@@ -73,13 +79,14 @@ def remove_class(studio: Project, who: Owner, form: Form) -> Response:
 def add_picture(studio: Project, who: Owner, form: Form) -> Response:
     """Give a class an example picture."""
     (class_id,) = whole_fields([form.get("class")])
-    sent = form.get("picture")
-    if not isinstance(sent, UploadFile) or not sent.filename:
+    sent = files_of(form, "picture")
+    if not sent:
         raise Refused("No picture was chosen; choose one and send it again.", 422)
+    name, file = sent[0]
     with studio.database.write() as connection:
-        kind, place = media.keep(connection, studio.folder, sent.filename, sent.file.read(media.LARGEST + 1))
+        kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
         if kind != "image":
-            raise Refused(f"“{sent.filename}” is a sound; an example is a picture.", 415)
+            raise Refused(f"“{name}” is a sound; an example is a picture.", 415)
         connection.execute(update(class_).where(class_.c.id == class_id).values(picture=place))
         touch(connection)
     return back_to("/settings", "The picture is shown beside the class from now on.")
@@ -99,12 +106,10 @@ def items(request: Request, studio: Project, who: Owner, after: int = 0, key: st
 @router.post("/items")
 def add_items(studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
-    with studio.database.read() as connection:
-        _, roster = studio.now(connection)
-    sent = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
-    chosen = [one for one in form.getlist("folder") if isinstance(one, UploadFile) and one.filename]
-    sent += [one for one in chosen if importing.is_readable(one.filename or "")]
-    if chosen and not sent:
+    _, roster = studio.look()
+    folder = files_of(form, "folder")
+    sent = files_of(form, "files") + [one for one in folder if importing.is_readable(one[0])]
+    if folder and not sent:
         raise Refused(
             "That folder holds no pictures, sounds or tables (.png, .jpg, .gif, .webp, .wav, .mp3, .ogg, "
             ".flac, .csv, .parquet, .jsonl); choose another.",
@@ -112,10 +117,49 @@ def add_items(studio: Project, who: Owner, form: Form) -> Response:
         )
     typed = text_field(form, "typed").strip()
     if sent:
-        files = ((one.filename or "", one.file.read()) for one in sent)
+        files = ((name, file.read()) for name, file in sent)
         done = importing.import_files(studio.database, studio.folder, roster, files)
     elif typed:
         done = importing.add_items(studio.database, importing.typed_rows(typed))
     else:
         raise Refused("Choose a file or a folder, or type items, one per line.", 422)
     return back_to("/items", str(done))
+
+
+@router.get("/export")
+def offer(request: Request, studio: Project, who: Owner) -> Response:
+    """Offer every file."""
+    return page(request, "export.html", who)
+
+
+@router.get("/export/{name}")
+def export(studio: Project, who: Owner, name: str) -> Response:
+    """Give a file."""
+    folder = Path(tempfile.mkdtemp(prefix="covote-"))
+    try:
+        place = write_export(studio, name, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(
+        place, filename=name, media_type="application/octet-stream",
+        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+    )  # fmt: skip
+
+
+@router.post("/import")
+def take_in(studio: Project, who: Owner, form: Form) -> Response:
+    """Take in a panel file, a file of votes, or both."""
+    done = []
+    for name, sent in files_of(form, "panel"):
+        panel = importing.read_panel(name, sent.read())
+        with studio.database.write() as connection:
+            managing.adopt_panel(connection, panel)
+        done.append(f"{len(panel)} experts and {len(panel.classes)} classes are as in the panel file.")
+    for name, sent in files_of(form, "votes"):
+        with studio.database.write() as connection:
+            _, roster = studio.now(connection)
+            done.append(importing.import_votes(connection, roster, name, sent.read()))
+    if not done:
+        raise Refused("No file was chosen; choose a panel file, a file of votes, or both.", 422)
+    return back_to("/export", " ".join(done))

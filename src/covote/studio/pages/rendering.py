@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote, unquote
 
 import jinja2
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 
 from covote.studio.context import Studio
 from covote.studio.people import doors
@@ -77,7 +77,7 @@ def member_of(request: Request) -> Member:
     studio: Studio = request.app.state.studio
     with studio.database.read() as connection:
         setup = doors.open_with(connection, door_of(request))
-        member = studio.roster.get(connection, setup.panel_version).member_by_id[setup.person_id]
+        member = studio.rosters.get(connection, setup.panel_version).member_by_id[setup.person_id]
     if not member.active:
         raise Refused(OFF)
     request.state.project_name = setup.name
@@ -97,6 +97,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         yield form
 
 
+Brought = Annotated[Door, Depends(door_of)]
 Who = Annotated[Member, Depends(member_of)]
 Owner = Annotated[Member, Depends(owner_of)]
 Form = Annotated[FormData, Depends(form_of)]
@@ -109,8 +110,7 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     name = values.pop("project_name", None) or getattr(request.state, "project_name", None)
     if name is None:
         with request.app.state.studio.database.read() as connection:
-            setup = project_row(connection)
-        name = setup.name if setup is not None else "covote studio"
+            name = project_row(connection).name
     said = unquote(request.cookies.get("said", ""))
     shown = {"problem": "", "said": said, **values}
     text = TEMPLATES.get_template(template).render(
@@ -133,6 +133,12 @@ def back_to(place: str, said: str = "") -> Response:
     if said:
         answer.set_cookie("said", quote(said[:1000]), max_age=30, httponly=True, samesite="lax", path="/")
     return answer
+
+
+def files_of(form: FormData, name: str) -> list[tuple[str, BinaryIO]]:
+    """Return the files of a field: (name, file)."""
+    sent = [one for one in form.getlist(name) if isinstance(one, UploadFile)]
+    return [(one.filename, one.file) for one in sent if one.filename]
 
 
 def text_field(form: FormData, name: str, otherwise: str = "") -> str:

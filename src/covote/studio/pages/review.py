@@ -1,24 +1,119 @@
-"""Review: items by doubt, why a label is what it is, decisions; and how good each person seems to be."""
+"""Results: progress, items by doubt, why a label is what it is, decisions, how good people seem to be."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from covote.labels import STATUSES
 from covote.studio.answers.results import Results, opinions
-from covote.studio.pages.rendering import Form, Owner, Project, back_to, page, text_field, whole_fields
-from covote.studio.people import managing
+from covote.studio.answers.standing import standing
+from covote.studio.context import Studio
+from covote.studio.pages.rendering import (
+    Form,
+    Owner,
+    Project,
+    back_to,
+    base_address,
+    page,
+    text_field,
+    whole_fields,
+)
+from covote.studio.people import doors, managing
 from covote.studio.people.managing import decisions
+from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 from covote.studio.storage.schema import answer, item, options, person
 
 router = APIRouter()
 _SHOWN = 30
+"""Items of a page."""
+
+
+def _values(studio: Studio) -> dict[str, Any]:
+    results, newer = studio.results.get()
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+        now = standing(connection, setup, roster, results)
+    return {
+        "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
+        "curve": _points(now.curve, 600, 140), "span": _span(now.curve),
+        "board": roster.coverage if roster.classes else None,
+        "steps": _steps(setup, roster),
+    }  # fmt: skip
+
+
+def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
+    """Return what an owner does first: (whether it is done, page, name, explanation); nothing once all is."""
+    covered = bool(roster.classes) and not roster.coverage["missing"]
+    steps = [
+        (bool(roster.classes), "/settings", "Add classes", "what an item can be."),
+        (bool(setup.size), "/items", "Add items", "texts, pictures or sounds."),
+        (bool(roster.voters), "/people", "Invite people", "say what each of them knows."),
+        (covered, "/board", "Look at the coverage", "every pair of classes needs somebody who knows both."),
+    ]
+    return [] if all(done for done, *_ in steps[:3]) else steps
+
+
+def _points(curve: list[tuple[float, int]], width: int, height: int) -> str:
+    """Return the curve as points of an SVG polyline.
+
+    >>> _points([(0.0, 0), (1.0, 10)], 100, 50)
+    '0.0,50.0 100.0,0.0'
+    """
+    if not curve:
+        return ""
+    start, stop, top = curve[0][0], curve[-1][0], max(1, curve[-1][1])
+    return " ".join(
+        f"{width * (moment - start) / (stop - start):.1f},{height - height * count / top:.1f}"
+        for moment, count in curve
+    )
+
+
+def _span(curve: list[tuple[float, int]]) -> tuple[str, str]:
+    """Return the beginning and the end of a curve, as people read them."""
+    if not curve:
+        return "", ""
+    shape = "%H:%M" if curve[-1][0] - curve[0][0] < 86_400 else "%d %b"
+    return time.strftime(shape, time.gmtime(curve[0][0])), time.strftime(shape, time.gmtime(curve[-1][0]))
+
+
+@router.get("/progress")
+def progress(request: Request, studio: Project, who: Owner) -> Response:
+    """Show where the project stands."""
+    return page(request, "progress.html", who, shared=False, **_values(studio))
+
+
+@router.post("/share")
+def share(request: Request, studio: Project, who: Owner) -> Response:
+    """Make a read-only link to the report; an earlier one does not work any more."""
+    with studio.database.write() as connection:
+        doors.revoke(connection, purpose="share")
+        secret = doors.new_secret(connection, "share", who.id)
+    return page(
+        request, "invited.html", who, name="the report", address=f"{base_address(request)}/shared/{secret}"
+    )
+
+
+@router.post("/share/close")
+def unshare(studio: Project, who: Owner) -> Response:
+    """Close the read-only link."""
+    with studio.database.write() as connection:
+        doors.revoke(connection, purpose="share")
+    return back_to("/progress", "The link to the report does not work any more.")
+
+
+@router.get("/shared/{secret}")
+def shared(request: Request, studio: Project, secret: str) -> Response:
+    """Show the report to whoever has the link; nothing can be changed, and no item is shown."""
+    with studio.database.read() as connection:
+        doors.open_link(connection, "share", secret)
+    return page(request, "progress.html", None, shared=True, **_values(studio))
 
 
 @router.get("/review")

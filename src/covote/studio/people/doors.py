@@ -41,9 +41,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def new_secret(
-    connection: Connection, purpose: str, person_id: int | None, lifetime: float | None = None
-) -> str:
+def new_secret(connection: Connection, purpose: str, person_id: int, lifetime: float | None = None) -> str:
     """Make a secret for a purpose, and return it: this is the only time that it is known."""
     secret, now = secrets.token_urlsafe(32), time.time()
     expires = now + (LIFETIME[purpose] if lifetime is None else lifetime)
@@ -51,18 +49,6 @@ def new_secret(
            "expires": expires, "revoked": False}  # fmt: skip
     connection.execute(insert(link).values(row))
     return secret
-
-
-def find_secret(connection: Connection, purpose: str, secret: str) -> Row[Any, Any, Any] | None:
-    """Return the row of a secret that is known, meant for this, not expired and not revoked."""
-    return connection.execute(
-        select(link.c.id, link.c.person_id, link.c.expires).where(
-            link.c.digest == digest_of(secret),
-            link.c.purpose == purpose,
-            link.c.revoked.is_(False),
-            link.c.expires > time.time(),
-        )
-    ).one_or_none()
 
 
 @dataclass(frozen=True)
@@ -76,7 +62,7 @@ class Door:
 _OPEN = (
     select(
         project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
-        link.c.person_id, person.c.cursor, person.c.options_id,
+        link.c.person_id, person.c.name.label("person_name"), person.c.cursor, person.c.options_id,
     )
     .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))
     .where(
@@ -89,14 +75,32 @@ _OPEN = (
 _OPEN_AND_LOCK = _OPEN.with_for_update(of=person, key_share=True)
 
 
-def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any]:
-    """Return the project with `person_id`, `cursor` and `options_id` of whoever has this secret, or refuse.
+def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any] | None:
+    """Return the project, with `person_id`, `person_name`, `cursor` and `options_id` of who has this secret.
 
-    It is one statement, which can also lock the person until the end of the transaction.
+    None if the secret is not known, is meant for something else, has expired or is revoked. It is one
+    statement, which can also lock the person until the end of the transaction.
     """
     brought = {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
     statement: Select[Any] = _OPEN_AND_LOCK if lock else _OPEN
-    found: Row[Any] | None = connection.execute(statement, brought).one_or_none()
+    return connection.execute(statement, brought).one_or_none()
+
+
+def open_link(connection: Connection, purpose: str, secret: str) -> Row[Any]:
+    """Return what a link opens, or refuse it."""
+    found = look_behind(connection, Door(purpose, secret))
+    if found is None:
+        raise Refused(
+            "This link is not valid any more: it has expired, was replaced, or is incomplete. Ask for a new "
+            "one.",
+            404,
+        )
+    return found
+
+
+def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any]:
+    """Return what a session or a token opens, or ask to sign in."""
+    found = look_behind(connection, door, lock=lock)
     if found is None:
         raise SignInFirst
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import threading
 from collections.abc import Iterable
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from sqlalchemy import Connection, Row, select, update
 
 from covote.panel import Panel
 from covote.studio.rules import Member
 from covote.studio.storage.database import insert_if_new
-from covote.studio.storage.media import png_of_four
 from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
@@ -148,7 +149,10 @@ class Roster:
         starts = np.arange(0, len(counts), -(-len(counts) // LARGEST_PICTURE))
         for axis in (0, 1):
             counts = np.minimum.reduceat(counts, starts, axis=axis)
-        return png_of_four(np.minimum(counts, 3).astype(np.uint8), COLOURS)
+        drawn, packed = Image.fromarray(np.minimum(counts, 3).astype(np.uint8)), io.BytesIO()
+        drawn.putpalette(COLOURS)
+        drawn.save(packed, "PNG", bits=2)
+        return packed.getvalue()
 
     def answer_name(self, class_id: int) -> str:
         """Return an answer as people read it."""
@@ -195,9 +199,10 @@ class Roster:
         return found
 
 
-def project_row(connection: Connection) -> Row[Any] | None:
-    """Return the project, None before there is one."""
-    return connection.execute(select(project)).one_or_none()
+def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
+    """Return the project; if it is locked, nobody changes who knows what until the transaction ends."""
+    wanted = select(project)
+    return connection.execute(wanted.with_for_update(read=True) if locked else wanted).one()
 
 
 def read_roster(connection: Connection, version: int) -> Roster:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 import threading
+import time
+import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from covote import atomic
 from covote.errors import FileError, InputError
 
 HEAD = "0001"
@@ -93,20 +97,6 @@ class Database:
             return None
         return None if found is None else str(found)
 
-    def backup(self, target: Path) -> None:
-        """Copy an SQLite database while it is in use."""
-        if self.is_postgres:
-            raise InputError("a PostgreSQL database is backed up with pg_dump")
-        source = sqlite3.connect(str(self.engine.url.database))
-        try:
-            copy = sqlite3.connect(target)
-            try:
-                source.backup(copy, pages=1000)
-            finally:
-                copy.close()
-        finally:
-            source.close()
-
     def keep_tidy(self, stopped: threading.Event) -> None:
         """Move what SQLite has logged into the database file, again and again until stopped.
 
@@ -119,6 +109,31 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+def back_up(folder: Path, target: Path | None = None) -> Path:
+    """Write the database and the files of a project to a ZIP file, and return its place.
+
+    The database is copied as of one moment; files are never changed, so those that it names are there.
+    """
+    source = folder / "studio.db"
+    if not source.is_file():
+        raise FileError(f"there is no project in {folder} (no file {source}); give the project's folder")
+    if target is None:
+        target = Path(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}.zip")
+    with tempfile.TemporaryDirectory(prefix="covote-") as place:
+        copy = Path(place) / "studio.db"
+        with closing(sqlite3.connect(source)) as used, closing(sqlite3.connect(copy)) as written:
+            used.backup(written, pages=1000)
+        with (
+            atomic.replacing(target) as beside,
+            zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            archive.write(copy, "studio.db")
+            for path in sorted((folder / "files").rglob("*")):
+                if path.is_file() and not path.name.startswith("."):
+                    archive.write(path, path.relative_to(folder), zipfile.ZIP_STORED)
+    return target
 
 
 def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> bool:

@@ -8,12 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import struct
-import zlib
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from covote import atomic
@@ -95,29 +91,3 @@ def find(connection: Connection, folder: Path, digest: str) -> tuple[Path, str]:
     if mime is None or not place.is_file():
         raise Refused("There is no such picture or sound.", 404)
     return place, str(mime)
-
-
-def png(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture (height x width x 3) as a PNG file."""
-    height, width, _ = picture.shape
-    return _png((width, height, 8, 2), picture.reshape(height, -1))
-
-
-def png_of_four(picture: NDArray[np.uint8], colours: bytes) -> bytes:
-    """Return a picture (height x width, values 0 to 3) in four colours (three bytes each) as a PNG file."""
-    height, width = picture.shape
-    padded = np.pad(picture, ((0, 0), (0, -width % 4)))
-    packed = padded[:, 0::4] << 6 | padded[:, 1::4] << 4 | padded[:, 2::4] << 2 | padded[:, 3::4]
-    return _png((width, height, 2, 3), packed.astype(np.uint8), _chunk(b"PLTE", colours))
-
-
-def _png(shape: tuple[int, int, int, int], lines: NDArray[np.uint8], palette: bytes = b"") -> bytes:
-    header = struct.pack(">IIBBBBB", *shape, 0, 0, 0)
-    unfiltered = np.concatenate([np.zeros((len(lines), 1), np.uint8), lines], axis=1)
-    body = zlib.compress(unfiltered.tobytes(), 6)
-    chunks = _chunk(b"IHDR", header) + palette + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + chunks
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

@@ -1,7 +1,8 @@
-"""Leases: which items are in whose hands.
+"""Assignments: which items are in whose hands, and the answers that come of them.
 
-A person's items stay theirs across reloads, tabs and days. Only where one after another is asked may somebody
-else take an item whose lease has expired.
+Pages, programs and models all answer through :func:`record` and :func:`record_unasked`. A person's items stay
+theirs across reloads, tabs and days. Only where one after another is asked may somebody else take an item
+whose lease has expired.
 """
 
 from __future__ import annotations
@@ -12,12 +13,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from covote.studio.answers.inquiry import inquiry_of
 from covote.studio.answers.results import counted_answers
 from covote.studio.people.roster import Roster
-from covote.studio.rules import ADAPTIVE, Member, may_be_asked
+from covote.studio.rules import (
+    ADAPTIVE,
+    OFF,
+    Member,
+    Refused,
+    check_choice,
+    check_held,
+    may_be_asked,
+)
+from covote.studio.storage.database import insert_if_new
 from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
@@ -37,10 +47,11 @@ BLOCK = 20
 SCANNED = 40
 """Items looked at for somebody who has nothing waiting, where one after another is asked."""
 
-
-# Made once, because every answer needs them.
+# Statements that every answer needs are made once: to make one costs as much as to run it
+# (benchmarks/results/studio.md, 500 people).
 _LOCK = select(person.c.cursor).where(person.c.id == bindparam("who")).with_for_update(key_share=True)
-_MINE = (
+_LOCK_ITEM = select(item.c.id).where(item.c.id == bindparam("item")).with_for_update()
+_IN_STATE = (
     select(
         assignment.c.id, assignment.c.token, assignment.c.expires, assignment.c.item_id,
         item.c.key, item.c.kind, item.c.content,
@@ -50,6 +61,18 @@ _MINE = (
     .order_by(assignment.c.id)
     .limit(bindparam("most"))
 )  # fmt: skip
+_MINE = (assignment.c.item_id == bindparam("item"), assignment.c.person_id == bindparam("who"))
+_FINISH = (
+    update(assignment)
+    .where(*_MINE, assignment.c.state == LEASED, assignment.c.token == bindparam("shown"))
+    .values(state=ANSWERED)
+)
+_HELD = select(assignment.c.state, assignment.c.token).where(*_MINE).with_for_update()
+_COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
+_ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
+_SETTLE = (
+    update(item).where(item.c.id == bindparam("item")).values(state=bindparam("new_state"), held_until=0.0)
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +119,7 @@ def lease(
 
 
 def _mine(connection: Connection, member: Member, state: int, count: int) -> list[Any]:
-    return [*connection.execute(_MINE, {"who": member.id, "in_state": state, "most": count})]
+    return [*connection.execute(_IN_STATE, {"who": member.id, "in_state": state, "most": count})]
 
 
 def _renew(connection: Connection, held: list[Any], until: float) -> bool:
@@ -288,14 +311,122 @@ def reopen(
     return Lease(token, found.item_id, row.key, row.kind, row.content, until, found.class_id)
 
 
-def remaining(connection: Connection, setup: Row[Any], member: Member) -> int | None:
-    """Return how many items this person has still to answer; None where that depends on others' answers."""
-    if setup.ask in ADAPTIVE or not may_be_asked(member, setup.ask):
-        return None
-    mine = connection.execute(
-        select(func.count())
-        .select_from(assignment)
-        .where(assignment.c.person_id == member.id, assignment.c.state.in_((WAITING, LEASED)))
-    ).scalar_one()
-    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
-    return int(setup.size) - int(cursor) + int(mine)
+@dataclass(frozen=True)
+class Said:
+    """What somebody says about an item that is in hand.
+
+    `key` is made once per answer by whoever sends it: the same key again is the same answer again.
+    """
+
+    item_id: int
+    token: str
+    choice: int
+    key: str
+    via: str = "page"
+
+
+def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
+    """Keep an answer; return False if it was kept before.
+
+    The caller holds a write transaction in which `setup` and `roster` were read, so that nobody can change
+    who knows what in between.
+    """
+    if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
+        raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
+    try:
+        first = _finish(connection, setup, roster, member, said)
+    except Refused:
+        if _kept_before(connection, member, said):
+            return False
+        raise
+    if not _insert_answer(connection, member, said):
+        if _kept_before(connection, member, said) and first:
+            raise Refused(
+                "This item is asked once more, and the key of the answer is that of an earlier one; send it "
+                "with a key of its own.",
+                409,
+            )
+        return False
+    if first:
+        connection.execute(_COUNT, {"who": member.id})
+    if setup.ask in ADAPTIVE:
+        advance(connection, setup, roster, said.item_id)
+    return True
+
+
+def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
+    """Take an item out of a person's hands, and return whether it is answered for the first time.
+
+    An answer to what is not in hand, nor was before, is refused.
+    """
+    if not member.active:
+        raise Refused(OFF)
+    check_choice(member, said.choice, roster.answer_name(said.choice))
+    mine = {"item": said.item_id, "who": member.id}
+    if setup.ask in ADAPTIVE:
+        connection.execute(_LOCK_ITEM, {"item": said.item_id})
+    if connection.execute(_FINISH, {**mine, "shown": said.token}).rowcount:
+        return True
+    held = connection.execute(_HELD, mine).one_or_none()
+    state, token = (None, None) if held is None else held
+    check_held(state, token, said.token)
+    return False
+
+
+def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
+    """Whether this very answer is on record; refuse if its key belongs to another one."""
+    before = connection.execute(
+        select(answer.c.item_id, answer.c.person_id, answer.c.class_id).where(answer.c.key == said.key)
+    ).one_or_none()
+    if before is None:
+        return False
+    if tuple(before) != (said.item_id, member.id, said.choice):
+        raise Refused(
+            "This form was already sent with another answer. The first one is kept; use Undo to change it.",
+            409,
+        )
+    return True
+
+
+def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
+    """Add the row of an answer, unless there is one with its key."""
+    row = {
+        "item_id": said.item_id, "person_id": member.id, "class_id": said.choice,
+        "options_id": member.options_id, "key": said.key, "via": said.via, "at": time.time(),
+    }  # fmt: skip
+    return insert_if_new(connection, answer, row)
+
+
+def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
+    """Keep the answer of a model, which takes no lease; the same answer again changes nothing."""
+    check_choice(member, choice, roster.answer_name(choice))
+    key = f"model-{member.id}-{item_id}-{member.options_id}"
+    if _insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
+        row = {"item_id": item_id, "person_id": member.id, "state": ANSWERED, "expires": 0.0}
+        if not insert_if_new(connection, assignment, row):  # asked once more
+            mine = {"item": item_id, "who": member.id}
+            connection.execute(update(assignment).where(*_MINE).values(state=ANSWERED), mine)
+        connection.execute(_COUNT, {"who": member.id})
+
+
+def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: int) -> None:
+    """Decide, where one after another is asked, who comes next about an item, or that it is done."""
+    asked = connection.execute(_ASKED, {"item": item_id}).all()
+    if any(row.state in (WAITING, LEASED) for row in asked):
+        return
+    answers = counted_answers(connection, roster, [item_id])[item_id]
+    before = {row.person_id for row in asked if row.state != WITHDRAWN}
+    chosen = inquiry_of(connection, roster, setup.ask).next_person(answers, before, item_id)
+    state = DONE if chosen is None else BEGUN
+    connection.execute(_SETTLE, {"item": item_id, "new_state": state})
+    if chosen is None:
+        return
+    if chosen in {row.person_id for row in asked}:
+        connection.execute(
+            update(assignment)
+            .where(assignment.c.item_id == item_id, assignment.c.person_id == chosen)
+            .values(state=WAITING, token=None, expires=0.0)
+        )
+    else:
+        row = {"item_id": item_id, "person_id": chosen, "state": WAITING, "expires": 0.0}
+        connection.execute(insert(assignment), row)
