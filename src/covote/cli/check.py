@@ -104,7 +104,6 @@ def check(
 def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str, Any], as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
     from covote.files import VoteFile, read_names
-    from covote.files.label_set_files import examine_sets
 
     problems: list[str] = []
     details: dict[str, Any] = {}
@@ -113,7 +112,7 @@ def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str,
         names = {} if rename is None else read_names(rename, panel, read["none"])
         try:
             file = VoteFile(streams.votes, panel, rename=names, **cast(Any, read))
-            found = examine_sets(file) if read["lists"] else file.examine()
+            found = file.examine()
         except CovoteError as error:
             problems = [str(error)]
         else:

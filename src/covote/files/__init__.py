@@ -7,8 +7,7 @@ from covote.files.gold_files import read_gold
 from covote.files.label_files import writing_labels
 from covote.files.label_set_files import SetsOutcome, decode_sets_file
 from covote.files.name_files import read_names, read_numbers
-from covote.files.panel_of_votes import inferred_panel, open_panel
-from covote.files.vote_files import VoteFile, VoteSource
+from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 
 __all__ = [
     "Outcome",

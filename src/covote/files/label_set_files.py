@@ -19,10 +19,9 @@ from covote.files.vote_files import VoteFile
 from covote.panel import Name, Panel
 from covote.panel.several import check_model
 from covote.votes import Reports
-from covote.votes.findings import Findings
 from covote.votes.names import arrow
-from covote.votes.reports import SEPARATOR, report_columns, spread
-from covote.votes.tables import Codes, Reader
+from covote.votes.reports import SEPARATOR
+from covote.votes.tables import Codes
 
 PART = 1 << 16
 """Items that are decoded together."""
@@ -91,8 +90,10 @@ def decode_sets_file(
         _check_names(panel, label_format(output))
         atomic.check_place(output)
     file = VoteFile(votes_file, panel, lists=True, **read)
-    reader, codes = _read(file)
+    reader = file.collecting()
     assert reader.found is not None
+    codes = Codes.joined(list(file.codes(reader)))
+    file.remember(reader.loosely())
     ids, at = _in_order(codes, ascending=file.shape == "long")
     parts: list[LabelSets] = []
     answers = 0
@@ -118,30 +119,6 @@ def refuse_for_sets(given: Sequence[str]) -> None:
             f"{given[0]!r} says nothing about several labels; leave it out, and say how experts answer with "
             "report, forced and count (--full, --forced, --count)"
         )
-
-
-def examine_sets(file: VoteFile) -> Findings:
-    """Return everything that is wrong with a file whose cells may hold several classes."""
-    reader, codes = _read(file)
-    assert reader.found is not None
-    ids, at = _in_order(codes, ascending=False)
-    Reports.from_codes(reader, codes, at, ids.to_pylist())
-    return reader.found
-
-
-def _read(file: VoteFile) -> tuple[Reader, Codes]:
-    """Return the answers of a file as indices, and the reader that has collected what is wrong with it."""
-    reader = file.reader.collecting()
-    counts = dict.fromkeys(file.columns.strangers, 0)
-    if counts:
-        for batch in file.source.batches(list(counts)):
-            for name in counts:
-                counts[name] += len(batch) - batch.column(name).null_count
-    reader.refuse_strangers(file.columns, counts.__getitem__)
-    names = report_columns(file.columns)
-    parts = [spread(reader, file.columns, given, first) for first, given in file.batches(names)]
-    file.remember(reader.loosely())
-    return reader, Codes.joined(parts)
 
 
 def _in_order(codes: Codes, *, ascending: bool) -> tuple[pa.Array, Any]:

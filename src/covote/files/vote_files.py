@@ -8,35 +8,27 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
-from covote.files import sorting
+from covote.files.item_order import Nature, by_item, first_repeated, nature_of, trimmed
 from covote.files.vote_batches import ROWS, Source
 from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.progress import Progress
-from covote.votes import Votes
+from covote.votes import Reports, Votes
+from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import joined
 from covote.votes.findings import DroppedWarning, Findings
-from covote.votes.names import (
-    arrow,
-    changes,
-    in_order,
-    item_ids,
-    plain_items,
-    repeated_item,
-    whole_ids,
-    with_blanks,
-)
-from covote.votes.reports import without_lists
+from covote.votes.names import arrow, changes, plain_items, repeated_item
+from covote.votes.reports import spread, without_lists
 from covote.votes.tables import Codes, Reader, fill, given
 from covote.votes.vote_checks import NOT_ASKED, check_choice, frozen, is_complete, smallest_int
+from covote.votes.vote_columns import find_columns
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""
@@ -53,30 +45,6 @@ class VoteSource(Protocol):
 
     def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
         """Yield all votes; items do not lie across parts."""
-
-
-class Nature(NamedTuple):
-    """What a look at all items of a file has found.
-
-    Attributes
-    ----------
-    integers
-        Whether items that are text are integers.
-    ordered
-        Whether the file can be read as it lies: items ascend (and in a wide file none comes twice).
-    span
-        The least and the greatest item, if they are integers.
-    cuts
-        Positions of rows at which a Parquet file may be cut: an item begins there.
-    blanks
-        Whether items that are text have blanks around them, which do not count.
-    """
-
-    integers: bool
-    ordered: bool
-    span: tuple[int, int] | None
-    cuts: tuple[int, ...]
-    blanks: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +109,7 @@ class VoteFile:
         check_choice("duplicates", duplicates, ("error", "first", "last"))
         check_choice("match", match, ("loose", "exact"))
         self.panel = panel
-        self.match = match
+        self.lists = lists
         self.source = source = Source(path)
         self.reader = Reader(panel, unknown, duplicates, none, f"{source.path}, ", match, rename)
         if len(source.names) == 1:
@@ -165,9 +133,7 @@ class VoteFile:
     @property
     def answers(self) -> list[str]:
         """The columns of the answers: expert, label and maybe probabilities, or one for each expert."""
-        if self.columns.answers is not None:
-            return list(self.columns.answers)
-        return [str(self.expert), str(self.label), *self._chance]
+        return [*self.columns.of_answers, *self._chance]
 
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
@@ -213,8 +179,53 @@ class VoteFile:
         return found
 
     def examine(self) -> Findings:
-        """Look at the whole file for everything that is wrong with it."""
-        return _examined(self)
+        """Look at the whole file for everything that is wrong with it.
+
+        Two different answers of an expert to an item are looked for in files of up to `_MOST` rows.
+        """
+        reader = self.collecting()
+        assert reader.found is not None
+        found = reader.found
+        try:
+            nature = self.nature
+        except InputError as error:
+            nature = Nature(False, False, None, ())
+            said = str(error).removeprefix(reader.where)
+            found.others += [] if "no item" in said else [said]  # told below, of all rows
+        if self.shape == "wide" and not self.lists:
+            for first, (ids, *columns) in self.batches(self.answers, like=nature):
+                reader.wide(self._experts, columns, ids, first, len(ids))
+        else:
+            self._examine_rows(reader, nature)
+        self.remember(reader.loosely())
+        return found
+
+    def _examine_rows(self, reader: Reader, nature: Nature) -> None:
+        kept: list[Codes] = []
+        rows = 0
+        for codes in self.codes(reader, like=nature):
+            rows += len(codes.who)
+            kept = [*kept, codes._replace(chance=None)] if rows <= _MOST else []
+        if not kept or (reader.duplicates != "error" and not self.lists):
+            return
+        joint = Codes.joined(kept)
+        with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
+            ids = joint.item.dictionary_encode()
+            at = np.from_dlpack(ids.indices).astype(np.int64)
+            if self.lists:
+                Reports.from_codes(reader, joint, at, ids.dictionary.to_pylist())
+            elif again := reader.conflicts(joint, at):
+                reader.fault(again)
+
+    def collecting(self) -> Reader:
+        """Return a reader that collects what is wrong, and has seen which columns are nobody's."""
+        reader, strangers = self.reader.collecting(), list(self.columns.strangers)
+        counts = dict.fromkeys(strangers, 0)
+        for batch in self.source.batches(strangers) if strangers else ():
+            for name in strangers:
+                counts[name] += len(batch) - batch.column(name).null_count
+        reader.refuse_strangers(self.columns, counts.__getitem__)
+        return reader
 
     def slices(self) -> list[Slice]:
         """Return slices that can be read anywhere; none where the file must be read from its start."""
@@ -232,7 +243,25 @@ class VoteFile:
     @cached_property
     def nature(self) -> Nature:
         """What the items of the file are like; a look at all of them."""
-        return _nature(self)
+        wide = self.shape == "wide"
+        found = nature_of(self.source, self.item, wide=wide, loose=self.reader.match == "loose")
+        if wide and not found.ordered:
+            self._refuse_repeated(found)  # ascending items cannot repeat; of others we must ask
+        return found._replace(ordered=wide or found.ordered)
+
+    def _refuse_repeated(self, nature: Nature) -> None:
+        """Refuse a wide file in which an item has two rows."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for first, (column,) in self.batches([], like=nature):
+                ids = plain_items(column, self.reader.where)
+                rows = arrow(np.arange(first, first + len(ids)))
+                batch = pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
+                yield batch.filter(ids.is_valid()) if ids.null_count else batch
+
+        found = first_repeated(batches())
+        if found is not None:
+            raise repeated_item(*found, self.reader.where)
 
     # How the file is read
 
@@ -250,7 +279,7 @@ class VoteFile:
         if self.shape == "wide":
             return _gathered(self._wide(rows))
         if nature.ordered:
-            return _gathered(self._whole_items(self._codes(rows)))
+            return _gathered(self._whole_items(self.codes(self.reader, rows)))
         cell = smallest_int(len(self.panel.classes)).itemsize
         if span and not self._chance and (len(self.panel) * cell + 1) * (span[1] - span[0] + 1) <= _ROOM:
             return self._placed(span[0], span[1])
@@ -269,42 +298,43 @@ class VoteFile:
         for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
             ids = batch.column(0)
             if nature.blanks:
-                ids = _trimmed(ids)
+                ids = trimmed(ids)
             if self.source.untyped and nature.integers:
                 ids = ids.cast(pa.int64())
             yield first, [ids, *batch.columns[1:]]
             first += batch.num_rows
 
     def _wide(self, rows: range | None) -> Iterator[Votes]:
-        experts = list((self.columns.answers or {}).values())
         for first, (ids, *columns) in self.batches(self.answers, rows):
-            yield self.reader.wide(experts, columns, ids, first, len(ids))
+            yield self.reader.wide(self._experts, columns, ids, first, len(ids))
+
+    @property
+    def _experts(self) -> list[int]:
+        return list((self.columns.answers or {}).values())
 
     @property
     def _chance(self) -> list[str]:
-        return [self.columns.chance] if self.columns.chance else []
+        return [self.columns.chance] if self.columns.chance and not self.lists else []
 
-    def _codes(self, rows: range | None = None) -> Iterator[Codes]:
-        for first, found in self.batches(self.answers, rows):
-            yield self.reader.codes(found, first)
+    def codes(self, reader: Reader, rows: range | None = None, like: Nature | None = None) -> Iterator[Codes]:
+        """Yield the rows of a long file, or of one whose cells are lists, as indices."""
+        for first, found in self.batches(self.answers, rows, like):
+            yield spread(reader, self.columns, found, first) if self.lists else reader.codes(found, first)
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
         """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""
         waiting: list[Codes] = []
         for batch in batches:
-            begins = np.flatnonzero(changes(batch.item))
-            goes_on = not waiting or bool(waiting[-1].item[-1] == batch.item[0])
-            if goes_on and not len(begins):
-                waiting.append(batch)
-                continue
-            last = int(begins[-1]) + 1 if len(begins) else 0
-            yield self._votes(Codes.joined([*waiting, batch.cut(0, last)]))
-            waiting = [batch.cut(last, len(batch.who))]
-        if waiting:
-            yield self._votes(Codes.joined(waiting))
+            codes = Codes.joined([*waiting, batch])
+            begins = changes(codes.item)
+            last = int(np.flatnonzero(begins)[-1]) + 1 if begins.any() else 0
+            if last:
+                yield self._votes(codes.cut(0, last), begins[: last - 1])
+            waiting = [codes.cut(last, len(codes.who))]
+        for codes in waiting:
+            yield self._votes(codes, changes(codes.item))
 
-    def _votes(self, codes: Codes) -> Votes:
-        begins = changes(codes.item)
+    def _votes(self, codes: Codes, begins: NDArray[np.bool_]) -> Votes:
         at = np.zeros(len(codes.who), np.int64)
         np.cumsum(begins, out=at[1:])
         first = np.concatenate([[0], np.flatnonzero(begins) + 1])
@@ -312,44 +342,26 @@ class VoteFile:
 
     def _placed(self, least: int, greatest: int) -> Iterator[Votes]:
         """Let every row of a file in any order find the place of its item."""
-        columns, empty, kind = self._filled(least, greatest, "last")
-        there = empty | (columns != NOT_ASKED).any(axis=0)
-        found = np.flatnonzero(there)
+        shape = len(self.panel), greatest - least + 1
+        columns = np.full(shape, NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
+        there, votes, kind = np.zeros(shape[1], np.bool_), 0, pa.int64()
+        for codes in self.codes(self.reader):
+            kind = codes.item.type
+            at = np.from_dlpack(codes.item).astype(np.int64) - least
+            silent = np.flatnonzero(codes.who < 0)
+            there[at[silent]] = True
+            votes += len(at) - len(silent)
+            fill(columns, codes, at)
+        if self.reader.duplicates != "last" and given(columns) < votes:
+            # Somebody answers an item twice, which is rare.
+            yield from self._sorted_votes()
+            return
+        found = np.flatnonzero(there | (columns != NOT_ASKED).any(axis=0))
         for start in range(0, len(found), PART_ITEMS):
             some = found[start : start + PART_ITEMS]
             part = np.ascontiguousarray(columns[:, some])
             ids = arrow(some + least).cast(kind)
             yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), _ids=ids)
-
-    def _filled(
-        self, least: int, greatest: int, duplicates: str
-    ) -> tuple[NDArray[Any], NDArray[np.bool_], pa.DataType]:
-        """Return the answers (experts x items), the items with empty rows, and the type of the ids."""
-        shape = len(self.panel), greatest - least + 1
-        columns = np.full(shape, NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
-        empty, votes, kind = np.zeros(shape[1], np.bool_), 0, pa.int64()
-        for codes in self._codes():
-            kind = codes.item.type
-            at = np.from_dlpack(codes.item).astype(np.int64) - least
-            silent = np.flatnonzero(codes.who < 0)
-            empty[at[silent]] = True
-            votes += len(at) - len(silent)
-            again = fill(columns, codes, at, duplicates)
-            if again >= 0:
-                raise self._twice(codes, again)
-        if duplicates == "last" != self.reader.duplicates and given(columns) < votes:
-            # Somebody answers an item twice, which is rare, and to look for it before takes twice the time.
-            return self._filled(least, greatest, self.reader.duplicates)
-        return columns, empty, kind
-
-    def _twice(self, codes: Codes, again: int) -> InputError:
-        """Find the first answer of an expert who gives another one to the same item later."""
-        for before in self._codes():
-            same = np.flatnonzero(before.who == codes.who[again])
-            for p in same[np.from_dlpack(before.item)[same] == codes.item[again].as_py()][:1]:
-                twice = Codes.joined([before.cut(p, p + 1), codes])
-                return InputError(self.reader.where + self.reader.twice(twice, 0, again + 1))
-        raise AssertionError("a row that was there is gone")
 
     def _sorted(self) -> Generator[Codes]:
         """Let DuckDB bring the rows in the order of their items."""
@@ -357,7 +369,7 @@ class VoteFile:
 
         def records() -> Iterator[pa.RecordBatch]:
             nonlocal kind
-            for codes in self._codes():
+            for codes in self.codes(self.reader):
                 item, kind = codes.item, codes.item.type
                 if pa.types.is_temporal(kind):
                     # DuckDB would give them back in its own time zone, or as another type.
@@ -367,105 +379,12 @@ class VoteFile:
                     columns["chance"] = codes.chance
                 yield pa.RecordBatch.from_pydict(columns)
 
-        with closing(sorting.by_item(records(), ROWS)) as batches:
+        with closing(by_item(records(), ROWS)) as batches:
             for batch in batches:
                 item, *numbers = batch.columns[:4]
                 item = item.view(kind) if pa.types.is_temporal(kind) else item.cast(kind)
                 who, what, row = (np.asarray(np.from_dlpack(column)) for column in numbers)
                 yield Codes(item, who, what, row, batch.column(4) if batch.num_columns > 4 else None)
-
-
-class _Seen:
-    """Ids that go by: whether they are in order, and the least and the greatest if they are integers."""
-
-    def __init__(self, *, strictly: bool) -> None:
-        self.ordered = True
-        self.span: tuple[int, int] | None = None
-        self._strictly = strictly
-        self._last: pa.Array | None = None
-
-    def see(self, ids: pa.Array) -> None:
-        """Look at the next ids."""
-        if pa.types.is_integer(ids.type):
-            values = np.from_dlpack(ids)
-            limits = [int(values.min()), int(values.max()), *(self.span or ())]
-            self.span = min(limits), max(limits)
-        with_last = ids if self._last is None else pa.concat_arrays([self._last, ids])
-        self.ordered = self.ordered and in_order(with_last, strictly=self._strictly)
-        self._last = ids[-1:]
-
-
-def _trimmed(ids: pa.Array) -> pa.Array:
-    """Return items without blanks around them; one of blanks alone is none."""
-    found = pc.utf8_trim_whitespace(ids)
-    return pc.if_else(pc.equal(found, ""), None, found)
-
-
-def _nature(file: VoteFile) -> Nature:
-    source, wide = file.source, file.shape == "wide"
-    # The items of a file without types are text, and integers as long as all are written as such.
-    seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
-    integers, blanks = source.untyped, False
-    trimming = source.untyped and file.match == "loose"
-    starts = source.group_starts()[1:-1] if source.kind == "parquet" else []
-    cuts: list[int] = []
-    first = 0
-    last: Any = None
-    for batch in source.batches([file.item], plain=(file.item,)):
-        if source.untyped:
-            ids = plain_items(batch.column(0), f"{source.path}, ")
-            ids = ids.drop_null() if ids.null_count else ids  # empty rows are left out
-        else:
-            ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
-        numbers = whole_ids(ids) if integers else None
-        if numbers is None and trimming and (blanks or with_blanks(ids)):
-            ids, blanks = _trimmed(ids).drop_null(), True
-            numbers = whole_ids(ids) if integers else None
-        if not len(ids):
-            first += batch.num_rows
-            continue
-        try:
-            seen.see(ids)
-        except pa.ArrowNotImplementedError as error:
-            raise InputError(
-                f"{source.path}: items of type {ids.type} have no order; name them by whole numbers or text"
-            ) from error
-        integers = numbers is not None
-        if numbers is not None:
-            whole.see(numbers)
-        if starts and starts[0] < first + len(ids) and not wide:
-            # The rows of an item that began before stay with it.
-            begins = first + np.flatnonzero(
-                changes(pa.concat_arrays([ids[:1] if last is None else last, ids]))
-            )
-            while starts and len(begins) and starts[0] <= begins[-1]:
-                cuts.append(int(begins[np.searchsorted(begins, starts.pop(0))]))
-        first, last = first + batch.num_rows, ids[-1:]
-    if last is None:
-        raise InputError(f"{source.path} has no votes: it has no rows")
-    found = whole if integers else seen
-    if wide and not found.ordered:
-        _refuse_repeated(
-            file, Nature(integers, False, None, (), blanks)
-        )  # ascending items cannot repeat; of others we must ask
-    span = found.span if found.span is not None and found.span[1] < 2**63 else None
-    return Nature(integers, wide or found.ordered, span, tuple(starts if wide else cuts), blanks)
-
-
-def _refuse_repeated(file: VoteFile, nature: Nature) -> None:
-    """Refuse a wide file in which an item has two rows."""
-    where = f"{file.source.path}, "
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for first, (column,) in file.batches([], like=nature):
-            ids = plain_items(column, where)
-            rows = arrow(np.arange(first, first + len(ids)))
-            batch = pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
-            yield batch.filter(ids.is_valid()) if ids.null_count else batch
-
-    found = sorting.first_repeated(batches())
-    if found is not None:
-        raise repeated_item(*found, where)
 
 
 def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
@@ -482,34 +401,42 @@ def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
         yield joined(waiting)
 
 
-def _examined(file: VoteFile) -> Findings:
-    """Return everything that is wrong with a file; two different answers in files of up to `_MOST` rows."""
-    reader = file.reader.collecting()
-    found = reader.found
-    assert found is not None
+# Without a panel
+
+
+def open_panel(path: str | os.PathLike[str], **options: Any) -> Panel:
+    """Return the panel of a file of votes in which every expert knows every class that anybody answered."""
+    return _panel(path, everything=True, **options)
+
+
+def inferred_panel(path: str | os.PathLike[str], **options: Any) -> Panel:
+    """Return the panel in which every expert knows exactly the labels it ever gave.
+
+    An expert that knows a class but never answered it in this file is taken not to know it: with many votes
+    this is who answers what, with few it is a guess. Names that are all integers become integers. Options are
+    `none`, `item`, `expert`, `label` and `rename`, as for :class:`covote.files.VoteFile`.
+    """
+    return _panel(path, everything=False, **options)
+
+
+def _panel(
+    path: str | os.PathLike[str],
+    *,
+    everything: bool,
+    item: str | None = None,
+    expert: str | None = None,
+    label: str | None = None,
+    **meaning: Any,
+) -> Panel:
+    source = Source(path)
+
+    def read(names: list[str]) -> Iterator[list[pa.Array]]:
+        source.refuse_nested(names)
+        return (batch.columns for batch in source.batches(names))
+
     try:
-        nature = file.nature
+        columns = find_columns(source.names, (item, expert, label), "auto", None, source.look)
+        return answered_panel(columns, read, everything=everything, **meaning)
     except InputError as error:
-        nature = Nature(False, False, None, ())
-        said = str(error).removeprefix(reader.where)
-        found.others += [] if "no item" in said else [said]  # told below, of all rows
-    columns = file.columns
-    reader.refuse_strangers(
-        columns, lambda name: sum(len(b) - b.column(0).null_count for b in file.source.batches([name]))
-    )
-    kept: list[Codes] = []
-    rows = 0
-    for first, (ids, *others) in file.batches(file.answers, like=nature):
-        rows += len(ids)
-        if columns.answers is not None:
-            reader.wide(list(columns.answers.values()), others, ids, first, len(ids))
-        else:
-            codes = reader.codes([ids, *others], first)._replace(chance=None)
-            kept = [*kept, codes] if rows <= _MOST else []
-    if kept and reader.duplicates == "error":
-        joint = Codes.joined(kept)
-        with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
-            at = np.from_dlpack(joint.item.dictionary_encode().indices).astype(np.int64)
-            again = reader.conflicts(joint, at)
-            found.others += [again] if again else []
-    return found
+        named = str(error).startswith(str(source.path))
+        raise InputError(str(error) if named else f"{source.path}: {error}") from error

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,74 +13,62 @@ from covote.panel import Name, Panel
 from covote.votes.names import encoded, entry_rows
 from covote.votes.vote_columns import Columns
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
 
 
-class Answered:
-    """Collects who ever answered what; names that are all integers become integers.
+def answered_panel(
+    columns: Columns,
+    read: Callable[[list[str]], Iterable[Sequence[Any]]],
+    *,
+    everything: bool,
+    none: str = "none of mine",
+    rename: Mapping[Any, Any] | None = None,
+) -> Panel:
+    """Return the panel of votes: everybody knows every class, or each exactly what it ever answered.
+
+    Names that are all integers become integers.
 
     Parameters
     ----------
     columns
         Which column of the table is which.
+    read
+        Returns the named columns, a batch of rows at a time.
+    everything
+        Whether everybody knows every class.
     none
         The label that means "none of mine", which is no class.
     rename
         What is meant by some names.
     """
-
-    def __init__(self, columns: Columns, none: str, rename: dict[str, Any] | None = None) -> None:
-        self._columns = columns
-        self._none = none
-        self._rename = rename or {}
-        self._given: dict[Any, set[Any]] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """The columns that are to be given to :meth:`add`."""
-        if self._columns.answers is not None:
-            return list(self._columns.answers)
-        return [str(self._columns.expert), str(self._columns.label)]
-
-    def add(self, columns: Sequence[Any]) -> None:
-        """Look at the next rows."""
-        if self._columns.answers is None:
-            for who, what in _pairs(encoded(columns[0]), encoded(columns[1])):
-                self._given.setdefault(self._meant(who), set()).add(self._meant(what))
-            return
-        for name, column in zip(self.names, columns, strict=True):
-            found = encoded(column)
-            entries = [*found.dictionary.to_pylist(), None]
-            labels = {self._meant(entries[e]) for e in np.unique(entry_rows(found))}
-            self._given.setdefault(self._meant(name), set()).update(labels)
-
-    def _meant(self, name: Any) -> Any:
-        return self._rename.get(str(name), name) if self._rename and name is not None else name
-
-    def panel(self, *, everything: bool) -> Panel:
-        """Return the panel: everybody knows every class, or each exactly what it ever answered."""
-        self._given.pop(None, None)
-        answers = {who: labels - {None, self._none} for who, labels in self._given.items()}
-        answers = {
-            who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)
-        }
-        if not any(answers.values()):
-            raise InputError("there are no votes: no expert ever answered a class")
-        if everything:
-            classes = set().union(*answers.values())
-            answers = dict.fromkeys(answers, classes)
-        return _panel(answers)
+    meant = {str(old): new for old, new in (rename or {}).items()}
+    given: dict[Any, set[Any]] = {}
+    for batch in read(columns.of_answers):
+        for who, what in _pairs(columns, batch):
+            if who is not None:
+                labels = given.setdefault(meant.get(str(who), who), set())
+                labels.add(None if what is None else meant.get(str(what), what))
+    answers = {who: labels - {None, none} for who, labels in given.items()}
+    answers = {who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)}
+    if not any(answers.values()):
+        raise InputError("there are no votes: no expert ever answered a class")
+    if everything:
+        answers = dict.fromkeys(answers, set().union(*answers.values()))
+    return _panel(answers)
 
 
-def _pairs(who: pa.DictionaryArray, what: pa.DictionaryArray) -> list[tuple[Any, Any]]:
-    """Return the distinct (expert, label) pairs of a batch."""
-    names = [[*array.dictionary.to_pylist(), None] for array in (who, what)]
-    size = len(names[1])
-    seen = np.unique(entry_rows(who).astype(np.int64) * size + entry_rows(what))
-    return [(names[0][pair // size], names[1][pair % size]) for pair in seen]
+def _pairs(columns: Columns, batch: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the different (expert, label) pairs of a batch; None where one is missing."""
+    encodings = [encoded(column) for column in batch]
+    entries = [[*found.dictionary.to_pylist(), None] for found in encodings]
+    if columns.answers is None:
+        size = len(entries[1])
+        rows = [entry_rows(found).astype(np.int64) for found in encodings]
+        for pair in np.unique(rows[0] * size + rows[1]).tolist():
+            yield entries[0][pair // size], entries[1][pair % size]
+        return
+    for name, found, labels in zip(columns.answers, encodings, entries, strict=True):
+        yield from ((name, labels[e]) for e in np.unique(entry_rows(found)).tolist())
 
 
 def _panel(answers: dict[Any, set[Any]]) -> Panel:

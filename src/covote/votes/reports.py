@@ -116,7 +116,7 @@ class Reports:
             found.column_names, "auto", (item, expert, label), lambda: without_lists(found.slice(0, LOOK))
         )
         reader.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
-        names = [columns.item, *report_columns(columns)]
+        names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
             given[0] = arrow(np.arange(len(found)))
@@ -221,17 +221,10 @@ def without_lists(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def report_columns(columns: Columns) -> list[str]:
-    """Return the columns of the answers: expert and label, or one for each expert."""
-    if columns.answers is not None:
-        return list(columns.answers)
-    return [str(columns.expert), str(columns.label)]
-
-
 def spread(reader: Reader, columns: Columns, given: Sequence[Any], first_row: int) -> Codes:
     """Return a batch as indices, with one row for each class that an expert named.
 
-    `given` are the items, then the columns of :func:`report_columns`.
+    `given` are the items, then the columns of the answers.
     """
     import pyarrow as pa
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.votes.answered_panel import Answered
+from covote.votes.answered_panel import answered_panel
 from covote.votes.findings import Count, DroppedWarning, Findings
 from covote.votes.names import (
     NULL,
@@ -43,7 +43,7 @@ from covote.votes.vote_checks import (
     repeated,
     smallest_int,
 )
-from covote.votes.vote_columns import LOOK, Columns, find_columns, missing_column
+from covote.votes.vote_columns import LOOK, Columns, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,15 +133,11 @@ class Reader:
         look: Callable[[], pa.Table],
     ) -> Columns:
         """Return which column of a table is which."""
-        matchers = self.experts, self.classes
         try:
-            found = find_columns(names, given, shape, matchers, look)
-            if found.answers is None and None in (found.item, found.expert, found.label):
-                raise missing_column(found, names, matchers)
+            return find_columns(names, given, shape, (self.experts, self.classes), look)
         except (InputError, UnknownNameError) as error:
             where = self.where.removesuffix(", ")
             raise type(error)(f"{where}: {error}" if where else str(error)) from error
-        return found
 
     def loosely(self) -> dict[str, Name | None]:
         """Return the names that were matched over case, blanks and accents so far."""
@@ -169,8 +165,7 @@ class Reader:
                 None if columns.item is None else found.column(columns.item), first_row, len(found),
                 whole=True,
             )  # fmt: skip
-        names = [columns.item, columns.expert, columns.label]
-        names += [columns.chance] if columns.chance else []
+        names = [columns.item, *columns.of_answers, *([columns.chance] if columns.chance else [])]
         codes = self.codes([found.column(str(name)) for name in names], first_row)
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
@@ -392,15 +387,13 @@ class Reader:
 
         panel, size = self.panel, len(ids)
         ragged = len(codes.who) * (codes.who.itemsize + codes.what.itemsize) + 8 * size
-        if codes.chance is None and size * len(panel) * codes.what.itemsize <= ragged:
+        dense = codes.chance is None and size * len(panel) * codes.what.itemsize <= ragged
+        if dense:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
-            fill(columns, codes, at, "last")
+            fill(columns, codes, at)
             # As many answers as rows: nobody answers twice, and nothing has to be looked up.
-            if self.duplicates != "last" and given(columns) < np.count_nonzero(codes.who >= 0):
-                columns[:] = NOT_ASKED
-                if fill(columns, codes, at, self.duplicates) >= 0:
-                    self.fault(self.conflicts(codes, at))
-            return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
+            if self.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
+                return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
@@ -413,7 +406,8 @@ class Reader:
             who, what, order = who[keep], what[keep], order[keep]
         if codes.chance is None:
             runs = Ragged(frozen(indptr), frozen(who), frozen(what))
-            return Votes(panel, None, runs, 0, size, len(who) == size * len(panel), _ids=ids)
+            votes = Votes(panel, None, runs, 0, size, len(who) == size * len(panel), _ids=ids)
+            return votes.to_dense() if dense else votes
         chance = codes.chance.take(arrow(order))
         values = chance.flatten() if hasattr(chance, "flatten") and chance.type.num_fields else chance
         return Votes.from_ragged(
@@ -438,16 +432,14 @@ class Reader:
         p = wrong[np.argmin(codes.row[order[wrong]])]
         number = len(np.unique(first[wrong]))
         more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
-        return self.twice(codes, int(order[first[p]]), int(order[p])) + more
-
-    def twice(self, codes: Codes, first: int, other: int) -> str:
-        """Say that an expert gives two different answers to an item, in two rows."""
+        before, after = int(order[first[p]]), int(order[p])
         names = (*self.panel.classes, self.none)
-        one, two = (names[max(int(codes.what[p]), -1)] for p in (first, other))
+        one, two = (names[max(int(codes.what[p]), -1)] for p in (before, after))
         return (
-            f"row {codes.row[other]}: expert {self.panel.names[int(codes.who[other])]!r} "
-            f"answered {two!r} to item {codes.item[other].as_py()!r}, but {one!r} in row {codes.row[first]}; "
-            "remove one, or choose with duplicates='first' or 'last' (--duplicates first|last)"
+            f"row {codes.row[after]}: expert {self.panel.names[int(codes.who[after])]!r} "
+            f"answered {two!r} to item {codes.item[after].as_py()!r}, but {one!r} in row "
+            f"{codes.row[before]}; remove one, or choose with duplicates='first' or 'last' (--duplicates "
+            f"first|last){more}"
         )
 
 
@@ -459,13 +451,10 @@ def open_panel(
     rename: Mapping[Any, Any] | None = None,
 ) -> Panel:
     """Return the panel of a table of votes in which everybody knows every class that anybody answered."""
-    names = table.column_names
-    columns = find_columns(names, given, shape, None, lambda: table.slice(0, LOOK))
-    if columns.answers is None and None in (columns.item, columns.expert, columns.label):
-        raise missing_column(columns, names, None)
-    answered = Answered(columns, none, {str(old): new for old, new in (rename or {}).items()})
-    answered.add([table.column(name) for name in answered.names])
-    return answered.panel(everything=True)
+    columns = find_columns(table.column_names, given, shape, None, lambda: table.slice(0, LOOK))
+    return answered_panel(
+        columns, lambda names: [table.select(names).columns], everything=True, none=none, rename=rename
+    )
 
 
 def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
@@ -480,30 +469,15 @@ def given(columns: NDArray[Any]) -> int:
     return int(columns.size) - sum(int(np.count_nonzero(row == NOT_ASKED)) for row in columns)
 
 
-def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64], duplicates: str) -> int:
-    """Put rows into `columns` (experts x items): row p is about item ``at[p]``.
-
-    Returns the first row with an answer other than the one before of the same expert to the same item, where
-    that is an error; else -1.
-    """
-    voted = None if codes.who.min(initial=0) >= 0 else np.flatnonzero(codes.who >= 0)
-    who, what, at = (a if voted is None else a[voted] for a in (codes.who, codes.what, at))
-    cells = columns.reshape(-1)
+def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64]) -> None:
+    """Put rows into `columns` (experts x items), later over earlier ones: row p is about item ``at[p]``."""
+    who, what = codes.who, codes.what
+    if who.min(initial=0) < 0:
+        voted = np.flatnonzero(who >= 0)
+        who, what, at = who[voted], what[voted], at[voted]
     place = who * np.int64(columns.shape[1])
     place += at
-    if duplicates == "last":
-        cells[place] = what
-        return -1
-    before = cells.take(place)
-    # Where a place is named twice, the last value stays: the first answer has to be written last.
-    cells[place[::-1]] = np.where(before == NOT_ASKED, what, before)[::-1]
-    if duplicates == "first":
-        return -1
-    different = cells.take(place) != what
-    if not different.any():
-        return -1
-    p = int(np.argmax(different))
-    return p if voted is None else int(voted[p])
+    columns.reshape(-1)[place] = what
 
 
 # Back to names

@@ -51,6 +51,11 @@ class Columns(NamedTuple):
     strangers: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
+    @property
+    def of_answers(self) -> list[str]:
+        """The columns of the answers: expert and label, or one for each expert."""
+        return [str(self.expert), str(self.label)] if self.answers is None else list(self.answers)
+
     def notes(self) -> list[str]:
         """Say how the columns were understood, unless they are called as usual."""
         found = []
@@ -97,6 +102,8 @@ def find_columns(
         if found is not None:
             return found
     item, expert, label = _long(names, chosen, matchers, look)
+    if None in (item, expert, label):
+        raise _missing_column((item, expert, label), names, matchers)
     return Columns(item, expert, label, chance)
 
 
@@ -281,25 +288,22 @@ def _only(candidates: list[str], role: str, names: list[str]) -> str | None:
     return candidates[0] if candidates else None
 
 
-def missing_column(
-    columns: Columns, names: list[str], matchers: tuple[Matcher, Matcher] | None
+def _missing_column(
+    found: tuple[str | None, str | None, str | None],
+    names: list[str],
+    matchers: tuple[Matcher, Matcher] | None,
 ) -> CovoteError:
     """Say which column is missing."""
     if matchers is not None and all(any(m.code(name) >= 0 for name in names) for m in matchers):
         return _no_heading(names)
-    lacking = [
-        role
-        for role, name in zip(_ROLES, (columns.item, columns.expert, columns.label), strict=True)
-        if name is None
-    ]
-    if matchers is not None and columns.expert is None and columns.label is None:
+    if matchers is not None and found[1] is None and found[2] is None:
         return UnknownNameError(
             f"no column is an expert of the panel (its columns: {some_of(names)}; the experts: "
             f"{some_of(matchers[0].names)}); a wide table has a column for each expert, a long table has the "
             "columns item, expert, label, or others that are named with expert='...', label='...' (--expert, "
             "--label)"
         )
-    what = lacking[0]
+    what = _ROLES[found.index(None)]
     return InputError(
         f"no column {what!r} (it has: {some_of(names)}); a long table has the columns item, expert, label: "
         f"say which is which with {what}='...' (--{what} ...)"

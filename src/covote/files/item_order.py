@@ -1,0 +1,175 @@
+"""The items of a file of votes: whether they are in order, and what brings them in order if they are not."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from covote.errors import FileError, InputError
+from covote.files.vote_batches import Source
+from covote.votes.names import changes, in_order, item_ids, plain_items, whole_ids, with_blanks
+
+_MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
+
+
+class Nature(NamedTuple):
+    """What a look at all items of a file has found.
+
+    Attributes
+    ----------
+    integers
+        Whether items that are text are integers.
+    ordered
+        Whether the file can be read as it lies: items ascend (and in a wide file none comes twice).
+    span
+        The least and the greatest item, if they are integers.
+    cuts
+        Positions of rows at which a Parquet file may be cut: an item begins there.
+    blanks
+        Whether items that are text have blanks around them, which do not count.
+    """
+
+    integers: bool
+    ordered: bool
+    span: tuple[int, int] | None
+    cuts: tuple[int, ...]
+    blanks: bool = False
+
+
+class _Seen:
+    """Ids that go by: whether they are in order, and the least and the greatest if they are integers."""
+
+    def __init__(self, *, strictly: bool) -> None:
+        self.ordered = True
+        self.span: tuple[int, int] | None = None
+        self._strictly = strictly
+        self._last: pa.Array | None = None
+
+    def see(self, ids: pa.Array) -> None:
+        """Look at the next ids."""
+        if pa.types.is_integer(ids.type):
+            values = np.from_dlpack(ids)
+            limits = [int(values.min()), int(values.max()), *(self.span or ())]
+            self.span = min(limits), max(limits)
+        with_last = ids if self._last is None else pa.concat_arrays([self._last, ids])
+        self.ordered = self.ordered and in_order(with_last, strictly=self._strictly)
+        self._last = ids[-1:]
+
+
+def trimmed(ids: pa.Array) -> pa.Array:
+    """Return items without blanks around them; one of blanks alone is none."""
+    found = pc.utf8_trim_whitespace(ids)
+    return pc.if_else(pc.equal(found, ""), None, found)
+
+
+def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
+    """Look at all items of a file; blanks around those of text do not count where names match loosely."""
+    # The items of a file without types are text, and integers as long as all are written as such.
+    seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
+    integers, blanks = source.untyped, False
+    trimming = source.untyped and loose
+    starts = source.group_starts()[1:-1] if source.kind == "parquet" else []
+    cuts: list[int] = []
+    first = 0
+    last: Any = None
+    for batch in source.batches([item], plain=(item,)):
+        if source.untyped:
+            ids = plain_items(batch.column(0), f"{source.path}, ")
+            ids = ids.drop_null() if ids.null_count else ids  # empty rows are left out
+        else:
+            ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
+        numbers = whole_ids(ids) if integers else None
+        if numbers is None and trimming and (blanks or with_blanks(ids)):
+            ids, blanks = trimmed(ids).drop_null(), True
+            numbers = whole_ids(ids) if integers else None
+        if not len(ids):
+            first += batch.num_rows
+            continue
+        try:
+            seen.see(ids)
+        except pa.ArrowNotImplementedError as error:
+            raise InputError(
+                f"{source.path}: items of type {ids.type} have no order; name them by whole numbers or text"
+            ) from error
+        integers = numbers is not None
+        if numbers is not None:
+            whole.see(numbers)
+        if starts and starts[0] < first + len(ids) and not wide:
+            # The rows of an item that began before stay with it.
+            begins = first + np.flatnonzero(
+                changes(pa.concat_arrays([ids[:1] if last is None else last, ids]))
+            )
+            while starts and len(begins) and starts[0] <= begins[-1]:
+                cuts.append(int(begins[np.searchsorted(begins, starts.pop(0))]))
+        first, last = first + batch.num_rows, ids[-1:]
+    if last is None:
+        raise InputError(f"{source.path} has no votes: it has no rows")
+    found = whole if integers else seen
+    span = found.span if found.span is not None and found.span[1] < 2**63 else None
+    return Nature(integers, found.ordered, span, tuple(starts if wide else cuts), blanks)
+
+
+# Larger than memory: DuckDB sorts and streams
+
+
+def by_item(batches: Iterator[pa.RecordBatch], rows: int) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows of all batches ordered by ``item``, and for one item by ``row``."""
+    yield from _asked(batches, "SELECT * FROM votes ORDER BY item, row", rows)
+
+
+def first_repeated(batches: Iterator[pa.RecordBatch]) -> tuple[Any, int, int] | None:
+    """Return (item, its first row, its last row) of an item with more than one row, if there is any."""
+    question = (
+        "SELECT item, min(row) AS first, max(row) AS last FROM votes GROUP BY item HAVING count(*) > 1 "
+        "ORDER BY last LIMIT 1"
+    )
+    with closing(_asked(batches, question, 1)) as answer:
+        for batch in answer:
+            for found in batch.to_pylist():
+                return found["item"], found["first"], found["last"]
+    return None
+
+
+def _asked(
+    batches: Iterator[pa.RecordBatch], question: str, rows: int
+) -> Generator[pa.RecordBatch, None, None]:
+    """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
+    import duckdb  # only files in no order need it
+
+    first = next(batches)
+    failure: list[Exception] = []
+
+    def guarded() -> Iterator[pa.RecordBatch]:
+        try:
+            yield first
+            yield from batches
+        except Exception as error:
+            failure.append(error)  # DuckDB would bury it in a message of its own
+            raise
+
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute("SET temp_directory = ?", [folder])
+        try:
+            connection.register("votes", pa.RecordBatchReader.from_batches(first.schema, guarded()))
+            yield from connection.sql(question).to_arrow_reader(rows)
+        except (duckdb.Error, OSError) as error:
+            if failure:
+                raise failure[0] from None
+            if isinstance(error, duckdb.NotImplementedException):
+                kind = first.schema.field("item").type
+                raise InputError(
+                    f"items of type {kind} cannot be sorted; name them by whole numbers or text"
+                ) from error
+            if isinstance(error, FileError):
+                raise
+            reason = str(error).splitlines()[0]
+            raise FileError(
+                f"cannot sort the votes by item: {reason}; make room in {tempfile.gettempdir()} or set TMPDIR"
+            ) from error
