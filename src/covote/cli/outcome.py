@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from covote import atomic
 from covote.cli import output
-from covote.decoding.gold import told
-from covote.decoding.intervals import wilson
+from covote.decoding.gold import told, wilson
 from covote.errors import InputError
 from covote.files.report.html import percent
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.gold import Gold, gold_rows, no_gold
-from covote.decoding.intervals import wilson
+from covote.decoding.gold import Gold, gold_rows, no_gold, wilson
 from covote.decoding.loop import InMemory, Wanted, decode_parts
 from covote.decoding.methods import DECODERS, make
 from covote.errors import CovoteError, InputError

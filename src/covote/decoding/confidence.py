@@ -18,19 +18,30 @@ halfway between the two.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import confidence_kernels as kernels
+from covote.compiled import helper, kernel
 from covote.decoding import fusion, shares, tie_score
+from covote.decoding.fusion import Given, Rivals, gave, tempered
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.scoring import UNIT
 from covote.decoding.statistics import ONE, ProbabilityCounts
-from covote.decoding.tuning import CURVE_PRIOR, MARGINS, POWERS, RIVALS
+from covote.decoding.tuning import (
+    CURVE_PRIOR,
+    LEAST,
+    MARGINS,
+    POWERS,
+    RIVALS,
+    SMOOTHING,
+    TINY,
+)
 from covote.labels import Ties
-from covote.votes import Votes
+from covote.panel.layout import Lists
+from covote.votes import Ragged, Votes
 from covote.votes.rows import Rows, each_row, row_parts
 
 Array = NDArray[Any]
@@ -75,24 +86,24 @@ def of_rows(patterns: Rows, index: Array, weights: tie_score.Weights) -> NDArray
     return found
 
 
-def _by_answers(patterns: Rows, weights: tie_score.Weights) -> fusion.Rivals:
+def _by_answers(patterns: Rows, weights: tie_score.Weights) -> Rivals:
     """Return the rivals of every answer row, and how likely each is."""
     panel = patterns.votes.panel
     rivals = shares.best_classes(patterns.runs, panel, RIVALS)
     score = tie_score.summed(
         patterns, rivals, tie_score.remembered(weights), np.ones(len(patterns), np.bool_)
     )
-    return fusion.Rivals(rivals, _softmax(rivals, score * (1 / (UNIT * tie_score.temperature(panel)))))
+    return Rivals(rivals, _softmax(rivals, score * (1 / (UNIT * tie_score.temperature(panel)))))
 
 
-def with_probabilities(piece: Votes, weights: tie_score.Weights, curves: Curves) -> fusion.Rivals:
+def with_probabilities(piece: Votes, weights: tie_score.Weights, curves: Curves) -> Rivals:
     """Return the rivals of every item of a piece of the votes, and how likely each is."""
     panel, column, patterns = piece.panel, tie_score.remembered(weights), each_row(piece)
     rivals = shares.best_classes(patterns.runs, panel, RIVALS)
     outside = tie_score.summed(patterns, rivals, lambda k: column(k, 0.0), np.ones(len(patterns), np.bool_))
-    score, how = outside / UNIT, kernels.Reading(*curves, MARGINS)
-    kernels.add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, how, rivals, score)
-    return fusion.Rivals(rivals, _softmax(rivals, score / tie_score.temperature(panel)))
+    score = outside / UNIT
+    _add_probabilities(patterns.runs, fusion.given(piece), panel.layout.known, curves, rivals, score)
+    return Rivals(rivals, _softmax(rivals, score / tie_score.temperature(panel)))
 
 
 def table(votes: Votes, weights: tie_score.Weights, curves: Curves | None) -> NDArray[np.float64]:
@@ -110,13 +121,13 @@ def table(votes: Votes, weights: tie_score.Weights, curves: Curves | None) -> ND
     return found
 
 
-def _fill(table: Array, rivals: fusion.Rivals) -> None:
+def _fill(table: Array, rivals: Rivals) -> None:
     """Write how likely the rivals of every row are into a table (rows x classes)."""
     owner = np.repeat(np.arange(len(table)), np.diff(rivals.ties.start))
     table[owner, rivals.ties.classes] = rivals.number
 
 
-def of_label(rivals: fusion.Rivals, label: Array) -> NDArray[np.float64]:
+def of_label(rivals: Rivals, label: Array) -> NDArray[np.float64]:
     """Return how likely every row's label is; NaN without a label."""
     found, sizes = np.full(len(label), np.nan), np.diff(rivals.ties.start)
     own = rivals.ties.classes == np.repeat(label, sizes)
@@ -124,7 +135,7 @@ def of_label(rivals: fusion.Rivals, label: Array) -> NDArray[np.float64]:
     return found
 
 
-def most_likely(rivals: fusion.Rivals) -> NDArray[np.int64]:
+def most_likely(rivals: Rivals) -> NDArray[np.int64]:
     """Return the most likely class of every row; -1 where there is none, or several."""
     sizes = np.diff(rivals.ties.start)
     found = np.full(len(sizes), -1, np.int64)
@@ -160,11 +171,9 @@ def count(votes: Votes, gold: Gold | None = None) -> ProbabilityCounts:
     rows, classes = gold_rows(gold, votes)
     truth[rows] = classes
     for piece, span in fusion.pieces(votes):
-        runs = piece.ragged
-        ties = shares.best_classes(runs, panel)
+        ties = shares.best_classes(piece.ragged, panel)
         given, known = fusion.given(piece), panel.layout.known
-        kernels.likelihoods(runs, given, known, POWERS, ties, truth[span], float(UNIT), powers)
-        kernels.count_margins(runs, given, known, MARGINS, ties, truth[span], ONE, margins)
+        _count_probabilities(piece.ragged, given, known, ties, truth[span], powers, margins)
     return ProbabilityCounts(powers, margins, np.zeros(2, np.int64))
 
 
@@ -181,3 +190,106 @@ def count_wins(votes: Votes, weights: tie_score.Weights, curves: Curves) -> NDAr
         by_q, by_curves = coupled[clear] == label, read[clear] == label
         wins += [(by_q & ~by_curves).sum(), (by_curves & ~by_q).sum()]
     return wins
+
+
+@helper(inline="always")
+def _tempered(given: Given, p: int, label: int, members: Array, power: float, out: Array) -> None:
+    """Write what one expert gave to its classes, never quite 0, raised to a power."""
+    size = len(members)
+    gave(given, p, label, members, out)
+    for c in range(size):
+        out[c] = (out[c] + SMOOTHING / size) / (1 + SMOOTHING)
+    tempered(out, size, power)
+
+
+@helper(inline="always")
+def _sureness(given: Given, p: int, label: int, members: Array, out: Array) -> int:
+    """Return between which of MARGINS the margin of an answer is; -1 if the answer has none."""
+    if label < 0 or len(members) < 2:
+        return -1
+    gave(given, p, label, members, out)
+    first, second = 0.0, 0.0
+    for c in range(len(members)):
+        first, second = max(first, out[c]), max(second, min(first, out[c]))
+    margin = math.log(max(first, TINY) / max(second, TINY))
+    at = 0
+    while at < len(MARGINS) and margin > MARGINS[at]:
+        at += 1
+    return at
+
+
+@kernel
+def _add_probabilities(
+    runs: Ragged, given: Given, known: Lists, curves: Curves, ties: Ties, score: Array
+) -> None:
+    """Add to the score of every item's classes what their authorities gave to them, as logarithms."""
+    classes = 0
+    for k in known.members:
+        classes = max(classes, k + 1)
+    place = np.full(classes, -1, np.int64)
+    room = np.empty(len(known.members))
+    for n in range(len(ties.start) - 1):
+        low, high = ties.start[n], ties.start[n + 1]
+        for b in range(low, high):
+            place[ties.classes[b]] = b
+        for p in range(runs.indptr[n], runs.indptr[n + 1]):
+            i = runs.expert[p]
+            members = known.members[known.start[i] : known.start[i + 1]]
+            size = len(members)
+            out = room[:size]
+            sure = _sureness(given, p, runs.label[p], members, out)
+            inside = curves.inside[i, sure] if sure >= 0 else 0.0
+            _tempered(given, p, runs.label[p], members, curves.powers[i], out)
+            for c in range(size):
+                if place[members[c]] >= 0:
+                    score[place[members[c]]] += math.log(size * max(out[c], LEAST)) + inside
+        for b in range(low, high):
+            place[ties.classes[b]] = -1
+
+
+def _steps(runs: Ragged, given: Given, known: Lists, *_: Any) -> int:
+    widest = int(np.diff(known.start).max(initial=1))
+    return len(runs.expert) * len(POWERS) * widest
+
+
+@kernel(steps=_steps)
+def _count_probabilities(
+    runs: Ragged, given: Given, known: Lists, ties: Ties, truth: Array, powers: Array, margins: Array
+) -> None:
+    """Add what the answers tell about their experts' probabilities; see :class:`ProbabilityCounts`.
+
+    The class of an item is `truth`, or where that is -1 any of its best classes alike.
+    """
+    room = np.empty(len(known.members))
+    for n in range(len(truth)):
+        best = ties.classes[ties.start[n] : ties.start[n + 1]]
+        for p in range(runs.indptr[n], runs.indptr[n + 1]):
+            i = runs.expert[p]
+            members = known.members[known.start[i] : known.start[i + 1]]
+            out, inside = room[: len(members)], 0.0
+            for c in range(len(members)):
+                inside += _weight(members[c], best, truth[n])
+            sure = _sureness(given, p, runs.label[p], members, out)
+            if sure >= 0:
+                amount = np.int64(np.rint(inside * ONE))
+                margins[i, 0, sure] += amount
+                margins[i, 1, sure] += ONE - amount
+            for g in range(len(POWERS) if inside > 0 else 0):
+                _tempered(given, p, runs.label[p], members, POWERS[g], out)
+                gain = 0.0
+                for c in range(len(members)):
+                    weight = _weight(members[c], best, truth[n])
+                    if weight > 0:
+                        gain += weight * math.log(max(out[c], LEAST))
+                powers[i, g] += np.int64(np.rint(gain * UNIT))
+
+
+@helper(inline="always")
+def _weight(k: int, best: Array, truth: int) -> float:
+    """Return how likely class k is: by the truth if it is known, else equally by the best classes."""
+    if truth >= 0:
+        return 1.0 if k == truth else 0.0
+    for b in range(len(best)):
+        if best[b] == k:
+            return 1.0 / len(best)
+    return 0.0

@@ -8,13 +8,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from covote.decoding.intervals import wilson
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
 from covote.panel.checks import some_of
 from covote.votes import Votes
+
+Z95, Z99 = 1.959963984540054, 2.5758293035489004
+"""How many standard deviations hold 95% and 99% of a normal distribution."""
 
 Gold = Mapping[Any, Any] | NDArray[Any]
 """Known classes: ``{item id: class name}``, or one class index per item, -1 where it is not known."""
@@ -79,6 +81,22 @@ def given(labels: Labels, votes: Votes, gold: Gold | None, *, learned: bool) -> 
         learned,
     )
     return labels.with_given(rows, truth, score)
+
+
+def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return Wilson's interval of a share; (0, 1) if there is nothing to go by.
+
+    >>> [round(float(x), 3) for x in wilson(9, 10)], [float(x) for x in wilson(0, 0)]
+    ([0.596, 0.982], [0.0, 1.0])
+    """
+    total = np.asarray(total)
+    n = np.maximum(total, 1e-12)
+    share = np.asarray(right) / n
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(np.maximum(share * (1 - share), 0) / n + z * z / (4 * n * n))
+    empty = total <= 0
+    low = np.where(empty, 0.0, np.maximum(middle - half, 0))
+    return low, np.where(empty, 1.0, np.minimum(middle + half, 1))
 
 
 def told(score: GoldScore) -> str:

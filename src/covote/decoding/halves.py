@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import halves_kernels
-from covote.decoding.scoring import UNIT, Best
+from covote.compiled import kernel
+from covote.decoding.scoring import UNIT, Best, most_likely
 from covote.decoding.statistics import ONE
-from covote.labels import Ties
 from covote.panel import Panel
 from covote.votes.rows import Rows
 
@@ -55,24 +54,23 @@ def shared_out(
     left, right = _halves(patterns, panel)
     chances = [np.multiply.reduce(chance[half.cell], axis=1) for half in (left, right)]
     totals = [np.zeros(c.shape, dtype=np.int64) for c in chances]
-    halves_kernels.shared_out(left.which, right.which, count, prior * chances[0], chances[1], ONE, *totals)
+    _share_out(left.which, right.which, count, prior * chances[0], chances[1], ONE, *totals)
     for half, total in zip((left, right), totals, strict=True):
-        halves_kernels.count_answers(half.cell, total, table)
+        _count_answers(half.cell, total, table)
     share += totals[0].sum(axis=0)
 
 
-def best(patterns: Rows, panel: Panel, weight: Array, base: Array) -> tuple[Best, Ties]:
-    """Return the best class of every row.
+def best(patterns: Rows, panel: Panel, weight: Array, base: Array, found: Best) -> Array:
+    """Find the best class of every row; return the classes of tied rows.
 
     The score of a class is its base and the weights (answers x classes) of all answers, in whole numbers.
     """
     left, right = _halves(patterns, panel)
     scores = [weight[half.cell].sum(axis=1) for half in (left, right)]
-    found = Best.empty(len(patterns))
-    classes = halves_kernels.best(
+    classes: Array = _best(
         left.which, right.which, scores[0] + base, scores[1], panel.layout.heard, 1 / UNIT, found
     )
-    return found, found.ties(classes)
+    return classes
 
 
 def _halves(patterns: Rows, panel: Panel) -> tuple[Half, Half]:
@@ -99,3 +97,52 @@ def _half(cell: Array, span: slice, panel: Panel) -> Half:
     rank = np.empty(len(place), np.int32)
     rank[found] = np.arange(len(found))
     return Half(rank[keys], np.ascontiguousarray(cell[place[found], span]))
+
+
+@kernel
+def _share_out(
+    left: Array, right: Array, times: Array, left_chance: Array, right_chance: Array, one: int,
+    left_total: Array, right_total: Array,
+) -> None:  # fmt: skip
+    """Share every row out among the classes by left_chance * right_chance, as whole numbers out of `one`."""
+    classes = left_chance.shape[1]
+    q = np.empty(classes)
+    for n in range(len(times)):
+        if times[n] == 0:
+            continue
+        a, b = left_chance[left[n]], right_chance[right[n]]
+        total = 0.0
+        for k in range(classes):
+            q[k] = a[k] * b[k]
+            total += q[k]
+        norm = one / total
+        x, y = left_total[left[n]], right_total[right[n]]
+        for k in range(classes):
+            part = np.int64(q[k] * norm + 0.5) * times[n]
+            x[k] += part
+            y[k] += part
+
+
+@kernel
+def _count_answers(cell: Array, total: Array, table: Array) -> None:
+    """Add what each half row has got of each class to all its answers."""
+    for h in range(cell.shape[0]):
+        for a in range(cell.shape[1]):
+            row = table[cell[h, a]]
+            for k in range(total.shape[1]):
+                row[k] += total[h, k]
+
+
+@kernel
+def _best(
+    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float, found: Best
+) -> Array:
+    """Find the best class of every row, how probable it is, and the next; return the classes of tied rows."""
+    score = np.empty(left_score.shape[1], np.int64)
+    ties, at = np.empty(16, np.int64), 0
+    for n in range(len(left)):
+        a, b = left_score[left[n]], right_score[right[n]]
+        for c in range(len(known)):
+            score[known[c]] = a[known[c]] + b[known[c]]
+        ties, at = most_likely(n, known, score, scale, found, ties, at)
+    return ties[:at].copy()

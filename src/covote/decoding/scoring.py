@@ -5,15 +5,18 @@ Several methods score a class by base[k] + the sum of the weights of all answers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import scoring_kernels, shares
+from covote.compiled import helper, kernel
+from covote.decoding import shares
+from covote.decoding.shares import grown, insert
 from covote.errors import InputError
-from covote.labels import NO_TIES, Evidence, Labels, Ties, joined
+from covote.labels import NO_TIES, Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.rows import Rows, row_parts
@@ -23,6 +26,9 @@ Array = NDArray[Any]
 
 UNIT = 1 << 24
 """One unit of log-likelihood in scores: scores are whole numbers, so no order depends on rounding."""
+
+UNHEARD = np.iinfo(np.int64).min
+"""The score of a class that nobody who knows it was asked about."""
 
 Column = Callable[[int], NDArray[np.int64]]
 """From a class to the weight of every possible answer (see `Layout.cells`) for it."""
@@ -65,13 +71,9 @@ def labels_of_rows(
     index = np.where(undecided, -1, best.chosen).astype(smallest_int(len(panel.classes)))
     if not evidence:
         return Labels(panel, index, tied, ties)
-    found = shares.examined(runs, panel, index)
-    behind = Evidence(
-        best.confidence.astype(np.float32),
-        best.margin.astype(np.float32),
-        np.where(undecided, -1, best.runner_up).astype(index.dtype),
-        found.fewest,
-        shares.status(index, tied, found),
+    behind = shares.evidence(runs, panel, index, tied, best.confidence)._replace(
+        margin=best.margin.astype(np.float32),
+        runner_up=np.where(undecided, -1, best.runner_up).astype(index.dtype),
     )
     return Labels(panel, index, tied, ties, behind)
 
@@ -89,7 +91,7 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
         )
     order = np.argsort(-table, axis=1, kind="stable")
     rows = np.arange(len(table))
-    best, shared = table[rows, order[:, 0]], np.zeros(len(table), dtype=np.int64)
+    best = table[rows, order[:, 0]]
     top = (table == best[:, None]) & np.isfinite(best)[:, None]
     shared = top.sum(axis=1)
     found = Best.empty(len(table))
@@ -105,15 +107,15 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
     return gathered(votes, [labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)])
 
 
-def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Ties]], evidence: bool) -> Labels:
-    """Return the labels of votes, from what is found for their different answer rows."""
-    return gathered(
-        votes,
-        (
-            patterns.spread(labels_of_rows(patterns.runs, votes.panel, *find(patterns), evidence))
-            for patterns, _ in row_parts(votes)
-        ),
-    )
+def label_rows(votes: Votes, find: Callable[[Rows, Best], Array], evidence: bool) -> Labels:
+    """Return the labels of votes; `find` fills in the best classes of rows and returns those of tied rows."""
+
+    def labelled(rows: Rows) -> Labels:
+        best = Best.empty(len(rows))
+        ties = best.ties(find(rows, best))
+        return rows.spread(labels_of_rows(rows.runs, votes.panel, best, ties, evidence))
+
+    return gathered(votes, (labelled(rows) for rows, _ in row_parts(votes)))
 
 
 def gathered(votes: Votes, pieces: Iterable[Labels]) -> Labels:
@@ -135,35 +137,33 @@ def apply(
     panel = votes.panel
     start = np.zeros(len(panel.classes), dtype=np.int64) if base is None else base
 
-    def find(patterns: Rows) -> tuple[Best, Ties]:
-        state = scoring_kernels.fresh(len(patterns))
+    def find(patterns: Rows, best: Best) -> Array:
+        score = np.full((2, len(patterns)), UNHEARD, dtype=np.int64)
         for k in panel.layout.heard:
-            scoring_kernels.absorb(
+            _absorb(
                 k, column(int(k)), start[k], panel.knows[:, k], patterns.runs, patterns.cell,
-                1 / (UNIT * temperature), state,
+                1 / (UNIT * temperature), score, best,
             )  # fmt: skip
-        alone = state.second == scoring_kernels.UNHEARD
-        margin = np.where(alone, np.nan, (state.best - np.where(alone, state.best, state.second)) / UNIT)
-        confidence = np.where(state.chosen >= 0, 1 / np.maximum(state.mass, 1), 0)
-        best = Best(state.chosen, state.shared, confidence, margin, state.runner_up)
-        return best, _equal(patterns, state, column, start, panel)
+        top, second = score
+        alone = second == UNHEARD
+        best.margin[:] = np.where(alone, np.nan, (top - np.where(alone, top, second)) / UNIT)
+        best.confidence[:] = np.where(best.chosen >= 0, 1 / np.maximum(best.confidence, 1), 0)
+        return _equal(patterns, top, best, column, start)
 
     return label_rows(votes, find, evidence)
 
 
-def _equal(patterns: Rows, state: scoring_kernels.State, column: Column, base: Array, panel: Panel) -> Ties:
-    """Return the classes that share the best score."""
-    rows = np.flatnonzero(state.shared > 1)
+def _equal(patterns: Rows, top: Array, best: Best, column: Column, base: Array) -> Array:
+    """Return the classes that share the best score, one tied row after another."""
+    panel, rows = patterns.votes.panel, np.flatnonzero(best.shared > 1)
     row, tied_class = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for k in panel.layout.heard if len(rows) else ():
-        score = scoring_kernels.one_class(
-            column(int(k)), base[k], panel.knows[:, k], patterns.runs, patterns.cell, rows
-        )
-        row.append(rows[score == state.best[rows]])
+        score = _one_class(column(int(k)), base[k], panel.knows[:, k], patterns.runs, patterns.cell, rows)
+        row.append(rows[score == top[rows]])
         tied_class.append(np.full(len(row[-1]), k))
     order = np.argsort(np.concatenate(row), kind="stable")
-    sizes = state.shared[rows]
-    return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(tied_class)[order])
+    found: Array = np.concatenate(tied_class)[order]
+    return found
 
 
 def chances(
@@ -189,9 +189,114 @@ def scores(votes: Votes, column: Column) -> NDArray[np.float64]:
     for patterns, span in row_parts(votes):
         rows = np.arange(len(patterns))
         for k in panel.layout.heard:
-            score = scoring_kernels.one_class(
-                column(int(k)), 0, panel.knows[:, k], patterns.runs, patterns.cell, rows
-            )
-            value = np.where(score == scoring_kernels.UNHEARD, -np.inf, score / UNIT)
+            score = _one_class(column(int(k)), 0, panel.knows[:, k], patterns.runs, patterns.cell, rows)
+            value = np.where(score == UNHEARD, -np.inf, score / UNIT)
             found[span, k] = patterns.spread_values(value)
     return found
+
+
+@helper(inline="always")
+def _score(column: Array, base: int, knows: Array, runs: Ragged, cell: Array, p: int) -> int:
+    """Return the score of one class for one answer row."""
+    s, heard = base, False
+    for a in range(runs.indptr[p], runs.indptr[p + 1]):
+        s += column[cell[a]]
+        heard |= knows[runs.expert[a]]
+    return s if heard else UNHEARD
+
+
+@kernel
+def _absorb(
+    k: int, column: Array, base: int, knows: Array, runs: Ragged, cell: Array, scale: float, score: Array,
+    found: Best,
+) -> None:  # fmt: skip
+    """Let class k compete for every answer row.
+
+    `score` has the best and the second score so far, `found.confidence` the sum of exp(scale * (score - best
+    score)).
+    """
+    best, second = score[0], score[1]
+    chosen, shared, mass, runner_up = found.chosen, found.shared, found.confidence, found.runner_up
+    for p in range(len(best)):
+        s = _score(column, base, knows, runs, cell, p)
+        if s == UNHEARD:
+            continue
+        if chosen[p] < 0:
+            best[p], chosen[p], shared[p], mass[p] = s, k, 1, 1.0
+        elif s > best[p]:
+            mass[p] = mass[p] * math.exp(scale * (best[p] - s)) + 1
+            # A place shared by several classes names none of them.
+            runner_up[p] = chosen[p] if shared[p] == 1 else -1
+            second[p] = best[p]
+            best[p], chosen[p], shared[p] = s, k, 1
+        else:
+            mass[p] += math.exp(scale * (s - best[p]))
+            if s == best[p]:
+                shared[p] += 1
+                second[p] = s
+            elif s > second[p] or second[p] == UNHEARD:
+                second[p], runner_up[p] = s, k
+            elif s == second[p]:
+                runner_up[p] = -1
+
+
+@kernel
+def _one_class(column: Array, base: int, knows: Array, runs: Ragged, cell: Array, rows: Array) -> Array:
+    """Return the score of one class for some answer rows."""
+    found = np.empty(len(rows), np.int64)
+    for r in range(len(rows)):
+        found[r] = _score(column, base, knows, runs, cell, rows[r])
+    return found
+
+
+@helper(inline="always")
+def decide(n: int, listed: Array, score: Array, scale: float, found: Best) -> Any:
+    """Find the best of the listed classes of row n, how many share its score, its lead, and the next.
+
+    Scores are whole numbers of `scale`. Returns the best one.
+    """
+    best, runner_up, shared, several = -1, -1, 0, False
+    top, second = np.int64(0), np.int64(0)
+    for c in range(len(listed)):
+        k = listed[c]
+        s = score[k]
+        if best < 0 or s > top:
+            several = shared > 1
+            second, runner_up = top, best
+            top, best, shared = s, k, 1
+        elif s == top:
+            shared += 1
+            second = s
+        elif runner_up < 0 or s > second:
+            second, runner_up, several = s, k, False
+        elif s == second:
+            several = True
+    found.chosen[n], found.shared[n] = best, shared
+    found.runner_up[n] = -1 if several else runner_up
+    if len(listed) > 1:
+        found.margin[n] = (top - (top if shared > 1 else second)) * scale
+    return top
+
+
+@helper
+def list_equal(listed: Array, score: Array, top: int, ties: Array, at: int) -> tuple[Array, int]:
+    """Write the listed classes with the best score into `ties` from `at` on; return it and the new end."""
+    ties, begin = grown(ties, at + len(listed)), at
+    for c in range(len(listed)):
+        if score[listed[c]] == top:
+            at = insert(ties, begin, at, listed[c])
+    return ties, at
+
+
+@helper
+def most_likely(
+    n: int, listed: Array, score: Array, scale: float, found: Best, ties: Array, at: int
+) -> tuple[Array, int]:
+    """Find the best class of row n and its chance, a softmax of the scores; list the classes of a tie."""
+    top, total = decide(n, listed, score, scale, found), 0.0
+    for c in range(len(listed)):
+        total += math.exp((score[listed[c]] - top) * scale)
+    found.confidence[n] = 1 / total if len(listed) else 0.0
+    if found.shared[n] > 1:
+        ties, at = list_equal(listed, score, top, ties, at)
+    return ties, at

@@ -127,19 +127,19 @@ class Weights:
         return np.rint(weight * UNIT).astype(np.int64)
 
 
-def statistics(part: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
+def statistics(part: Votes, gold: Gold | None = None) -> Statistics:
     """Count answers by authority label; an item with several best classes counts for each in part."""
     rows, truth = gold_rows(gold, part)
-    found = known_truth(part, rows, truth, method)
+    found = known_truth(part, rows, truth, "authority")
     for patterns, span in row_parts(part):
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
         for some, those in patterns.pieces():
-            found += _shared(some, count[those], method)
+            found += _shared(some, count[those])
     return found
 
 
-def _shared(patterns: Rows, count: Array, method: str) -> Statistics:
+def _shared(patterns: Rows, count: Array) -> Statistics:
     """Share the items of every answer row equally among its best classes, and count their answers so."""
     panel, indptr = patterns.votes.panel, patterns.runs.indptr
     ties = shares.best_classes(patterns.runs, panel)
@@ -150,11 +150,10 @@ def _shared(patterns: Rows, count: Array, method: str) -> Statistics:
     share = np.zeros(len(panel.classes), np.int64)
     np.add.at(share, best, amount)
     # Every best class of a row with every answer of the row.
+    at, _ = _answers_of(indptr, row)
     answers = np.diff(indptr)[row]
-    at = np.repeat(indptr[row] - np.cumsum(answers) + answers, answers)
-    cell = patterns.cell[at + np.arange(len(at))]
-    keys, values = cell * len(panel.classes) + np.repeat(best, answers), np.repeat(amount, answers)
-    return Statistics.of(panel, method, int(count.sum()), share, keys, values)
+    keys = patterns.cell[at] * len(panel.classes) + np.repeat(best, answers)
+    return Statistics.of(panel, "authority", int(count.sum()), share, keys, np.repeat(amount, answers))
 
 
 def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statistics:
@@ -162,11 +161,9 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
     classes = len(part.panel.classes)
     keys = [np.empty(0, dtype=np.int64)]
     for patterns, span in row_parts(part.subset(rows)):
-        one_each = patterns.spread_values(np.arange(len(patterns)))
-        lengths = np.diff(patterns.runs.indptr)[one_each]
-        at = np.repeat(patterns.runs.indptr[one_each] - np.cumsum(lengths) + lengths, lengths)
-        cell = patterns.cell[at + np.arange(len(at))]
-        keys.append(cell * classes + np.repeat(truth[span], lengths))
+        row = patterns.spread_values(np.arange(len(patterns)))
+        at, _ = _answers_of(patterns.runs.indptr, row)
+        keys.append(patterns.cell[at] * classes + np.repeat(truth[span], np.diff(patterns.runs.indptr)[row]))
     flat = np.concatenate(keys)
     share = np.bincount(truth, minlength=classes).astype(np.int64) * ONE
     return Statistics.of(part.panel, method, len(rows), share, flat, np.full(len(flat), ONE, dtype=np.int64))
@@ -200,7 +197,7 @@ def remembered(weights: Weights) -> Callable[..., Array]:
     return lru_cache(maxsize=None)(weights.column)
 
 
-def decided(patterns: Rows, ties: Ties, panel: Panel, weights: Weights | None) -> NDArray[np.int64]:
+def decided(patterns: Rows, ties: Ties, weights: Weights | None) -> NDArray[np.int64]:
     """Decide ties: by a clear lead, else by the number of authorities, else -1.
 
     Without weights all tied classes are level.

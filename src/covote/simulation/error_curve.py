@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from covote.arguments import check_count, check_size
 from covote.bounds import random_panel_error
 from covote.decoding import decode
-from covote.decoding.intervals import wilson
+from covote.decoding.gold import wilson
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
 from covote.simulation import simulate

@@ -17,7 +17,7 @@ from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
 from covote.decoding.scoring import gathered, labels_of_rows
 from covote.decoding.statistics import Statistics
-from covote.labels import NO_TIES, Evidence, Labels, Ties
+from covote.labels import NO_TIES, Labels, Ties
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, row_parts
@@ -156,18 +156,13 @@ class Authority:
         ties = best.take(np.flatnonzero(tied))
         if self.ties == "default" and len(ties.classes):
             doubtful = each_row(patterns.votes.subset(np.flatnonzero(tied)))
-            index[tied] = tie_score.decided(doubtful, ties, panel, weights.score if weights.enough else None)
+            index[tied] = tie_score.decided(doubtful, ties, weights.score if weights.enough else None)
         if not evidence:
             return Labels(panel, index, tied, ties)
-        found = shares.examined(patterns.runs, panel, index)
         chance = np.full(len(patterns), np.nan)
         if weights.score is not None:
             chance = confidence.of_rows(patterns, index, weights.score)
-        behind = Evidence(
-            chance.astype(np.float32), found.margin, found.runner_up, found.fewest,
-            shares.status(index, tied, found),
-        )  # fmt: skip
-        return Labels(panel, index, tied, ties, behind)
+        return Labels(panel, index, tied, ties, shares.evidence(patterns.runs, panel, index, tied, chance))
 
     def proba(self, votes: Votes, weights: TieWeights) -> NDArray[np.float64]:
         """Return how likely every class is by all answers."""

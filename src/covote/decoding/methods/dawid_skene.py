@@ -7,22 +7,25 @@ learns how they answer what they do not know, and goes astray (theory.md section
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.methods import dawid_skene_kernels as kernels
 from covote.decoding.scoring import UNIT, Best
+from covote.decoding.shares import counters, forget, hear
 from covote.decoding.statistics import ONE, Statistics, fits
 from covote.errors import InputError, TooLargeError
-from covote.labels import Labels, Ties
+from covote.labels import Labels
 from covote.panel import Panel
-from covote.votes import Votes
+from covote.panel.layout import Lists
+from covote.votes import Ragged, Votes
 from covote.votes.rows import Rows, row_parts
 
 Array = NDArray[Any]
@@ -101,18 +104,18 @@ class DawidSkene:
             items += int(count.sum())
             answers = (patterns.runs, patterns.cell, count, known)
             if weights is None:
-                kernels.share_counts(*answers, ONE, share, table)
+                _share_counts(*answers, ONE, share, table)
             elif all_heard and _safe(weights, patterns.runs.indptr):
                 chance, prior = np.exp(weights.table / UNIT), np.exp(weights.base / UNIT)
                 if halves.pays(panel):
                     halves.shared_out(patterns, count, panel, chance, prior, share, table)
                 else:
-                    kernels.product_counts(
+                    _product_counts(
                         patterns.runs.indptr, patterns.cell, count, chance, prior, ONE, share, table
                     )
             else:
-                model = kernels.Model(weights.table, weights.base, 1 / UNIT)
-                kernels.model_counts(*answers, all_heard, model, ONE, share, table)
+                model = Model(weights.table, weights.base, 1 / UNIT)
+                _model_counts(*answers, all_heard, model, ONE, share, table)
         found = Statistics.of_table(panel, "dawid-skene", items, share, table)
         if not len(rows):
             return found
@@ -141,8 +144,8 @@ class DawidSkene:
         """Return the labels; the confidence is the probability of the class under the model."""
         if votes.complete and halves.pays(votes.panel):
 
-            def find(patterns: Rows) -> tuple[Best, Ties]:
-                return halves.best(patterns, votes.panel, weights.table, weights.base)
+            def find(patterns: Rows, best: Best) -> Array:
+                return halves.best(patterns, votes.panel, weights.table, weights.base, best)
 
             return scoring.label_rows(votes, find, evidence)
         columns = np.ascontiguousarray(weights.table.T)
@@ -173,3 +176,121 @@ def _warn_about_classifiers(counts: Statistics) -> None:
             UserWarning,
             stacklevel=2,
         )
+
+
+class Model(NamedTuple):
+    """The weight of every answer for every class (answers x classes), and of every class by itself."""
+
+    table: Array
+    base: Array
+    scale: float
+
+
+@helper(inline="always")
+def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Array) -> None:
+    """Count one answer row for all classes."""
+    classes = len(part)
+    for k in range(classes):
+        share[k] += part[k]
+    for a in range(begin, end):
+        row = table[cell[a]]
+        for k in range(classes):
+            row[k] += part[k]
+
+
+@kernel
+def _share_counts(
+    runs: Ragged, cell: Array, times: Array, known: Lists, one: int, share: Array, table: Array
+) -> None:
+    """Share every item out by N_k / d_k."""
+    counts, part = counters(len(share)), np.zeros(len(share), np.int64)
+    for n in range(len(times)):
+        begin, end = runs.indptr[n], runs.indptr[n + 1]
+        if times[n] == 0 or begin == end:
+            continue
+        number = hear(runs, n, known, counts)
+        total = 0.0
+        for c in range(number):
+            k = counts.heard[c]
+            total += counts.votes[k] / counts.asked[k]
+        part[:] = 0
+        for c in range(number):
+            k = counts.heard[c]
+            q = counts.votes[k] / counts.asked[k] / total if total > 0 else 1.0 / number
+            part[k] = np.int64(np.rint(q * one)) * times[n]
+        _add(cell, begin, end, part, share, table)
+        forget(counts, number)
+
+
+@kernel
+def _model_counts(
+    runs: Ragged, cell: Array, times: Array, known: Lists, all_heard: bool, model: Model, one: int,
+    share: Array, table: Array,
+) -> None:  # fmt: skip
+    """Share every item out by the model: base + the weights of its answers."""
+    classes = len(share)
+    weight, base, scale = model.table, model.base, model.scale
+    score, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
+    q, is_heard = np.empty(classes), np.ones(classes, np.bool_)
+    for n in range(len(times)):
+        begin, end = runs.indptr[n], runs.indptr[n + 1]
+        if times[n] == 0 or begin == end:
+            continue
+        score[:] = base
+        for a in range(begin, end):
+            row = weight[cell[a]]
+            for k in range(classes):
+                score[k] += row[k]
+        if not all_heard:
+            is_heard[:] = False
+            for a in range(begin, end):
+                for x in range(known.start[runs.expert[a]], known.start[runs.expert[a] + 1]):
+                    is_heard[known.members[x]] = True
+        top, first = np.int64(0), True
+        for k in range(classes):
+            if is_heard[k] and (first or score[k] > top):
+                top, first = score[k], False
+        total = 0.0
+        for k in range(classes):
+            gap = (score[k] - top) * scale
+            # Below one in 2^30 the share is 0 anyway.
+            q[k] = math.exp(gap) if is_heard[k] and gap > -25 else 0.0
+            total += q[k]
+        for k in range(classes):
+            part[k] = np.int64(np.rint(q[k] / total * one)) * times[n]
+        _add(cell, begin, end, part, share, table)
+
+
+@kernel
+def _product_counts(
+    indptr: Array,
+    cell: Array,
+    times: Array,
+    chance: Array,
+    prior: Array,
+    one: int,
+    share: Array,
+    table: Array,
+) -> None:
+    """Do what `_model_counts` does where every class was heard and no product of chances comes near zero.
+
+    Multiplying chances spares an exponential for every class of every row.
+    """
+    classes = len(share)
+    q, part = np.empty(classes), np.zeros(classes, np.int64)
+    for n in range(len(times)):
+        begin, end = indptr[n], indptr[n + 1]
+        if times[n] == 0 or begin == end:
+            continue
+        q[:] = prior
+        for a in range(begin, end):
+            row = chance[cell[a]]
+            for k in range(classes):
+                q[k] *= row[k]
+        total = 0.0
+        for k in range(classes):
+            total += q[k]
+        norm = one / total
+        for k in range(classes):
+            part[k] = np.int64(q[k] * norm + 0.5) * times[n]
+        _add(cell, begin, end, part, share, table)

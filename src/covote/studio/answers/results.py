@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, func, select
 
 from covote.decoding import ExpertReport, decode, expert_report
-from covote.decoding.intervals import wilson
+from covote.decoding.gold import wilson
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.studio.people.roster import Roster, RosterKeeper, project_row
