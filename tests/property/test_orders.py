@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
-from covote.decoding.methods.supervised_order import item_keys
+from covote.decoding.methods.supervised import item_keys
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 orders = __import__("orders")

@@ -1,4 +1,4 @@
-"""From votes to labels: one decoder per file."""
+"""From votes to labels: the decoders are in `methods`."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.decoding.fusion import FLOOR, log_given
-from covote.decoding.methods import supervised, supervised_correction
-from covote.decoding.methods.supervised_correction import corrected
+from covote.decoding.methods import supervised, supervised_fits
+from covote.decoding.methods.supervised_fits import corrected
 from covote.errors import TooLargeError
 
 # Nobody tells 0 and 3 apart, and nobody knows 4.
@@ -156,7 +156,7 @@ def test_fewer_items_than_features_are_the_same_regression():
     truth = np.arange(30) % 3
     default, features = rng.normal(size=(30, 3)), rng.normal(size=(30, 50)) + 3 * np.eye(50)[truth]
     small = corrected(default, default, features, truth, needed=True)
-    turned, back = supervised_correction._turned(features)
+    turned, back = supervised_fits._turned(features)
     assert turned.shape == (30, 30)
     np.testing.assert_allclose(turned @ back.T, features, atol=1e-9)
     # Weights along directions that no item has are 0 in the best fit.
@@ -178,5 +178,5 @@ def test_what_takes_too_long_is_left_to_the_default(monkeypatch, limit):
 
 def test_every_class_is_dealt_out_evenly():
     truth = np.array([2, 0, 2, 2, 0, 2, 2, 2, 0])
-    fold = supervised_correction._folds(truth)
+    fold = supervised_fits._folds(truth)
     assert fold.tolist() == [0, 0, 1, 2, 1, 3, 4, 0, 2]

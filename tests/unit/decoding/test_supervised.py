@@ -3,7 +3,7 @@ import pytest
 
 from covote import Panel, Votes, decode
 from covote.decoding import DECODERS, InMemory, learned
-from covote.decoding.methods.supervised_calibration import fitted_trust, trusted
+from covote.decoding.methods.supervised_fits import fitted_trust, trusted
 from covote.errors import InputError
 from tests.unit.decoding.test_estimators import FANO, similar
 

@@ -1,4 +1,4 @@
-"""The decoders, one per file, and how they are called."""
+"""The decoders, and how they are called by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from covote.decoding.gold import Gold
 from covote.decoding.loop import Decoder
 from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
-from covote.decoding.methods.coupling import Coupling
 from covote.decoding.methods.dawid_skene import DawidSkene
 from covote.decoding.methods.em import Em
 from covote.decoding.methods.likelihood import Likelihood
 from covote.decoding.methods.lookup import Lookup
-from covote.decoding.methods.mean import Mean
 from covote.decoding.methods.pairwise import Pairwise
+from covote.decoding.methods.soft import Coupling, Mean
 from covote.decoding.methods.supervised import Supervised
 from covote.errors import InputError
 from covote.panel.checks import did_you_mean

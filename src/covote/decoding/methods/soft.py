@@ -1,4 +1,4 @@
-"""Soft: the default for votes with probabilities (theory.md section 9)."""
+"""Decoders of votes with probabilities: soft (the default), coupling and mean (theory.md section 9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import fusion, shares, tie_score
-from covote.decoding.scoring import UNIT, gathered, labels_of_rows
+from covote.decoding.scoring import UNIT, gathered, labels_of_rows, softmax
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
@@ -72,6 +72,29 @@ class Soft:
         total = score.sum(axis=1, keepdims=True)
         found: NDArray[np.float64] = np.divide(score, total, out=np.zeros_like(score), where=total > 0)
         return found
+
+
+@dataclass(frozen=True)
+class Coupling(Soft):
+    """Pairwise coupling generalised to experts of any size: argmax q_k.
+
+    The confidence is q_k, sharpened again by as much as the probabilities were tempered. With ``power=1``
+    they are taken as they are (theory.md section 9).
+    """
+
+    by: ClassVar[int] = fusion.COUPLED
+
+    def proba(self, votes: Votes, weights: object) -> NDArray[np.float64]:
+        """Return q, sharpened again by as much as the probabilities were tempered."""
+        with np.errstate(divide="ignore"):
+            return softmax(np.log(np.maximum(self.table(votes), 0)) / self.power)
+
+
+@dataclass(frozen=True)
+class Mean(Soft):
+    """Mean probability of the authorities outright; it is also the confidence (theory.md section 9)."""
+
+    by: ClassVar[int] = fusion.MEAN
 
 
 def _rivals(piece: Votes, weights: tie_score.Weights | None) -> fusion.Rivals:

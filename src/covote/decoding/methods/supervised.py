@@ -3,13 +3,14 @@
 theory.md section 9: from 5 labelled items per class, a temperature for the confidence; from 20, a learned
 combination of all answers. Two things the theory does not have: after the temperature, the confidence is
 shifted and stretched to fit the labelled items, which lowers the calibration error; and votes with
-probabilities get a correction of the default (:mod:`supervised_correction`). Both are measured in
+probabilities get a correction of the default (:mod:`supervised_fits`). Both are measured in
 benchmarks/accuracy.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -20,27 +21,31 @@ from covote.decoding import scoring, tie_score
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.methods.authority import Authority, TieWeights, soft_scores
-from covote.decoding.methods.coupling import Coupling
-from covote.decoding.methods.supervised_calibration import (
+from covote.decoding.methods.soft import Coupling
+from covote.decoding.methods.supervised_fits import (
+    LONGEST,
     USUAL_SHIFT,
+    Combination,
+    Correction,
+    combined,
+    corrected,
     fitted_temperature,
     fitted_trust,
     own_share,
     trusted,
 )
-from covote.decoding.methods.supervised_correction import LONGEST, Correction, corrected
-from covote.decoding.methods.supervised_order import item_keys
 from covote.decoding.scoring import softmax
 from covote.decoding.statistics import Statistics
 from covote.decoding.tie_score import Weights, remembered
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.rows import row_parts
 from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
+Keys = NDArray[np.uint64]
 
 FEWEST = 20
 """Labelled items that a temperature needs at least, over all classes; 5 per class make it good."""
@@ -316,32 +321,6 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
         yield part.part(first, last), slice(first, last)
 
 
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """What every feature says about every class."""
-
-    weights: Array  # features x classes
-    bias: Array
-
-    def scores(self, features: Array) -> Array:
-        """Return the scores of all classes (items x classes); -inf for a class without labelled items."""
-        found: Array = features @ self.weights + self.bias
-        return found
-
-
-def combined(features: Array, truth: Array, classes: int) -> Combination:
-    """Learn how to combine the answers."""
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3).fit(features, truth)
-    slopes, bias = model.coef_, model.intercept_
-    if len(model.classes_) == 2:  # one row of log-odds stands for both
-        slopes, bias = np.vstack([-slopes, slopes]) / 2, np.concatenate([-bias, bias]) / 2
-    weights, shift = np.zeros((features.shape[1], classes)), np.full(classes, -np.inf)
-    weights[:, model.classes_], shift[model.classes_] = slopes.T, bias
-    return Combination(weights, shift)
-
-
 def features(part: Votes, weights: Weights) -> Array:
     """Return [0.3 one-hot answers, 3 softmax(I / 2)] (theory.md section 9)."""
     column = remembered(weights)
@@ -356,4 +335,69 @@ def answers(part: Votes) -> NDArray[np.float32]:
         table = np.zeros((len(patterns), found.shape[1]), dtype=np.float32)
         table[np.repeat(np.arange(len(patterns)), np.diff(patterns.runs.indptr)), patterns.cell] = 1
         found[span] = patterns.spread_values(table)
+    return found
+
+
+def item_keys(votes: Votes) -> Keys:
+    """Return a number for each item; equal for items with the same votes, and hardly ever for others.
+
+    It is the same in any order of items, experts and classes. Labelled items are learned from in the order of
+    these numbers, because sums of rounded numbers, and the parts that items are dealt into, depend on the
+    order.
+
+    >>> from covote import Panel
+    >>> panel = Panel.from_blocks(["a", "b"], [["a", "b"], ["b", "a"]])
+    >>> keys = item_keys(Votes.from_dense([[0, 1], [1, 0], [0, 1]], panel))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    ragged = votes.to_ragged()
+    runs = ragged.runs
+    assert runs is not None
+    first, last = runs.indptr[ragged.start], runs.indptr[ragged.stop]
+    bounds = runs.indptr[ragged.start : ragged.stop + 1] - first
+    expert, label = runs.expert[first:last].astype(np.int64), runs.label[first:last].astype(np.int64)
+    experts = _hashes(votes.panel.names)
+    classes = np.append(_hashes(votes.panel.classes), _hashes(["none of mine", "not asked"]))
+    said = _mixed(experts[expert] + _mixed(classes[label]))
+    if ragged.vote_probability is not None:
+        said = _mixed(said + _bits(ragged.vote_probability[first:last]))
+    found = _sums(said, bounds)
+    if ragged.class_probability is not None and ragged.class_start is not None:
+        starts = ragged.class_start[first : last + 1]
+        chances = ragged.class_probability[starts[0] : starts[-1]]
+        starts = starts - starts[0]
+        owner = np.repeat(np.arange(len(expert)), np.diff(starts))
+        member = np.concatenate([[0], np.cumsum(votes.panel.sizes)])[expert[owner]]
+        member = np.nonzero(votes.panel.knows)[1][member + np.arange(len(owner)) - starts[owner]]
+        given = _mixed(_mixed(experts[expert[owner]] + classes[member]) + _bits(chances))
+        found = _mixed(found) + _sums(given, starts[bounds])
+    return found
+
+
+def _hashes(names: Iterable[Name]) -> Keys:
+    texts = (repr(name).encode("utf-8", "surrogatepass") for name in names)
+    return np.array(
+        [int.from_bytes(hashlib.sha256(text).digest()[:8], "little") for text in texts], dtype=np.uint64
+    )
+
+
+def _bits(chances: NDArray[np.float32]) -> Keys:
+    return np.ascontiguousarray(chances, dtype=np.float32).view(np.uint32).astype(np.uint64)
+
+
+def _mixed(values: Keys) -> Keys:
+    """Return numbers all of whose bits depend on all bits (the finalizer of Appleby, 2011, MurmurHash3)."""
+    found = values.copy()
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        found ^= found >> np.uint64(33)
+        found *= np.uint64(factor)
+    found ^= found >> np.uint64(33)
+    return found
+
+
+def _sums(values: Keys, bounds: NDArray[Any]) -> Keys:
+    """Return sums of runs; they wrap around, so their order does not matter."""
+    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
+    found: Keys = total[bounds[1:]] - total[bounds[:-1]]
     return found
