@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 import covote
-from covote.cli.app import app
+from covote.cli.app import EXAMPLES, app
 
 HERE = Path(__file__).parent
 
@@ -30,7 +30,7 @@ def cli_reference() -> str:
     context = typer.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        arguments = [p for p in command.params if p.param_type_name == "argument"]
+        arguments = [p for p in command.params if p.param_type_name == "argument" and not p.hidden]
         options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
         lines += [
@@ -47,12 +47,12 @@ def cli_reference() -> str:
             shown = isinstance(p.default, str | int | float | Path) and not isinstance(p.default, bool)
             default = f" (default: {p.default})" if shown else ""
             lines.append(f"| `{', '.join(p.opts)}` | {p.help}{default} |")
-        lines.append("")
+        lines += ["", "```sh", *EXAMPLES[name], "```", ""]
     return "\n".join(lines)
 
 
 def _metavar(argument: Any) -> str:
-    name = argument.name.upper()
+    name = argument.name.removesuffix("_file").upper()
     return name if argument.required else f"[{name}]"
 
 

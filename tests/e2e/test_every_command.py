@@ -73,6 +73,52 @@ def run(folder, *arguments, **environment):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_into_sixty_columns_and_ends_with_two_examples(covote, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = covote(name, "--help").out
+    assert "…" not in text
+    assert "{" not in text
+    assert max(map(len, text.splitlines())) <= 60
+    foot = [line.strip() for line in text[text.index("Examples:") :].splitlines()]
+    assert len([line for line in foot if line.startswith(f"covote {name}")]) == 2
+
+
+def test_labels_have_a_place_beside_the_data_unless_one_is_given(covote, folder):
+    ran = covote("label", "data.npy", "--panel", "models.toml", "--trust")
+    assert (ran.status, "Wrote data.labels.csv." in ran.out) == (0, True)
+    assert (folder / "data.labels.votes").is_dir()
+
+
+def test_a_command_that_is_misspelt_is_guessed(covote):
+    ran = covote("dekode")
+    assert (ran.status, ran.err) == (
+        2, "covote: no command 'dekode' (did you mean 'decode'?); covote --help lists all of them\n"
+    )  # fmt: skip
+
+
+def test_a_terminal_breaks_lines_between_words_and_commands_not_at_all(folder):
+    pty = pytest.importorskip("pty")
+    import termios
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 40))
+    command = [sys.executable, "-m", "covote", "design", "7", "3", "-o", "a-panel-with-a-long-name.toml"]
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(command, cwd=folder, stdout=theirs, env=environment) as running:
+        os.close(theirs)
+        text = b""
+        while running.poll() is None or text.count(b"Next") == 0:
+            try:
+                text += os.read(ours, 1 << 16)
+            except OSError:  # the other end is closed
+                break
+    lines = text.decode().splitlines()
+    assert lines[-1] == "Next: covote decode votes.csv --panel a-panel-with-a-long-name.toml -o labels.csv"
+    assert max(map(len, lines[:-1])) <= 40
+    assert lines[0] == "7 experts know 3 of 7 classes; together"
+
+
 def test_every_command_is_run_here():
     assert set(RUNS) == set(COMMANDS) - {"studio"}  # a server, which has tests of its own
 

@@ -77,3 +77,22 @@ def test_the_best_method_is_found_without_all_votes_in_memory(covote, files, mon
     )
     assert compared == [8]
     assert json.loads(some.out)["items"] == json.loads(whole.out)["items"] == 12
+
+
+def test_without_a_panel_names_that_differ_only_in_case_are_pointed_out(covote, files):
+    first = covote("decode", "votes.csv").out.splitlines()[0]
+    assert "'ANN' and 'Ann' differ only in case, blanks or accents: see --rename" in first
+
+
+def test_a_file_of_votes_is_not_mistaken_for_a_panel(covote, files):
+    for argv in (["check", "votes.csv"], ["decode", "votes.csv", "--panel", "votes.csv"]):
+        ran = covote(*argv)
+        assert ran.status == 2
+        assert "votes.csv: these are votes (item, expert, label), and a panel says who knows what" in ran.err
+
+
+def test_votes_in_which_nothing_is_wrong_lead_to_the_next_command(covote, files):
+    ran = covote("check", "votes.csv", "--panel", "panel.toml")
+    assert ran.out.endswith(
+        "Nothing is wrong.\nNext: covote decode votes.csv --panel panel.toml -o labels.csv\n"
+    )

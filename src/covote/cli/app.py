@@ -8,6 +8,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from covote.errors import InputError
+from covote.panel.checks import did_you_mean
+
 COMMANDS = (
     "design", "check", "complete", "select", "bounds", "decode", "compare", "explain", "label", "ask",
     "simulate", "studio", "demo", "reproduce",
@@ -38,16 +41,19 @@ EXAMPLES = {
     ),
     "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
     "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
-    "studio": ("covote studio", "covote studio --help"),
-    "demo": ("covote demo", "covote demo --help"),
+    "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
+    "demo": ("covote demo", "covote demo --folder digits"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
 """Two examples of each command, at the foot of its help."""
 
 
-def _without_type(parameters: list[Any]) -> list[Any]:
+def _shown(parameters: list[Any]) -> list[Any]:
+    """Let help show arguments in capitals, and no type beside flags, which take no value."""
     for parameter in parameters:
-        if getattr(parameter, "is_flag", False) or parameter.name == "help":
+        if parameter.param_type_name == "argument":
+            parameter.metavar = "" if parameter.hidden else parameter.name.removesuffix("_file").upper()
+        elif getattr(parameter, "is_flag", False) or parameter.name == "help":
             parameter.metavar = ""
     return parameters
 
@@ -60,31 +66,38 @@ SETTINGS: dict[str, Any] = {
 
 
 class Command(TyperCommand):
-    """A command whose help has no type beside flags, which take no value."""
+    """A command; its help is that of `_shown`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""
-        return _without_type(super().get_params(ctx))
+        return _shown(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line, without hidden arguments and without braces."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx) if piece != "[]"]
 
 
 class Group(TyperGroup):
-    """All commands; as for each, no type stands beside flags.
+    """All commands.
 
     A command's module is loaded when the command is called: most need a part of covote only.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""
-        return _without_type(super().get_params(ctx))
+        return _shown(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None if there is none of this name."""
+        """Return a command; where there is none of this name, say which one may be meant."""
         if cmd_name not in COMMANDS:
-            return None
+            if ctx.resilient_parsing:  # the shell completes a line
+                return None
+            near = did_you_mean(cmd_name, COMMANDS)
+            raise InputError(f"no command {cmd_name!r}{near}; covote --help lists all of them")
         if cmd_name not in self.commands:
             function = getattr(import_module(f"covote.cli.{cmd_name}"), cmd_name)
             # A blank line ends a paragraph of the help, so that each example has a line of its own.

@@ -1,4 +1,4 @@
-"""How the commands read their arguments: classes, sizes, panels."""
+"""What the commands share: how arguments are read, and the options that several have."""
 
 from __future__ import annotations
 
@@ -160,16 +160,10 @@ def read_votes(votes: Path, panel: Panel, match: str, rename: Path | None) -> Vo
     return VoteFile(votes, panel, match=cast(Any, match), rename=names).read()  # the choice is checked there
 
 
-PanelFile = Annotated[
-    Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.", show_default=False)
-]
-Size = Annotated[
-    str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.", show_default=False)
-]
-Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).", show_default=False)]
-OneSize = Annotated[
-    int, typer.Argument(parser=whole, help="Classes that one expert knows (R).", show_default=False)
-]
+PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.")]
+Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
+Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
+OneSize = Annotated[int, typer.Argument(parser=whole, help="Classes that one expert knows (R).")]
 Times = Annotated[int, typer.Option(parser=whole, help="Every pair known by at least this many experts.")]
 Effort = Annotated[
     str,
@@ -179,10 +173,7 @@ Effort = Annotated[
 ]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o", "--output", help="Write the panel to this .toml, .json or .csv file.", show_default=False
-    ),
+    Path | None, typer.Option("-o", "--output", help="Write the panel to this .toml, .json or .csv file.")
 ]
 HowMany = Annotated[
     str,
@@ -197,41 +188,30 @@ Full = Annotated[
     typer.Option("--full", help="With --labels several: experts name all labels they know, not one of them."),
 ]
 Forced = Annotated[
-    bool,
-    typer.Option("--forced", help='With --labels several: experts cannot say "none of mine".'),
+    bool, typer.Option("--forced", help='With --labels several: experts cannot say "none of mine".')
 ]
 LabelCount = Annotated[
     int | None,
     typer.Option(
         parser=whole,
         help="With --labels several: how many labels an item has, at most (with --forced: exactly).",
-        show_default=False,
     ),
 ]
 Match = Annotated[
     str,
     typer.Option(
-        help="loose: names match over case, blanks and accents; exact: they do not.",
+        help="loose: case, blanks and accents in names do not matter; exact: they do.",
         autocompletion=one_of("loose", "exact"),
     ),
 ]
 Rename = Annotated[
     Path | None,
-    typer.Option(
-        help="A table of two columns: names as the votes have them, and as the panel has them.",
-        show_default=False,
-    ),
+    typer.Option(help="A table of two columns: names as the votes have them, and as the panel has them."),
 ]
 NoneOfMine = Annotated[str, typer.Option(help='The label that means "none of mine".')]
-Item = Annotated[
-    str | None, typer.Option(help="The column of items, if it is not found.", show_default=False)
-]
-Expert = Annotated[
-    str | None, typer.Option(help="The column of experts, if it is not found.", show_default=False)
-]
-Label = Annotated[
-    str | None, typer.Option(help="The column of labels, if it is not found.", show_default=False)
-]
+Item = Annotated[str | None, typer.Option(help="The column of items, if it is not found.")]
+Expert = Annotated[str | None, typer.Option(help="The column of experts, if it is not found.")]
+Label = Annotated[str | None, typer.Option(help="The column of labels, if it is not found.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 EngineName = Annotated[
     str,
@@ -242,21 +222,16 @@ EngineName = Annotated[
 Scheduler = Annotated[
     str | None,
     typer.Option(
-        help="With --engine dask: a running scheduler, tcp://host:8786; else processes are started here.",
-        show_default=False,
+        help="With --engine dask: a running scheduler, tcp://host:8786; else processes are started here."
     ),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        parser=whole,
-        help="With --engine dask: how many processes to start here; one per core unless given.",
-        show_default=False,
+        parser=whole, help="With --engine dask: how many processes to start here; one per core unless given."
     ),
 ]
-Picture = Annotated[
-    Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.", show_default=False)
-]
+Picture = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
 Method = Annotated[
     str,
     typer.Option(
@@ -268,18 +243,10 @@ Ties = Annotated[
     str | None,
     typer.Option(
         help="report: leave ties of the authority vote as ties, as the paper does.",
-        show_default=False,
         autocompletion=one_of("report"),
     ),
 ]
-Gold = Annotated[
-    Path | None,
-    typer.Option(help="A table of items whose class is known (item, label).", show_default=False),
-]
-VotesFile = Annotated[
-    Path, typer.Argument(help="Votes: .parquet, .csv or .jsonl; long or wide.", show_default=False)
-]
-VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.", show_default=False)]
-Report = Annotated[
-    Path | None, typer.Option(help="Write a report with pictures to this .html file.", show_default=False)
-]
+Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
+VotesFile = Annotated[Path, typer.Argument(help="Votes: .parquet, .csv or .jsonl; long or wide.")]
+VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
+Report = Annotated[Path | None, typer.Option(help="Write a report with pictures to this .html file.")]

@@ -25,13 +25,11 @@ def ask(
     votes: Annotated[
         Path | None,
         typer.Argument(
-            help="Votes to replay: .parquet, .csv or .jsonl. Without it, you are asked in the terminal.",
-            show_default=False,
+            help="Votes to replay: .parquet, .csv or .jsonl. Without it, you are asked in the terminal."
         ),
     ] = None,
     panel_file: Annotated[
-        Path | None,
-        typer.Option("--panel", help="Who knows what: a .toml, .json or .csv file.", show_default=False),
+        Path | None, typer.Option("--panel", help="Who knows what: a .toml, .json or .csv file.")
     ] = None,
     gold: Gold = None,
     report: Report = None,
@@ -44,9 +42,7 @@ def ask(
     ] = "elimination",
     state: Annotated[
         Path | None,
-        typer.Option(
-            help="In the terminal, keep all answers in this .npz file, and go on from it.", show_default=False
-        ),
+        typer.Option(help="In the terminal, keep all answers in this .npz file, and go on from it."),
     ] = None,
     match: Match = "loose",
     rename: Rename = None,

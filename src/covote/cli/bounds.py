@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -29,8 +28,7 @@ def bounds(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw the bounds against CLASSES and against SIZE to this .png, .svg or .pdf file.",
-            show_default=False,
+            help="Draw the bounds against CLASSES and against SIZE to this .png, .svg or .pdf file."
         ),
     ] = None,
     as_json: Json = False,
@@ -41,9 +39,9 @@ def bounds(
     if plot is not None:
         output.draw(_Curves(classes, size), plot)
     if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        output.say_json([asdict(row) for row in rows])
     else:
-        _print(classes, size, rows)
+        _tell(classes, size, rows)
         output.say_written(plot)
 
 
@@ -81,22 +79,19 @@ class _Curves:
         return first
 
 
-def _print(classes: int, size: int, rows: list[BoundRow]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    console.print(f"[bold]{classes:,} classes, experts of size {size:,}[/bold]")
+def _tell(classes: int, size: int, rows: list[BoundRow]) -> None:
+    output.say(f"{classes:,} classes, experts of size {size:,}")
     for goal, group in groupby(rows, key=lambda row: row.goal):
-        table = Table(title=goal, title_justify="left", title_style="italic", box=None, padding=(0, 2, 0, 0))
-        # On a narrow terminal the words wrap, never the numbers.
-        table.add_column("bound", min_width=max(len(row.name) for row in rows))
-        table.add_column("", min_width=len("at least"))
-        table.add_column("value", justify="right", min_width=max(len(f"{row.value:,}") for row in rows))
-        table.add_column("needs")
-        table.add_column("source")
-        for row in group:
-            sign = "at least" if row.kind == "lower" else "at most"
-            table.add_row(row.name, sign, f"{row.value:,}", row.needs, row.source)
-        console.print()
-        console.print(table)
+        output.say()
+        output.say(goal)
+        cells = [
+            (
+                row.name,
+                "at least" if row.kind == "lower" else "at most",
+                f"{row.value:,}",
+                row.needs,
+                row.source,
+            )
+            for row in group
+        ]
+        output.say_table(("bound", "", "value", "needs", "source"), cells, "<<><<")

@@ -36,13 +36,11 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A panel file: .toml, .json, .csv, .tsv or .xlsx; with --panel, a file of votes.",
-            show_default=False,
+            help="A panel file: .toml, .json, .csv, .tsv or .xlsx; with --panel, a file of votes."
         ),
     ],
     panel_file: Annotated[
-        Path | None,
-        typer.Option("--panel", help="Look at votes of this panel: what is wrong?", show_default=False),
+        Path | None, typer.Option("--panel", help="Look at votes of this panel: what is wrong?")
     ] = None,
     times: Times = 1,
     labels: HowMany = "one",
@@ -64,12 +62,13 @@ def check(
     if panel_file is not None:
         read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
         read["lists"] = many
-        _check_votes(file, Panel.load(panel_file), rename, {**read, "match": match}, as_json)
+        _check_votes(file, panel_file, rename, {**read, "match": match}, as_json)
         return
     output.check_picture(picture)
     atomic.check_apart([picture], [file])
     panel = Panel.load(file)
     missing = panel.count_uncovered(times)
+    support = several.support_rows(panel, count) if many else []
     if as_json:
         output.say_json(
             {
@@ -84,27 +83,30 @@ def check(
                 "single_points_of_failure": [
                     {"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical
                 ],
-                **({"several_labels": several.support_rows(panel, count)} if many else {}),
+                **({"several_labels": support} if many else {}),
             }
         )
     else:
         _tell(panel, missing, times)
         if many:
-            several.tell_support(panel, count)
+            several.tell_support(support, count)
         if missing and not many:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if times == 1 else f" --times {times}"
             output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
     output.keep(panel, None, picture, quiet=as_json)
-    fine = several.supported(several.support_rows(panel, count)) if many else not missing
+    fine = any(row["any_number"] or row["supported"] for row in support) if many else not missing
     if not fine:
         raise typer.Exit(1)
 
 
-def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str, Any], as_json: bool) -> None:
+def _check_votes(
+    votes: Path, panel_file: Path, rename: Path | None, read: dict[str, Any], as_json: bool
+) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
     from covote.files import VoteFile, read_names
 
+    panel = Panel.load(panel_file)
     problems: list[str] = []
     details: dict[str, Any] = {}
     notes: list[str] = []
@@ -137,6 +139,8 @@ def _check_votes(votes: Path, panel: Panel, rename: Path | None, read: dict[str,
         output.say(
             "Nothing is wrong." if not problems else "Correct this, or see --rename and --unknown drop."
         )
+        if not problems and not read["lists"]:
+            output.say(f"Next: covote decode {votes} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
 

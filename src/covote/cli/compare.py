@@ -16,12 +16,9 @@ from covote.panel import Panel
 def compare(
     votes: VotesFile,
     panel_file: VotesPanel,
-    gold: Annotated[
-        Path, typer.Option(help="A table of items whose class is known (item, label).", show_default=False)
-    ],
+    gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
     picture: Annotated[
-        Path | None,
-        typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.", show_default=False),
+        Path | None, typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.")
     ] = None,
     seed: Seed = 0,
     match: Match = "loose",

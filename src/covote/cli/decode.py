@@ -36,7 +36,8 @@ from covote.cli.arguments import (
     one_of,
 )
 from covote.errors import InputError
-from covote.panel import Panel
+from covote.panel import Name, Panel
+from covote.panel.cells import folded
 
 if TYPE_CHECKING:
     from covote.files import Outcome
@@ -50,8 +51,7 @@ def decode(
         Path,
         typer.Argument(
             help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, or - for stdin; long (item, expert, label) "
-            "or wide (item, one column per expert).",
-            show_default=False,
+            "or wide (item, one column per expert)."
         ),
     ],
     panel_file: Annotated[
@@ -67,7 +67,6 @@ def decode(
             "-o",
             "--output",
             help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
-            show_default=False,
         ),
     ] = None,
     labels: HowMany = "one",
@@ -81,24 +80,20 @@ def decode(
     review: Annotated[
         Path | None,
         typer.Option(
-            help="Write items worth a second look to this .csv file; filled in, it is a file for --gold.",
-            show_default=False,
+            help="Write items worth a second look to this .csv file; filled in, it is a file for --gold."
         ),
     ] = None,
     proba: Annotated[
         Path | None,
         typer.Option(
-            help="Write how likely every class is to this .parquet or .csv file, one column per class.",
-            show_default=False,
+            help="Write how likely every class is to this .parquet or .csv file, one column per class."
         ),
     ] = None,
     stats: Annotated[
-        Path | None,
-        typer.Option(help="Save what was learned about the experts to this .json file.", show_default=False),
+        Path | None, typer.Option(help="Save what was learned about the experts to this .json file.")
     ] = None,
     past: Annotated[
-        Path | None,
-        typer.Option("--continue", help="Go on from statistics saved before.", show_default=False),
+        Path | None, typer.Option("--continue", help="Go on from statistics saved before.")
     ] = None,
     unknown: Annotated[
         str,
@@ -226,6 +221,12 @@ def _panel_and_names(
 def _assumed(panel: Panel, word: str) -> str:
     """Say what was taken for granted without a panel."""
     who = f"{output.counted(len(panel), 'expert')}, {output.counted(len(panel.classes), 'class')}"
+    first: dict[str, Name] = {}
+    for name in (*panel.names, *panel.classes):
+        other = first.setdefault(folded(str(name)), name)
+        if other != name:
+            who += f", though {other!r} and {name!r} differ only in case, blanks or accents: see --rename"
+            break
     if word == "all":
         return (
             f"every expert is taken to know every class ({who}), as no panel says otherwise; --panel infer "

@@ -28,10 +28,7 @@ from covote.cli.arguments import (
 
 def design(
     classes: Annotated[
-        str,
-        typer.Argument(
-            help="How many classes, a text file with one class per line, or a panel file.", show_default=False
-        ),
+        str, typer.Argument(help="How many classes, a text file with one class per line, or a panel file.")
     ],
     size: Size,
     times: Times = 1,
@@ -42,8 +39,7 @@ def design(
         ),
     ] = "auto",
     experts: Annotated[
-        int | None,
-        typer.Option(parser=whole, help="How many experts, for random and parallel.", show_default=False),
+        int | None, typer.Option(parser=whole, help="How many experts, for random and parallel.")
     ] = None,
     labels: HowMany = "one",
     full: Full = False,

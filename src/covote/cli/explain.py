@@ -13,7 +13,7 @@ from covote.panel import Panel
 
 def explain(
     votes: VotesFile,
-    item: Annotated[str, typer.Argument(help="The item, as the votes name it.", show_default=False)],
+    item: Annotated[str, typer.Argument(help="The item, as the votes name it.")],
     panel_file: VotesPanel,
     method: Method = "authority",
     gold: Gold = None,

@@ -40,39 +40,31 @@ def label(
     data: Annotated[
         Path,
         typer.Argument(
-            help="What to label: a table (.parquet, .csv, .tsv, .jsonl), a .npy array, a folder of images.",
-            show_default=False,
+            help="What to label: a table (.parquet, .csv, .tsv, .jsonl), a .npy array, a folder of images."
         ),
     ],
     panel_file: Annotated[
-        Path,
-        typer.Option("--panel", help="Who knows what, with a model for every expert.", show_default=False),
+        Path, typer.Option("--panel", help="Who knows what, with a model for every expert.")
     ],
     output_file: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="Write the labels to this .parquet or .csv file; the answers are kept beside it in a folder "
-            ".votes.",
-            show_default=False,
+            help="Write the labels to this .parquet or .csv file, DATA.labels.csv unless given; the "
+            "answers are kept beside it in a folder .votes.",
         ),
-    ],
+    ] = None,
     id: Annotated[
         str | None,
         typer.Option(
-            "--id",
-            help="The column that names the items; else item, task or id, else their positions.",
-            show_default=False,
+            "--id", help="The column that names the items; else item, task or id, else their positions."
         ),
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(help="The columns that experts see, as a,b,c; else all others.", show_default=False),
+        str | None, typer.Option(help="The columns that experts see, as a,b,c; else all others.")
     ] = None,
-    size: Annotated[
-        str | None, typer.Option(help="Bring images to this size: 224x224.", show_default=False)
-    ] = None,
+    size: Annotated[str | None, typer.Option(help="Bring images to this size: 224x224.")] = None,
     batch: Annotated[int, typer.Option(parser=whole, help="Items per batch.")] = 1024,
     ask: Annotated[
         str,
@@ -84,10 +76,7 @@ def label(
     ] = "everyone",
     budget: Annotated[
         float | None,
-        typer.Option(
-            help="With --ask adaptive: what all answers together may cost, kept ones included.",
-            show_default=False,
-        ),
+        typer.Option(help="With --ask adaptive: what all answers together may cost, kept ones included."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
@@ -126,6 +115,8 @@ def label(
 
     started = time.monotonic()
     outcomes.check_report(report)
+    if output_file is None:
+        output_file = data.with_name(f"{data.stem}.labels.csv")
     atomic.check_apart([output_file, report], [data, panel_file, gold])
     models = models_of(panel_file)
     running = sorted(set(running_code(models)))
@@ -231,8 +222,8 @@ def _notes(found: Labelling) -> list[str]:
         named = ", ".join(str(name) for name in found.plain[:6])
         more = f" and {len(found.plain) - 6} more" if len(found.plain) > 6 else ""
         notes.append(
-            f"nobody's probabilities are used, because {named}{more} gave none; an ONNX model needs the "
-            "names of its classes for them"
+            f"nobody's probabilities are used, because {named}{more} gave none (an ONNX model gives them "
+            "only if it names its classes)"
         )
     return notes
 

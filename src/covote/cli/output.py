@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +49,37 @@ def visible(text: str) -> str:
 
 def say(text: str = "") -> None:
     """Print text for a person."""
-    print(visible(text))
+    print(_fitted(visible(text), sys.stdout))
 
 
 def complain(text: str) -> None:
     """Print one line to stderr."""
-    print(visible(text).replace("\n", "\\n"), file=sys.stderr)
+    print(_fitted(visible(text).replace("\n", "\\n"), sys.stderr), file=sys.stderr)
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """Return a text with lines broken between words on a terminal, which would break them anywhere.
+
+    A command to be copied stays in one line.
+    """
+    if not stream.isatty():
+        return text
+    wide = shutil.get_terminal_size().columns
+    return "\n".join(
+        line
+        if len(line) <= wide or line.startswith("Next: ")
+        else textwrap.fill(line, wide, break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+
+
+def say_table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str, indent: str = "") -> None:
+    """Print a table; `align` has a "<" or ">" for every column."""
+    lines = [heads, *rows]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(heads))]
+    for line in lines:
+        cells = [f"{cell:{side}{wide}}" for cell, side, wide in zip(line, align, widths, strict=True)]
+        say(f"{indent}{'  '.join(cells)}".rstrip())
 
 
 def say_json(data: Any) -> None:

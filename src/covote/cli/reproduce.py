@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     tables: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Which tables and figures (see --list); all unless given.",
-            show_default=False,
-        ),
+        list[str] | None, typer.Argument(help="Which tables and figures (see --list); all unless given.")
     ] = None,
     profile: Annotated[
         str, typer.Option(help="quick (minutes), medium (about an hour) or full (needs a GPU).")
@@ -28,9 +24,7 @@ def reproduce(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with the data sets; this person's cache unless given.",
-            envvar="COVOTE_DATA",
-            show_default=False,
+            help="Folder with the data sets; this person's cache unless given.", envvar="COVOTE_DATA"
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where votes and pages go; a rerun continues there.")] = Path(
@@ -86,20 +80,11 @@ def _tell(report: Report) -> None:
         mark = " [surrogate models]" if section.surrogate else ""
         output.say(f"{section.title}{mark}")
         for grid in section.grids:
-            cells = [[cell_text(cell, grid.digits) for cell in row] for _, row in grid.rows]
-            first = max([len(name) for name, _ in grid.rows], default=0)
-            widths = [
-                max([len(column), *(len(row[n]) for row in cells)]) for n, column in enumerate(grid.columns)
-            ]
-            head = "  ".join(f"{c:>{w}}" for c, w in zip(grid.columns, widths, strict=True))
             output.say(f"  {grid.title}")
-            output.say(f"    {'':{first}}  {head}")
-            for (name, _), row in zip(grid.rows, cells, strict=True):
-                text = "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True))
-                output.say(f"    {name:{first}}  {text}")
+            rows = [[name, *(cell_text(cell, grid.digits) for cell in row)] for name, row in grid.rows]
+            output.say_table(["", *grid.columns], rows, "<" + ">" * len(grid.columns), indent="    ")
         for sentence in section.findings:
             output.say(f"  {sentence}")
         output.say()
     output.say("In brackets: the paper's value." if report.fresh else "None of these could be run.")
-    for path in report.files:
-        output.say(f"Wrote {path}.")
+    output.say_written(*report.files)

@@ -21,36 +21,31 @@ def select(
     panel_file: PanelFile,
     times: Times = 1,
     keep: Annotated[
-        list[str] | None,
-        typer.Option(help="An expert that must stay; may be given again.", show_default=False),
+        list[str] | None, typer.Option(help="An expert that must stay; may be given again.")
     ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
-            help="Spend at most this, for the least bound on the error, covering every pair or not.",
-            show_default=False,
+            help="Spend at most this, for the least bound on the error, covering every pair or not."
         ),
     ] = None,
     accuracy: Annotated[
         str | None,
         typer.Option(
             help="With --budget: how often experts are right about what they know, a number or a table "
-            "(expert, accuracy); always, unless given.",
-            show_default=False,
+            "(expert, accuracy); always, unless given."
         ),
     ] = None,
     priors: Annotated[
         Path | None,
         typer.Option(
-            help="With --budget: a table of how frequent classes are (class, share); equally, unless given.",
-            show_default=False,
+            help="With --budget: a table of how frequent classes are (class, share); equally, unless given."
         ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="With --budget: draw what the next unit of money buys to this .png, .svg or .pdf file.",
-            show_default=False,
+            help="With --budget: draw what the next unit of money buys to this .png, .svg or .pdf file."
         ),
     ] = None,
     effort: Effort = "normal",

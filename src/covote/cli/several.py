@@ -114,10 +114,10 @@ def _steps(
         yield number, panel.supports(number, report=report, forced=forced)
 
 
-def tell_support(panel: Panel, count: int | None) -> None:
+def tell_support(rows: list[dict[str, Any]], count: int | None) -> None:
     """Print what a panel supports."""
     output.say("Several labels per item; the labels follow from the answers, if experts")
-    for row in support_rows(panel, count):
+    for row in rows:
         who = "name all labels they know" if row["report"] == "all" else "name one label they know"
         else_ = "or anything" if row["forced"] else 'or say "none of mine"'
         exactly = "exactly " if row["forced"] and row["report"] == "one" else "up to "
@@ -136,11 +136,6 @@ def tell_support(panel: Panel, count: int | None) -> None:
             at = "" if row["fails_at"] is None or row["report"] == "all" else f"With {row['fails_at']}, "
             same = f"{first} and {second} may get the same answers."
             output.say(f"    {at}{same}")
-
-
-def supported(rows: list[dict[str, Any]]) -> bool:
-    """Return whether some way of answering is supported."""
-    return any(row["any_number"] or row["supported"] for row in rows)
 
 
 # Designs

@@ -27,20 +27,13 @@ _COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of further methods, u
 
 
 def simulate(
-    classes: Annotated[
-        str, typer.Argument(help="Number of classes (K), or a panel file.", show_default=False)
-    ],
+    classes: Annotated[str, typer.Argument(help="Number of classes (K), or a panel file.")],
     size: Annotated[
-        int | None,
-        typer.Argument(
-            parser=whole, help="Classes that one expert knows (R); not with a panel.", show_default=False
-        ),
+        int | None, typer.Argument(parser=whole, help="Classes that one expert knows (R); not with a panel.")
     ] = None,
     experts: Annotated[
         str | None,
-        typer.Option(
-            help="Numbers of experts: 10,20,40 or 10:60:10; a useful range unless given.", show_default=False
-        ),
+        typer.Option(help="Numbers of experts: 10,20,40 or 10:60:10; a useful range unless given."),
     ] = None,
     noise: Annotated[
         str,
@@ -54,7 +47,6 @@ def simulate(
         typer.Option(
             parser=number,
             help="How often experts are right about what they know; 1 unless given, for a panel 0.5 to 1.",
-            show_default=False,
         ),
     ] = None,
     missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
@@ -69,14 +61,11 @@ def simulate(
         int, typer.Option(parser=whole, help="Random panels for each number of experts.")
     ] = 100,
     items: Annotated[
-        int | None,
-        typer.Option(
-            parser=whole, help="Items for each panel: 500 unless given, 5000 for one.", show_default=False
-        ),
+        int | None, typer.Option(parser=whole, help="Items for each panel: 500 unless given, 5000 for one.")
     ] = None,
     seed: Seed = 0,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.", show_default=False)
+        Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -178,12 +167,11 @@ def _tell_methods(found: MethodErrors, items: int) -> None:
         f"How often labels are wrong if experts are right with this accuracy; {items:,} items for each row."
     )
     output.say()
-    widths = [max(8, len(name)) for name in found.errors]
-    heads = "  ".join(f"{name:>{width}}" for name, width in zip(found.errors, widths, strict=True))
-    output.say(f"{'accuracy':>8}  {heads}")
-    for n, accuracy in enumerate(found.accuracies):
-        cells = [f"{e[n, 0]:>{width}.4f}" for e, width in zip(found.errors.values(), widths, strict=True)]
-        output.say(f"{accuracy:>8g}  {'  '.join(cells)}")
+    rows = [
+        [f"{accuracy:g}", *(f"{error[n, 0]:.4f}" for error in found.errors.values())]
+        for n, accuracy in enumerate(found.accuracies)
+    ]
+    output.say_table(["accuracy", *found.errors], rows, ">" * (1 + len(found.errors)))
 
 
 def _numbers(text: str | None, classes: int, size: int) -> list[int]:
@@ -212,14 +200,15 @@ def _tell(curve: ErrorCurve, panels: int, items: int) -> None:
         f"{items} items for each row."
     )
     output.say()
-    output.say(f"{'experts':>8}  {'error':>8}  {'95% interval':>18}  {'at least':>9}  {'at most':>9}")
+    rows = []
     for row in curve.rows():
-        span = f"{row['low']:.5f} to {row['high']:.5f}"
-        bounds = f"{'-':>9}  {'-':>9}"
+        bounds = ("-", "-")
         if curve.ideal:
             lowest, highest = max(row["fano"], row["converse"]), min(row["random_panels"], row["paper"])
-            bounds = f"{lowest:>9.5f}  {highest:>9.5f}"
-        output.say(f"{row['experts']:>8}  {row['error']:>8.5f}  {span:>18}  {bounds}")
+            bounds = (f"{lowest:.5f}", f"{highest:.5f}")
+        span = f"{row['low']:.5f} to {row['high']:.5f}"
+        rows.append((f"{row['experts']}", f"{row['error']:.5f}", span, *bounds))
+    output.say_table(("experts", "error", "95% interval", "at least", "at most"), rows, ">>>>>")
     output.say()
     if curve.ideal:
         output.say(

@@ -17,12 +17,12 @@ _NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2", "python_mult
 
 def studio(
     project: Annotated[
-        Path,
-        typer.Argument(help="Folder of the project, made if it is not there; or: backup [PROJECT]."),
+        Path, typer.Argument(help="Folder of the project, made if it is not there; or: backup [PROJECT].")
     ] = Path("studio"),
     backed_up: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
     database: Annotated[
-        str | None, typer.Option(help="postgresql://USER:PASSWORD@HOST/NAME instead of a file in PROJECT.")
+        str | None,
+        typer.Option(help="Address of a PostgreSQL database (docs/studio.md) instead of a file in PROJECT."),
     ] = None,
     panel: Annotated[
         Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")

@@ -105,14 +105,14 @@ class Comparison:
 
     def __str__(self) -> str:
         width = max(len(score.method) for score in self.scores)
-        lines = [f"{'method':{width}}   right   share  interval     open"]
+        lines = [f"{'method':{width}}   right   share  {'interval':16}  open"]
         for score in self.scores:
             if score.note:
                 lines.append(f"{score.method:{width}}  {score.note}")
                 continue
             span = f"{score.low:.1%} to {score.high:.1%}"
             lines.append(
-                f"{score.method:{width}}  {score.right:>6,}  {score.share:>6.1%}  {span}  {score.open:>4,}"
+                f"{score.method:{width}}  {score.right:>6,}  {score.share:>6.1%}  {span:16}  {score.open:>4,}"
             )
         return "\n".join([*lines, "", self.advice])
 

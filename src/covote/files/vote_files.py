@@ -175,7 +175,9 @@ class VoteFile:
         pairs = sorted(self.loosely().items())
         if pairs:
             said = [f"{old!r} as {'no answer' if new is None else repr(new)}" for old, new in pairs]
-            found.append(f"names are read over case, blanks and accents: {some_of(said)}")
+            found.append(
+                f"names that differ only in case, blanks or accents are taken as the same: {some_of(said)}"
+            )
         return found
 
     def examine(self) -> Findings:

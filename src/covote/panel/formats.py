@@ -22,6 +22,7 @@ from covote.panel.cells import (
     CLASSES,
     COSTS,
     EXPERTS,
+    ITEMS,
     KNOWS,
     arrow_table,
     decoded,
@@ -317,6 +318,13 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
         return _long(rows, *pair)
     if len(rows) == 1 or _is_matrix(rows):
         return matrix(_without_totals(_upright(rows)))
+    if len(rows[0]) == 3 and all(
+        any(is_called(h, names) for h in rows[0]) for names in (ITEMS, EXPERTS, CLASSES)
+    ):
+        raise InputError(
+            f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
+            "with the classes it knows (docs/panels.md); look at votes with covote check VOTES --panel PANEL"
+        )
     return _lists(rows)
 
 
