@@ -183,7 +183,7 @@ class Supervised:
         each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
         if len(counts.truth) < FEWEST:
             raise InputError(
-                f"{len(counts.truth)} of these items have a known class; supervised needs {FEWEST} or more, "
+                f"{len(counts.truth)} labelled items among these votes; supervised needs {FEWEST} or more, "
                 "better 5 of every class"
             )
         counts = counts.in_order()
