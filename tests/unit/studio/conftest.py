@@ -96,6 +96,12 @@ def fresh_project(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def results_at_once(monkeypatch):
+    """Let pages wait for newer results, however long the last ones took on a busy machine."""
+    monkeypatch.setattr("covote.studio.answers.results.PATIENCE", float("inf"))
+
+
 @pytest.fixture
 def rig(fresh_project, tmp_path):
     shutil.copytree(fresh_project, tmp_path / "project")
