@@ -55,7 +55,7 @@ test: .venv/installed-test .venv/peers/installed chromium
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -n 2 -m 'not slow'
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
 # The statistical and exhaustive checks that take minutes, and properties with other examples in every run.
 slow: .venv/installed-test .venv/peers/installed

@@ -35,6 +35,7 @@ def test_python_examples_run(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert found.failed == 0
+    assert found.attempted == len(re.findall(r"^>>> ", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

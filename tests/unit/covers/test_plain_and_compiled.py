@@ -34,6 +34,7 @@ CASES = {
     "blow-up": lambda: anneal_blowup(greedy(7, 3), 17, 7, moves=3_000, seed=1),
     "symmetric": lambda: cyclic(13, 4, target=15, moves=8_000, seed=1),
     "triples": lambda: design(14, 3, effort="fast").knows,
+    "transversal design": lambda: design(10, 4, effort="fast").knows,
     "paper": lambda: design(9, 4, method="paper").knows,
     "parallel": lambda: design(14, 4, method="parallel").knows,
     "random": lambda: design(9, 4, method="random").knows,
@@ -52,6 +53,7 @@ def test_both_ways_give_the_same(case):
     assert np.array_equal(plain, compiled)
 
 
+@pytest.mark.slow
 def test_a_plain_design_covers():
     with running("plain"):
         panel = design(12, 5, effort="fast")

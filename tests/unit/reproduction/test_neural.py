@@ -226,7 +226,11 @@ def test_centres_are_those_of_the_pixels(colours):
     assert np.allclose(pixels.numpy().flatten().sum(), images.mean(axis=0).sum() / 255, atol=1e-4)
 
 
-def test_profile_full_runs_from_training_to_the_page(tmp_path):
+def test_profile_full_runs_from_training_to_the_page(tmp_path, monkeypatch):
+    once = replace(FULL_MNIST, epochs=1)
+    monkeypatch.setitem(
+        TRAINERS["full"], "mnist", lambda **options: replace(full_mnist(**options), training=once)
+    )
     context = Context(DataSource(tmp_path), tmp_path / "out", "full", _images={"mnist": bars(30, 20)})
     report = reproduce(context, ["mnist"])
     assert report.left_out == {}
