@@ -67,8 +67,8 @@ def ask(
 
 
 def _replay(votes: Votes, source: str, gold: Path | None, report: Path | None, as_json: bool) -> None:
-    from covote.files.gold_files import read_gold
     from covote.files.replay import replay
+    from covote.files.side_tables import read_gold
 
     found = replay(votes, None if gold is None else read_gold(gold, votes.panel))
     if report is not None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from covote.files.decoding_files import Outcome, decode_file, decode_votes
-from covote.files.gold_files import read_gold
 from covote.files.label_files import writing_labels
 from covote.files.label_set_files import SetsOutcome, decode_sets_file
-from covote.files.name_files import read_names, read_numbers
+from covote.files.side_tables import read_gold, read_names, read_numbers
 from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 
 __all__ = [

@@ -36,6 +36,7 @@ _ENDINGS = {
 }
 _HEAD = 1 << 16  # bytes of text in which separators are looked for
 _CHUNK = 1 << 20
+_SMALL = 1 << 26  # bytes of a file of text that is read once and kept
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -76,10 +77,12 @@ class Source:
             raise FileError(f"{self.path} is a folder; give a file inside it")
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
+        self._zipped = self.path.suffix.lower() == ".gz"
         self.done = 0
         self.mark, self.encoding = "\t" if self.kind == "tsv" else ",", "utf8"
         self.notes: list[str] = []
         self._named: list[str] | None = None
+        self._kept: pa.Table | None = None  # a spreadsheet, or a small file of text
         with self.explained():
             if self.kind == "parquet":
                 import pyarrow.parquet as pq
@@ -93,8 +96,8 @@ class Source:
                         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
                     ]
             elif self.kind == "xlsx":
-                self._sheet = _text_table(sheet(self._place), self.path)
-                self.schema, self.total = self._sheet.schema, len(self._sheet)
+                self._kept = _text_table(sheet(self._place), self.path)
+                self.schema, self.total = self._kept.schema, len(self._kept)
             else:
                 self.total = self._place.stat().st_size
                 if self.total == 0:
@@ -123,7 +126,7 @@ class Source:
 
     def look(self) -> pa.Table:
         """Return the first rows."""
-        batch = next(iter(self.batches(self.names, block=_FIRST)), None)
+        batch = next(iter(self.batches(self.names, few=True)), None)
         empty = pa.table({name: pa.array([], pa.string()) for name in self.names})
         return empty if batch is None else pa.Table.from_batches([batch.slice(0, LOOK)])
 
@@ -140,15 +143,14 @@ class Source:
 
     def _look_at_text(self) -> None:
         """Find out what the text is written in, and what separates its columns."""
-        zipped = self.path.suffix.lower() == ".gz"
         with pa.OSFile(str(self._place)) as file, ExitStack() as stack:
-            stream = stack.enter_context(pa.CompressedInputStream(file, "gzip")) if zipped else file
+            stream = stack.enter_context(pa.CompressedInputStream(file, "gzip")) if self._zipped else file
             head = stream.read(_HEAD)
             if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 if self.kind == "json":
                     raise FileError(f"{self.path} is text in UTF-16; save it as UTF-8")
                 self.encoding = "utf-16"
-            elif self.kind != "json" and not _is_utf8(head, None if zipped else stream):
+            elif self.kind != "json" and not _is_utf8(head, None if self._zipped else stream):
                 self.encoding = "cp1252"
                 self.notes.append("the file is not in UTF-8, so it is read as Windows-1252")
         if self.kind != "json":
@@ -167,16 +169,17 @@ class Source:
         columns: list[str],
         plain: tuple[str, ...] = (),
         rows: range | None = None,
-        block: int = _BLOCK,
+        *,
+        few: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`.
 
-        Of a Parquet file, only some `rows` may be wanted; of a CSV file, batches of a `block` of bytes.
+        Of a Parquet file, only some `rows` may be wanted; of a file of text, `few` rows at its beginning.
         """
         self.done = 0
         with self.explained():
             parquet = self.kind == "parquet"
-            read = self._parquet(columns, plain, rows) if parquet else self._text(columns, block)
+            read = self._parquet(columns, plain, rows) if parquet else self._text(columns, few)
             for batch in read:
                 if batch.num_rows:
                     batch = batch.select(columns)
@@ -213,11 +216,14 @@ class Source:
                 yield batch
                 first += size
 
-    def _text(self, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
-        if self.kind == "xlsx":
-            yield from self._sheet.select(columns).to_batches(ROWS)
+    def _text(self, columns: list[str], few: bool) -> Iterator[pa.RecordBatch]:
+        if self._kept is None and not few and self.total <= _SMALL and not self._zipped:
+            with self._text_reader(self.names, _BLOCK) as reader:
+                self._kept = pa.Table.from_batches(reader, reader.schema)
+        if self._kept is not None:
+            yield from self._kept.select(columns).to_batches(ROWS)
             return
-        with self._text_reader(columns, block) as reader:
+        with self._text_reader(columns, _FIRST if few else _BLOCK) as reader:
             yield from reader
 
     @contextmanager
@@ -227,7 +233,7 @@ class Source:
         # would go on with whatever file is opened next under the same number.
         file = pa.OSFile(str(self._place))
         stream: Any = file
-        if self.path.suffix.lower() == ".gz":
+        if self._zipped:
             stream = pa.CompressedInputStream(file, "gzip")
         if self.kind == "json":
             import pyarrow.json as pj

@@ -15,8 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, FileError, InputError
-from covote.files.data import Data, DataPlace, combined, content_of, digest, files_of, glance, open_data
-from covote.files.data_tables import id_column, refuse_missing, refuse_repeated, staged
+from covote.files.data import (
+    Data,
+    DataPlace,
+    combined,
+    content_of,
+    digest,
+    files_of,
+    glance,
+    id_column,
+    open_data,
+    refuse_missing,
+    refuse_repeated,
+    staged,
+)
 from covote.files.vote_batches import Source
 from covote.labelling.journal import ENDING, Answered, Kept, Part, encoded
 from covote.labelling.questions import Candidate, changed, opened

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError, InputError
-from covote.files.data import DataPlace, digest, glance, open_data
-from covote.files.data_tables import refuse_repeated, staged
+from covote.files.data import DataPlace, digest, glance, open_data, refuse_repeated, staged
 
 
 def opened(path, **options):
