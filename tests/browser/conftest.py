@@ -1,4 +1,8 @@
-"""A real server in a process of its own, and Debian's chromium."""
+"""A real server, and Debian's chromium.
+
+Nothing here or in the tests depends on how long anything takes: whatever is looked at is waited for, and the
+deadlines are those of a machine that is very busy.
+"""
 
 import os
 import re
@@ -6,18 +10,20 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import uvicorn
 from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
+from covote.studio.app import create_app
 from covote.studio.context import open_studio
 from covote.studio.people import doors
 from covote.studio.storage.schema import answer, person
 
-ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("COVOTE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 SIZES = {
     "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
@@ -25,33 +31,24 @@ SIZES = {
 }
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
            "/items", "/export", "/settings", "/login"]  # fmt: skip
+DEADLINE = 90.0
+"""Seconds after which something that is waited for will not come any more."""
+
+
+def wait(ready):
+    """Return what `ready` gives as soon as it gives something."""
+    deadline = time.monotonic() + DEADLINE
+    while not (found := ready()):
+        assert time.monotonic() < deadline, ready
+        time.sleep(0.02)
+    return found
 
 
 class Rig:
-    """A project, served: the demo, or an empty one."""
+    """A project that is served at an address, and what tests ask of it."""
 
-    def __init__(self, folder, *more):
-        self.folder, self._number = folder, 0
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "covote", "studio", folder, *more, "--port", port]
-        self.server = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
-        self.address = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 0.2).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline, "the studio did not start within a minute"
-                time.sleep(0.1)
-        self.studio = open_studio(folder)
-
-    def close(self):
-        self.studio.stop()
-        self.server.terminate()
-        self.server.communicate(timeout=20)
+    def __init__(self, studio, address):
+        self.studio, self.address, self._number = studio, address, 0
 
     def next_number(self):
         self._number += 1
@@ -81,67 +78,104 @@ class Rig:
         return [row.item_id for row in self._answers(name)]
 
     def last_answers(self, name):
-        with self.studio.database.read() as connection:
-            _, roster = self.studio.now(connection)
+        _, roster = self.studio.look()
         return [roster.answer_name(row.class_id) for row in self._answers(name)]
+
+
+def answers_at(address):
+    """Whether somebody listens at an address."""
+    host, port = address.removeprefix("http://").split(":")
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+    except OSError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")
 def browser():
     if CHROMIUM is None:
         pytest.skip("no chromium here: as root with apt-get, `make chromium` installs Debian's")
-    expect.set_options(timeout=20_000)  # milliseconds: the machine may be busy
+    expect.set_options(timeout=1000 * DEADLINE)
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
 
 
-@pytest.fixture(scope="session")
-def rig(browser, tmp_path_factory):
-    made = Rig(tmp_path_factory.mktemp("studio") / "demo", "--demo")
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def empty(browser, tmp_path):
-    """Serve a project in which there is nothing yet."""
-    made = Rig(tmp_path / "empty")
-    yield made
-    made.close()
-
-
-def _watch(page):
-    page.failures = []
-    page.on("pageerror", lambda error: page.failures.append(str(error)))
-    page.on("console", lambda said: page.failures.append(said.text) if said.type == "error" else None)
-    return page
-
-
-@pytest.fixture
-def desk(browser, rig):
-    """Open a page as somebody, in a browser of their own."""
+def visit(browser):
+    """Open a browser of one's own; what goes wrong in it is noted in `page.failures`."""
     contexts = []
 
-    def opened(name, path="/label", size="desk"):
-        contexts.append(browser.new_context(**SIZES[size]))
-        page = _watch(contexts[-1].new_page())
-        rig.enter(page, name)
-        page.goto(rig.address + path)
-        return page
+    def opened(**shape):
+        contexts.append(browser.new_context(**shape))
+        return watched(contexts[-1])
 
     yield opened
     for context in contexts:
         context.close()
 
 
+def watched(context):
+    context.set_default_timeout(1000 * DEADLINE)
+    page = context.new_page()
+    page.failures = []
+    page.on("pageerror", lambda error: page.failures.append(str(error)))
+    page.on("console", lambda said: page.failures.append(said.text) if said.type == "error" else None)
+    return page
+
+
+@pytest.fixture(scope="session")
+def rig(browser, tmp_path_factory):
+    """Serve the demo as `covote studio` does, in a process of its own."""
+    folder = tmp_path_factory.mktemp("studio") / "demo"
+    command = [sys.executable, "-m", "covote", "studio", str(folder), "--demo", "--port", "0"]
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    told = iter(server.stdout.readline, "")
+    address = next(found for line in told if (found := re.search(r"served at (\S+)", line)))[1]
+    wait(lambda: answers_at(address))
+    studio = open_studio(folder)
+    yield Rig(studio, address)
+    studio.stop()
+    server.terminate()
+    server.communicate(timeout=DEADLINE)
+
+
+@pytest.fixture
+def empty(browser, tmp_path):
+    """Serve a project in which there is nothing yet."""
+    studio = open_studio(tmp_path / "empty")
+    server = uvicorn.Server(uvicorn.Config(create_app(studio), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait(lambda: server.started)
+    host, port = server.servers[0].sockets[0].getsockname()
+    yield Rig(studio, f"http://{host}:{port}")
+    server.should_exit = server.force_exit = True
+    thread.join(DEADLINE)
+
+
+@pytest.fixture
+def desk(visit, rig):
+    """Open a page as somebody, in a browser of their own."""
+
+    def opened(name, path="/label", size="desk"):
+        page = visit(**SIZES[size])
+        rig.enter(page, name)
+        page.goto(rig.address + path)
+        return page
+
+    return opened
+
+
 @pytest.fixture(scope="session")
 def _owners(browser, rig):
-    pages = {}
-    for size, shape in SIZES.items():
-        pages[size] = _watch(browser.new_context(**shape).new_page())
-        rig.enter(pages[size], "owner")
+    pages = {size: watched(browser.new_context(**shape)) for size, shape in SIZES.items()}
+    for page in pages.values():
+        rig.enter(page, "owner")
     return pages
 
 

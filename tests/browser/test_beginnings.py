@@ -52,9 +52,9 @@ def sounds(folder):
     return {"files": sorted(folder.iterdir())}, 3
 
 
-def begun(browser, rig, given, count, shape):
+def begun(visit, rig, given, count, shape):
     """Make a project as its owner, and return the pages of the owner and of somebody who was invited."""
-    owner = browser.new_context(**shape).new_page()
+    owner = visit(**shape)
     rig.enter(owner, "owner")
     expect(owner.get_by_role("heading", name="To begin")).to_be_visible()
     owner.get_by_role("link", name="Add classes").click()
@@ -72,7 +72,7 @@ def begun(browser, rig, given, count, shape):
     owner.get_by_label("star").check()
     owner.get_by_role("button", name="Make an invitation link").click()
     link = owner.locator("#address").input_value()
-    guest = browser.new_context(**shape).new_page()
+    guest = visit(**shape)
     guest.goto(link)
     guest.get_by_role("button", name="Continue").click()
     guest.wait_for_url(re.compile("/label"))
@@ -81,9 +81,9 @@ def begun(browser, rig, given, count, shape):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", [pictures, json_lines, sounds])
-def test_a_project_begins_with_items_of_any_kind_and_is_answered(browser, empty, tmp_path, kind, size):
+def test_a_project_begins_with_items_of_any_kind_and_is_answered(visit, empty, tmp_path, kind, size):
     given, count = kind(tmp_path / "given")
-    owner, guest = begun(browser, empty, given, count, SIZES[size])
+    owner, guest = begun(visit, empty, given, count, SIZES[size])
     shown = {
         pictures: "document.querySelector('#content img')?.naturalWidth > 0",
         sounds: "document.querySelector('#content audio')?.readyState >= 1",
@@ -102,16 +102,14 @@ def test_a_project_begins_with_items_of_any_kind_and_is_answered(browser, empty,
     expect(owner.get_by_role("main")).to_contain_text("ring")
     for page in (owner, guest):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
-        page.context.close()
 
 
-def test_a_folder_without_anything_to_label_is_told_so(browser, empty, tmp_path):
+def test_a_folder_without_anything_to_label_is_told_so(visit, empty, tmp_path):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "notes.docx").write_bytes(b"PK")
-    owner = browser.new_context().new_page()
+    owner = visit()
     empty.enter(owner, "owner")
     owner.goto(empty.address + "/items")
     owner.set_input_files("#folder", tmp_path / "given")
     owner.get_by_role("button", name="Add items").click()
     expect(owner.locator("[role=alert]")).to_contain_text("holds no pictures")
-    owner.context.close()

@@ -32,6 +32,8 @@ LARGEST_FORM = 2 * 1024 * 1024
 LARGEST_UPLOAD = 2 * 1024**3
 UPLOADS = ("/items", "/import", "/classes/picture")
 """Addresses that take files; everything else takes forms."""
+KEPT = b"public, max-age=31536000, immutable"
+"""How long a browser keeps a static file whose address names its content."""
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -56,7 +58,8 @@ class Guards:
         if _length(headers) > limit:
             await _refuse(send, 413, _too_large(limit))
             return
-        await self.app(scope, _limited(receive, limit), _with_headers(send))
+        kept = scope["path"].startswith("/static/") and bool(scope["query_string"])
+        await self.app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else b"no-store"))
 
 
 def from_here(headers: MutableMapping[bytes, bytes]) -> bool:
@@ -101,13 +104,13 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, cache: bytes = b"no-store") -> Send:
     async def with_headers(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             present = {name.lower() for name, _ in message["headers"]}
             added = [pair for pair in HEADERS if pair[0] not in present]
             if b"cache-control" not in present:
-                added.append((b"cache-control", b"no-store"))
+                added.append((b"cache-control", cache))
             message["headers"] = [*message["headers"], *added]
         await send(message)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import AsyncIterator, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote, unquote
@@ -53,7 +55,16 @@ STATUS = {
     "given": ("good", "known before"),
 }
 """How a status of a label looks and reads."""
-TEMPLATES.globals["status_of"] = STATUS
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the address of a static file; it changes with the content, so that browsers may keep it."""
+    content = (_FOLDER / "static" / name).read_bytes()
+    return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+TEMPLATES.globals.update(status_of=STATUS, asset=asset)
 TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
 
 
