@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from covote.studio.demo import png, shape_picture
 from tests.browser.conftest import SIZES
-from tests.browser.test_screens import sent, until
+from tests.browser.test_screens import fits, sent, until
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
 
@@ -52,13 +52,22 @@ def sounds(folder):
     return {"files": sorted(folder.iterdir())}, 3
 
 
+def awkward(folder):
+    """Fill a folder with pictures of every shape, under names that do not fit on a phone."""
+    folder.mkdir()
+    for width, height in ((3000, 2000), (2000, 40), (40, 2000)):
+        name = f"{'a-long-name-' * 8}{width}x{height}.png"
+        (folder / name).write_bytes(png(np.full((height, width, 3), 200, dtype=np.uint8)))
+    return {"files": sorted(folder.iterdir())}, 3
+
+
 def begun(visit, rig, given, count, shape):
     """Make a project as its owner, and return the pages of the owner and of somebody who was invited."""
     owner = visit(**shape)
     rig.enter(owner, "owner")
     expect(owner.get_by_role("heading", name="To begin")).to_be_visible()
     owner.get_by_role("link", name="Add classes").click()
-    owner.fill("#classes", "ring: round with a hole\nstar\nsomething else")
+    owner.fill("#classes", f"ring: round with a hole\nstar\nsomething {'very' * 30} else: {'so ' * 60}")
     owner.get_by_role("button", name="Add classes").click()
     expect(owner.locator("#said")).to_contain_text("3 classes added")
     owner.goto(rig.address + "/items")
@@ -70,6 +79,7 @@ def begun(visit, rig, given, count, shape):
     owner.fill("#name", "Gil")
     owner.get_by_label("ring").check()
     owner.get_by_label("star").check()
+    owner.get_by_label("something").check()
     owner.get_by_role("button", name="Make an invitation link").click()
     link = owner.locator("#address").input_value()
     guest = visit(**shape)
@@ -80,17 +90,19 @@ def begun(visit, rig, given, count, shape):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("kind", [pictures, json_lines, sounds])
+@pytest.mark.parametrize("kind", [pictures, json_lines, sounds, awkward])
 def test_a_project_begins_with_items_of_any_kind_and_is_answered(visit, empty, tmp_path, kind, size):
     given, count = kind(tmp_path / "given")
     owner, guest = begun(visit, empty, given, count, SIZES[size])
     shown = {
         pictures: "document.querySelector('#content img')?.naturalWidth > 0",
+        awkward: "document.querySelector('#content img')?.naturalWidth > 0",
         sounds: "document.querySelector('#content audio')?.readyState >= 1",
         json_lines: "document.querySelector('#content p.text')?.textContent === 'A <b>ring</b>\\nof gold'",
     }[kind]
     until(guest, shown)
     for _ in range(count):
+        assert fits(guest)
         guest.locator("#choices .choice").first.click()
     guest.wait_for_selector("#nothing:not([hidden])")
     sent(guest)
@@ -100,8 +112,9 @@ def test_a_project_begins_with_items_of_any_kind_and_is_answered(visit, empty, t
     expect(owner.locator("tbody")).not_to_contain_text("/media/")
     owner.locator("tbody tr a").first.click()
     expect(owner.get_by_role("main")).to_contain_text("ring")
-    for page in (owner, guest):
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
+    assert fits(owner)
+    guest.goto(empty.address + "/me")
+    assert fits(guest)
 
 
 def test_a_folder_without_anything_to_label_is_told_so(visit, empty, tmp_path):

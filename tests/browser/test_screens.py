@@ -18,6 +18,11 @@ def sent(page):
     until(page, "Object.keys(localStorage).filter(k => /:\\d+:/.test(k)).length === 0")
 
 
+def fits(page):
+    """Whether a page is no wider than the screen."""
+    return page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"] + 1
+
+
 def test_an_expert_labels_with_the_keyboard_and_undoes(desk, rig):
     page = desk("Ada")
     first = page.locator("#where").inner_text()
@@ -137,7 +142,7 @@ def test_no_screen_has_a_serious_accessibility_problem(open_screen, axe, screen)
             if one["impact"] in ("serious", "critical")
         ]
         assert serious == [], (size, screen)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1"), (size, screen)
+        assert fits(page), (size, screen)
 
 
 @pytest.mark.parametrize("screen", ["/label", "/progress", "/board", "/review"])
