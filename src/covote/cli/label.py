@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,16 +22,15 @@ from covote.cli.arguments import (
     Scheduler,
     Ties,
     Workers,
+    number,
     one_of,
     whole,
 )
 from covote.errors import InputError
-from covote.panel import Name
 from covote.panel.checks import some_of
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
-    from covote.labelling.running import Progress
 
 
 def label(
@@ -76,7 +73,9 @@ def label(
     ] = "everyone",
     budget: Annotated[
         float | None,
-        typer.Option(help="With --ask adaptive: what all answers together may cost, kept ones included."),
+        typer.Option(
+            parser=number, help="With --ask adaptive: what all answers together may cost, kept ones included."
+        ),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
@@ -128,7 +127,7 @@ def label(
     if gold is not None:
         options["gold"] = read_gold(gold, panel)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
-    with chosen, _bars() as progress, output.warnings_as_lines():
+    with chosen, output.progress_bar(each=True) as bar, output.warnings_as_lines():
         found = _going_on(
             label_file,
             data,
@@ -147,7 +146,7 @@ def label(
             method=method,
             looks=LOOKS if report is not None else 0,
             engine=chosen,
-            progress=progress,
+            progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
         )
     if running and trust:
@@ -182,27 +181,6 @@ def _size(text: str | None) -> tuple[int, int] | None:
     if not match:
         raise InputError(f"--size {text!r} is not understood; write width x height, as 224x224")
     return int(match[1]), int(match[2])
-
-
-@contextmanager
-def _bars() -> Iterator[Progress]:
-    """Give a progress callback that draws one bar for each expert that is being asked, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda name, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    tasks: dict[Name, Any] = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-
-        def report(name: Name, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(str(name), total=total)
-            bars.update(tasks[name], completed=done, total=total, visible=done < total)
-
-        yield report
 
 
 def _notes(found: Labelling) -> list[str]:

@@ -6,10 +6,12 @@ import json
 import shutil
 import sys
 import textwrap
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -21,11 +23,11 @@ from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.formats import format_of
 from covote.panel.pictures import text_matrix
+from covote.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Progress = Callable[[int, int, str], None]
 PATIENCE = 1.0  # seconds of work before a progress bar appears
 MANY = 2000  # classes, beyond which a command does not count all pairs just to print a number
 PICTURES = (".png", ".svg", ".pdf")
@@ -96,26 +98,38 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """Give a progress callback that draws a bar once the work has taken a second, on a terminal only."""
+def progress_bar(*, each: bool = False) -> Iterator[Progress]:
+    """Give a progress callback that draws a bar once the work has taken a second, on a terminal only.
+
+    With `each`, every message has a bar of its own, until it is done.
+    """
     started = time.monotonic()
-    bars: list[Any] = []  # the bar and its task, once there is one
+    bars: list[Any] = []  # the display, once there is one
+    tasks: dict[str, Any] = {}
+
+    turn = threading.Lock()  # servers are asked by several threads
+
+    def display() -> Any:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (BarColumn(), TextColumn("{task.percentage:3.0f}%"), TimeElapsedColumn())
+        words = TextColumn("{task.description}", markup=False)
+        return RichProgress(*columns, words, console=Console(stderr=True), transient=True)
 
     def report(done: int, total: int, message: str) -> None:
-        if not bars:
-            if not sys.stderr.isatty() or time.monotonic() - started < PATIENCE:
-                return
-            from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-            from rich.progress import Progress as RichProgress
-
-            columns = (BarColumn(), TextColumn("{task.percentage:3.0f}%"), TimeElapsedColumn())
-            bar = RichProgress(
-                *columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True
-            )
-            bar.start()
-            bars.extend([bar, bar.add_task(message, total=total)])
-        bars[0].update(bars[1], completed=done, total=total, description=message)
+        if not sys.stderr.isatty() or time.monotonic() - started < PATIENCE:
+            return
+        with turn:
+            if not bars:
+                bars.append(display())
+                bars[0].start()
+            name, text = (message if each else ""), visible(message)
+            if name not in tasks:
+                tasks[name] = bars[0].add_task(text, total=total)
+            shown = not each or done < total
+            bars[0].update(tasks[name], completed=done, total=total, description=text, visible=shown)
 
     try:
         yield report
@@ -139,15 +153,7 @@ def certificate_dict(panel: Panel) -> dict[str, Any] | None:
     proof = panel.certificate
     if proof is None:
         return None
-    return {
-        "size": proof.size,
-        "lower": proof.lower,
-        "bound": proof.bound,
-        "optimal": proof.optimal,
-        "gap": proof.gap,
-        "construction": proof.construction,
-        "times": proof.times,
-    }
+    return {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
 
 
 def panel_dict(panel: Panel) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 
 from covote import atomic
 from covote.cli import output
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times, number
 from covote.errors import InputError
 from covote.panel import Panel
 
@@ -26,7 +26,8 @@ def select(
     budget: Annotated[
         float | None,
         typer.Option(
-            help="Spend at most this, for the least bound on the error, covering every pair or not."
+            parser=number,
+            help="Spend at most this, for the least bound on the error, covering every pair or not.",
         ),
     ] = None,
     accuracy: Annotated[

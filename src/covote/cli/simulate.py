@@ -90,7 +90,7 @@ def simulate(
             curves[name] = error_curve(
                 number_of_classes,
                 size,
-                _numbers(experts, number_of_classes, size),
+                _numbers(experts),
                 panels=panels,
                 items=500 if items is None else items,
                 method=name,
@@ -174,17 +174,14 @@ def _tell_methods(found: MethodErrors, items: int) -> None:
     output.say_table(["accuracy", *found.errors], rows, ">" * (1 + len(found.errors)))
 
 
-def _numbers(text: str | None, classes: int, size: int) -> list[int]:
-    """Read numbers of experts; by default, from where errors are frequent to where they are rare.
+def _numbers(text: str | None) -> list[int] | None:
+    """Read numbers of experts.
 
-    >>> _numbers("5,10", 10, 4), _numbers("10:30:10", 10, 4)
+    >>> _numbers("5,10"), _numbers("10:30:10")
     ([5, 10], [10, 20, 30])
     """
-    from covote.bounds import random_panel_experts
-
     if text is None:
-        most = random_panel_experts(classes, size, 0.001) if size < classes else 4
-        return sorted({max(1, round(most * step / 8)) for step in range(1, 9)})
+        return None
     try:
         if ":" in text:
             first, last, step = (int(part) for part in text.split(":"))

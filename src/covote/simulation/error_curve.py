@@ -7,7 +7,7 @@ uniform outside.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count, check_size
-from covote.bounds import random_panel_error
+from covote.bounds import random_panel_error, random_panel_experts
 from covote.decoding import decode
 from covote.decoding.gold import wilson
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
+from covote.progress import Progress
 from covote.simulation import simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Progress = Callable[[int, int, str], None]
 
 IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
 """The model for which the bounds hold."""
@@ -116,7 +115,7 @@ class ErrorCurve:
 def error_curve(
     classes: int,
     size: int,
-    experts: Iterable[int],
+    experts: Iterable[int] | None = None,
     *,
     panels: int = 100,
     items: int = 500,
@@ -132,7 +131,7 @@ def error_curve(
     classes, size
         K and R: every expert knows R random classes.
     experts
-        The numbers of experts to try.
+        The numbers of experts to try; unless given, from where errors are frequent to where they are rare.
     panels, items
         How many random panels for each number, and how many items for each panel.
     method
@@ -150,6 +149,9 @@ def error_curve(
     True
     """
     check_size(classes, size)
+    if experts is None:
+        most = random_panel_experts(classes, size, 0.001) if size < classes else 4
+        experts = sorted({max(1, round(most * step / 8)) for step in range(1, 9)})
     sizes = tuple(check_count(m, "the number of experts") for m in experts)
     if not sizes:
         raise InputError("no numbers of experts; give at least one")
