@@ -168,7 +168,7 @@ def pieces(votes: Votes) -> Iterator[tuple[Votes, slice]]:
             "these votes carry no probabilities; give them (Votes.from_dense(..., probabilities=...)) or "
             "choose a method for plain votes, such as 'authority'"
         )
-    for first in range(0, len(votes), PART):
+    for first in range(0, max(len(votes), 1), PART):
         span = slice(first, min(first + PART, len(votes)))
         yield votes.part(span.start, span.stop).to_ragged(), span
 
@@ -337,7 +337,10 @@ def _fuse(
             else:
                 share = np.int64(np.rint(votes[c] / asked[c] * ONE))
                 score[heard[c]] = np.int64(np.rint(WEIGHT * q[c] * ONE)) + share
-        top, begin = decide(n, heard[:count], score, 1 / ONE, found), end
+        begin = end
+        found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(heard[:count], score)
+        if count > 1:
+            found.margin[n] = (top - second) / ONE
         if found.chosen[n] >= 0:
             c = place[found.chosen[n]]
             found.confidence[n] = _sharpened(q, c, power) if by == COUPLED else mean[c] / asked[c] / ONE

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
-from covote.decoding.scoring import UNIT, Best, most_likely
+from covote.decoding.scoring import UNIT, Best, chance_of_best, decide, list_equal
 from covote.decoding.statistics import ONE
 from covote.panel import Panel
 from covote.votes.rows import Rows
@@ -144,5 +144,10 @@ def _best(
         a, b = left_score[left[n]], right_score[right[n]]
         for c in range(len(known)):
             score[known[c]] = a[known[c]] + b[known[c]]
-        ties, at = most_likely(n, known, score, scale, found, ties, at)
+        found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(known, score)
+        found.confidence[n] = chance_of_best(known, score, top, scale)
+        if len(known) > 1:
+            found.margin[n] = (top - second) * scale
+        if found.shared[n] > 1:
+            ties, at = list_equal(known, score, top, ties, at)
     return ties[:at].copy()

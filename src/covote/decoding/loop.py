@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import Field, dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 
 import numpy as np
@@ -205,17 +206,8 @@ def learned(parts: Parts, decoder: Decoder) -> Any:
     if not learns(decoder):
         return weights
     for _ in range(decoder.rounds):
-        counts = total(parts.map(partial(decoder.count, weights=weights)))
+        counts = reduce(add, parts.map(partial(decoder.count, weights=weights)))
         weights = decoder.learn(parts.panel, counts, weights)
         if weights.settled:
             break
     return weights
-
-
-def total(counts: Iterable[T]) -> T:
-    """Add up the counts of parts."""
-    iterator = iter(counts)
-    whole: Any = next(iterator)
-    for more in iterator:
-        whole = whole + more
-    return whole  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ Several methods score a class by base[k] + the sum of the weights of all answers
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from covote.compiled import helper, kernel
 from covote.decoding import shares
 from covote.decoding.shares import grown, insert
 from covote.errors import InputError
-from covote.labels import NO_TIES, Labels, Ties, joined
+from covote.labels import Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
 from covote.votes.rows import Rows, row_parts
@@ -104,7 +104,7 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
         found.margin[heard] = (best - second)[heard]
         found.runner_up[:] = np.where(heard & alone, order[:, 1], -1)
     ties = found.ties(np.nonzero(top[shared > 1])[1])
-    return gathered(votes, [labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)])
+    return joined([labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)], votes._ids, votes.start)
 
 
 def label_rows(votes: Votes, find: Callable[[Rows, Best], Array], evidence: bool) -> Labels:
@@ -115,16 +115,7 @@ def label_rows(votes: Votes, find: Callable[[Rows, Best], Array], evidence: bool
         ties = best.ties(find(rows, best))
         return rows.spread(labels_of_rows(rows.runs, votes.panel, best, ties, evidence))
 
-    return gathered(votes, (labelled(rows) for rows, _ in row_parts(votes)))
-
-
-def gathered(votes: Votes, pieces: Iterable[Labels]) -> Labels:
-    """Return the labels of votes, from those of consecutive pieces of them."""
-    found = list(pieces)
-    if not found:
-        nothing = Ragged(np.zeros(1, np.int64), np.empty(0, np.int8), np.empty(0, np.int8))
-        found = [labels_of_rows(nothing, votes.panel, Best.empty(0), NO_TIES, evidence=True)]
-    return joined(found, votes._ids, votes.start)
+    return joined([labelled(rows) for rows, _ in row_parts(votes)], votes._ids, votes.start)
 
 
 def apply(
@@ -250,10 +241,11 @@ def _one_class(column: Array, base: int, knows: Array, runs: Ragged, cell: Array
 
 
 @helper(inline="always")
-def decide(n: int, listed: Array, score: Array, scale: float, found: Best) -> Any:
-    """Find the best of the listed classes of row n, how many share its score, its lead, and the next.
+def decide(listed: Array, score: Array) -> tuple[int, int, int, Any, Any]:
+    """Find the best of some classes by whole scores.
 
-    Scores are whole numbers of `scale`. Returns the best one.
+    Returns the class, how many share its score, the next class (-1 if there are several), and the two best
+    scores, which are equal in a tie. It takes no :class:`Best`: numba would count references to its arrays.
     """
     best, runner_up, shared, several = -1, -1, 0, False
     top, second = np.int64(0), np.int64(0)
@@ -271,11 +263,16 @@ def decide(n: int, listed: Array, score: Array, scale: float, found: Best) -> An
             second, runner_up, several = s, k, False
         elif s == second:
             several = True
-    found.chosen[n], found.shared[n] = best, shared
-    found.runner_up[n] = -1 if several else runner_up
-    if len(listed) > 1:
-        found.margin[n] = (top - (top if shared > 1 else second)) * scale
-    return top
+    return best, shared, -1 if several else runner_up, top, top if shared > 1 else second
+
+
+@helper(inline="always")
+def chance_of_best(listed: Array, score: Array, top: int, scale: float) -> float:
+    """Return the chance of the best class by a softmax of score * scale."""
+    total = 0.0
+    for c in range(len(listed)):
+        total += math.exp((score[listed[c]] - top) * scale)
+    return 1 / total if len(listed) else 0.0
 
 
 @helper
@@ -285,18 +282,4 @@ def list_equal(listed: Array, score: Array, top: int, ties: Array, at: int) -> t
     for c in range(len(listed)):
         if score[listed[c]] == top:
             at = insert(ties, begin, at, listed[c])
-    return ties, at
-
-
-@helper
-def most_likely(
-    n: int, listed: Array, score: Array, scale: float, found: Best, ties: Array, at: int
-) -> tuple[Array, int]:
-    """Find the best class of row n and its chance, a softmax of the scores; list the classes of a tie."""
-    top, total = decide(n, listed, score, scale, found), 0.0
-    for c in range(len(listed)):
-        total += math.exp((score[listed[c]] - top) * scale)
-    found.confidence[n] = 1 / total if len(listed) else 0.0
-    if found.shared[n] > 1:
-        ties, at = list_equal(listed, score, top, ties, at)
     return ties, at

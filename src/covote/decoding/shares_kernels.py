@@ -31,11 +31,6 @@ STRIDE = BLOCK + 64
 # four by experts of weight 0.
 
 
-def _block_steps(authorities: Authorities, index: Array, per_class: int) -> int:
-    """Return the plain steps of a loop over classes, their authorities and blocks of items."""
-    return len(index) * (2 * len(authorities.experts) + per_class * len(authorities.counts))
-
-
 @helper
 def _add4(
     columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
@@ -83,7 +78,7 @@ def _report(state: Array, index: Array, size: int) -> None:
         index[t] = np.int8(np.int8(-1) if same else value)
 
 
-@kernel(steps=lambda columns, start, authorities, index: _block_steps(authorities, index, 4))
+@kernel
 def label_complete(columns: Array, start: int, authorities: Authorities, index: Array) -> None:
     """Label complete dense votes, -1 in a tie; needs lcm(d) < 255.
 
@@ -143,7 +138,7 @@ def _report_shares(state: Array, index: Array, tied: Array, size: int) -> None:
         index[t] = np.int8(np.int8(-1) if same else k)
 
 
-@kernel(steps=lambda columns, start, authorities, complete, index, *_: _block_steps(authorities, index, 8))
+@kernel
 def label_columns(
     columns: Array, start: int, authorities: Authorities, complete: bool, index: Array, tied: Array
 ) -> None:

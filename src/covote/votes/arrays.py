@@ -80,14 +80,15 @@ def raggedised(votes: Votes) -> Votes:
     start, stop = votes.start, votes.stop
     dense = np.ascontiguousarray(votes.columns[:, start:stop].T)
     asked = dense != NOT_ASKED
-    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(asked, axis=1))]).astype(np.int64)
-    item, who = np.nonzero(asked)
-    expert, label = who.astype(smallest_int(len(votes.panel))), dense[asked]
-    item += start
+    counts = np.count_nonzero(asked, axis=1)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    experts = np.arange(len(votes.panel), dtype=smallest_int(len(votes.panel)))
+    expert, label = np.broadcast_to(experts, dense.shape)[asked], dense[asked]
     vote = per_class = starts = None
     if votes.vote_probability is not None:
-        vote = frozen(votes.vote_probability[expert, item])
+        vote = frozen(votes.vote_probability[:, start:stop].T[asked])
     if votes.class_probability is not None:
+        item = np.repeat(np.arange(start, stop), counts)
         sizes = votes.panel.sizes
         lengths = sizes[expert]
         starts = frozen(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))

@@ -119,7 +119,7 @@ def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 
     Where equal rows cannot be found, the votes come in slices, so that little memory is needed.
     """
-    if votes.times is not None or fits(votes.panel) or not votes.is_dense:
+    if votes.times is not None or fits(votes.panel) or not votes.is_dense or not len(votes):
         yield votes.rows, slice(0, len(votes))
         return
     at = 0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from covote.decoding import confidence, fusion, shares, tie_score, tuning
 from covote.decoding.gold import Gold
 from covote.decoding.methods.soft import Soft
-from covote.decoding.scoring import gathered, labels_of_rows
+from covote.decoding.scoring import labels_of_rows
 from covote.decoding.statistics import Statistics
-from covote.labels import NO_TIES, Labels, Ties
+from covote.labels import NO_TIES, Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, row_parts
@@ -142,8 +142,8 @@ class Authority:
 
     def _by_rows(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of votes, from those of their different answer rows."""
-        found = (rows.spread(self._of_rows(rows, weights, evidence)) for rows, _ in row_parts(votes))
-        return gathered(votes, found)
+        found = [rows.spread(self._of_rows(rows, weights, evidence)) for rows, _ in row_parts(votes)]
+        return joined(found, votes._ids, votes.start)
 
     def _of_rows(self, patterns: Rows, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of answer rows."""
@@ -191,7 +191,7 @@ class Authority:
                 halfway = ((labels.confidence + chance) / 2).astype(np.float32)
                 labels = replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
             found.append(labels)
-        return gathered(votes, found)
+        return joined(found, votes._ids, votes.start)
 
 
 def soft_scores(votes: Votes, weights: TieWeights) -> NDArray[np.float64]:

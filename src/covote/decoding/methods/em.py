@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT, Best, label_rows, most_likely
+from covote.decoding.scoring import UNIT, Best, chance_of_best, decide, label_rows, list_equal
 from covote.decoding.shares import Counters, counters, forget, hear
 from covote.decoding.statistics import ONE, Statistics
 from covote.errors import InputError
@@ -421,6 +421,11 @@ def _coin_best(runs: Ragged, known: Lists, classes: int, coins: Coins, found: Be
         number = hear(runs, n, known, counts)
         heard = counts.heard[:number]
         _add_up(runs, n, known, coins, heard, score)
-        ties, at = most_likely(n, heard, score, coins.scale, found, ties, at)
+        found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(heard, score)
+        found.confidence[n] = chance_of_best(heard, score, top, coins.scale)
+        if number > 1:
+            found.margin[n] = (top - second) * coins.scale
+        if found.shared[n] > 1:
+            ties, at = list_equal(heard, score, top, ties, at)
         forget(counts, number)
     return ties[:at].copy()

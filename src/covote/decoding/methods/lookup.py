@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.scoring import Best, gathered, labels_of_rows
+from covote.decoding.scoring import Best, labels_of_rows
 from covote.errors import InputError, TooLargeError
-from covote.labels import NO_LABEL, Labels
+from covote.labels import NO_LABEL, Labels, joined
 from covote.panel import Panel
 from covote.votes import Votes
 
@@ -62,7 +62,9 @@ class Lookup:
             np.full(size, NO_LABEL),
         )
         ties = best.ties(np.nonzero(sets[found > 1])[1])
-        return gathered(votes, [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)])
+        return joined(
+            [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)], votes._ids, votes.start
+        )
 
 
 def vector_numbers(part: Votes) -> NDArray[Any]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import fusion, shares, tie_score
-from covote.decoding.scoring import UNIT, gathered, labels_of_rows, softmax
+from covote.decoding.scoring import UNIT, labels_of_rows, softmax
 from covote.errors import InputError
-from covote.labels import Labels
+from covote.labels import Labels, joined
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import each_row
@@ -53,7 +53,7 @@ class Soft:
         for piece, _ in fusion.pieces(votes):
             best, tied, ties = self.fused(piece, weights)
             found.append(labels_of_rows(piece.ragged, piece.panel, best, ties, evidence, tied))
-        return gathered(votes, found)
+        return joined(found, votes._ids, votes.start)
 
     def fused(self, piece: Votes, weights: tie_score.Weights | None) -> fusion.Fused:
         """Return the best class of every item of a piece of the votes."""

@@ -38,7 +38,7 @@ from covote.decoding.scoring import softmax
 from covote.decoding.statistics import Statistics
 from covote.decoding.tie_score import Weights, remembered
 from covote.errors import InputError, TooLargeError
-from covote.labels import Labels
+from covote.labels import Labels, joined
 from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.rows import row_parts
@@ -283,7 +283,7 @@ def _labelled_better(
         tied = table[best.shared > 1]
         ties = best.ties(np.nonzero(tied == tied.max(axis=1, keepdims=True))[1])
         found.append(scoring.labels_of_rows(piece.ragged, piece.panel, best, ties, evidence))
-    return scoring.gathered(votes, found)
+    return joined(found, votes._ids, votes.start)
 
 
 def _chances(part: Votes, authority: TieWeights, better: Combination | Correction) -> Array:
@@ -316,7 +316,7 @@ def _best(table: Array) -> scoring.Best:
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
     """Yield (votes, which items they are), so few items at a time that all classes fit beside them."""
     size = max(1, (1 << 22) // (len(part.panel.classes) + len(part.panel.layout.cells.label)))
-    for first in range(0, len(part), size):
+    for first in range(0, max(len(part), 1), size):
         last = min(first + size, len(part))
         yield part.part(first, last), slice(first, last)
 
