@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -238,8 +239,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         Experts that know a single class are not asked. With `probabilities`, the votes carry what each expert
         gives to the classes it knows.
         """
-        X = self._new(X)
-        with training.quick(inputs.is_finite(X)):
+        with self._checked(X) as X:
             return self._hearing.votes(X, probabilities)
 
     def predict(self, X: Any) -> Array:
@@ -249,15 +249,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         leaves tied, the one is taken with the highest mean confidence of its authorities; if that is equal,
         with most authorities; then the one whose name has the larger checksum (CRC-32).
         """
-        X = self._new(X)
-        with training.quick(inputs.is_finite(X)):
-            alone = self._hearing.alone
-            if alone is not None:
-                index = alone.votes(X)
-            else:
-                few = self.ask == "adaptive"
-                index = self._hearing.labels_adaptively(X) if few else self._hearing.labels(X)
-        return self.classes_[index]
+        with self._checked(X) as X:
+            return self.classes_[self._hearing.labels(X, adaptively=self.ask == "adaptive")]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -266,20 +259,16 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         The experts' probabilities are fused as ``decode(..., method="coupling")`` does. Where that prefers
         another class than the vote, the two exchange their probabilities.
         """
-        X = self._new(X)
-        with training.quick(inputs.is_finite(X)):
-            alone = self._hearing.alone
-            if alone is not None and alone.has("predict_proba"):
-                return alone.scores(X, "predict_proba")
+        with self._checked(X) as X:
             return self._hearing.probabilities(X)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of :meth:`predict_proba`."""
-        X = self._new(X)
-        alone = self._hearing.alone
-        if alone is not None and alone.has("predict_log_proba"):
-            return np.asarray(alone.model.estimator.predict_log_proba(X))
+        with self._checked(X) as checked:
+            alone = self._hearing.alone
+            if alone is not None and alone.model.has("predict_log_proba"):
+                return np.asarray(alone.model.estimator.predict_log_proba(checked))
         with np.errstate(divide="ignore"):
             logarithm: NDArray[np.float64] = np.log(self.predict_proba(X))
             return logarithm
@@ -289,17 +278,16 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
         The score counts votes; the experts' confidence decides between classes with equally many.
         """
-        X = self._new(X)
-        with training.quick(inputs.is_finite(X)):
-            alone = self._hearing.alone
-            if alone is not None and alone.has("decision_function"):
-                return np.asarray(alone.model.estimator.decision_function(X))
-            score = self._hearing.decision(X)
-        return score[:, -1] - score[:, 0] if len(self.classes_) <= 2 else score
+        with self._checked(X) as X:
+            return self._hearing.decision(X)
 
-    def _new(self, X: Any) -> Any:
+    @contextmanager
+    def _checked(self, X: Any) -> Iterator[Any]:
+        """Check items once, so that the experts need not; give them as the experts take them."""
         check_is_fitted(self)
-        return inputs.new_data(self, X)
+        X = inputs.new_data(self, X)
+        with training.quick(inputs.is_finite(X)):
+            yield X
 
     # What scikit-learn asks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from covote.asking import Asker, Vote
 from covote.decoding import DECODERS, Decoder, InMemory, fusion, learned, make
 from covote.errors import InputError
 from covote.learn import inputs
-from covote.learn.voices import Voice, ask_confidence, ask_probabilities, ask_votes, voice
+from covote.models.scikit import Scikit
 from covote.panel import Name, Panel
 from covote.votes import NOT_ASKED, Votes
 from covote.votes.vote_checks import smallest_int
@@ -47,6 +47,89 @@ class FittedDecoder(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Voice:
+    """An expert that can be asked.
+
+    Attributes
+    ----------
+    labels
+        What it can answer, sorted.
+    members
+        The class index of each of these labels.
+    order
+        Which column of its scores belongs to each of them; None for a model that does not say.
+    rows
+        For a precomputed kernel, the rows that it was trained on.
+    """
+
+    name: Name
+    model: Scikit
+    labels: Array
+    members: NDArray[np.intp]
+    order: NDArray[np.intp] | None
+    rows: NDArray[np.intp] | None = None
+
+    def votes(self, X: Any) -> NDArray[np.intp]:
+        """Return the class index of each answer."""
+        answers = self._asked(self.model.labels, X)
+        place: NDArray[np.intp] = np.minimum(np.searchsorted(self.labels, answers), len(self.labels) - 1)
+        wrong = self.labels[place] != answers
+        if np.any(wrong):
+            item = int(np.argmax(wrong))
+            raise InputError(
+                f"expert {self.name!r} answered {str(answers[item])!r} to item {item}, which it does not "
+                f"know (it knows: {', '.join(map(str, self.labels))}); correct the panel or the model"
+            )
+        index: NDArray[np.intp] = self.members[place]
+        return index
+
+    def scores(self, X: Any, method: str) -> NDArray[np.float64]:
+        """Return (items x members) the scores of this kind."""
+        table: NDArray[np.float64] = self._asked(lambda X: self.model.scores(X, method), X)
+        return table[:, self.order]
+
+    def probabilities(self, X: Any, votes: Array) -> NDArray[np.float64]:
+        """Return (items x members) how probable the expert finds each class that it knows.
+
+        A decision function goes through a softmax; a model that has neither gives all to its answer.
+        """
+        if self.model.has("predict_proba"):
+            return self.scores(X, "predict_proba")
+        if self.model.has("decision_function"):
+            score = self._asked(lambda X: self.model.scores(X, "decision_function"), X)
+            if score.shape[1] == len(self.members):  # not so in one-versus-one
+                score = np.exp(score - score.max(axis=1, keepdims=True))[:, self.order]
+                return np.asarray(score / score.sum(axis=1, keepdims=True))
+        return np.asarray(votes[:, None] == self.members, dtype=np.float64)
+
+    def _asked(self, ask: Callable[[Any], Any], X: Any) -> Any:
+        try:
+            return ask(X if self.rows is None else X[:, self.rows])
+        except Exception as error:
+            error.add_note(f"while asking expert {self.name!r}")
+            raise
+
+
+def _voice(name: Name, model: Any, known: Array, classes: Array, rows: Array | None) -> Voice:
+    """Return the voice of a model that knows some of the classes, given as class indices."""
+    fitted = Scikit(model)
+    if fitted.classes is None:
+        order = np.argsort(classes[known], kind="stable")
+        return Voice(name, fitted, classes[known][order], known[order], None, rows)
+    place = {value: k for k, value in zip(known.tolist(), classes[known].tolist(), strict=True)}
+    unknown = [value for value in fitted.classes if value not in place]
+    if unknown:
+        raise InputError(
+            f"the model of expert {name!r} can answer {unknown[0]!r}, which the expert does not know "
+            f"(it knows: {', '.join(map(str, place))}); correct the panel, or take a model of these classes"
+        )
+    labels = np.asarray(model.classes_)
+    order = np.argsort(labels, kind="stable")
+    members = np.array([place[fitted.classes[k]] for k in order], dtype=np.intp)
+    return Voice(name, fitted, labels[order], members, order, rows)
+
+
+@dataclass(frozen=True)
 class Hearing:
     """The experts that are asked, the panel they are, and how their votes are decoded.
 
@@ -68,12 +151,8 @@ class Hearing:
                 "every expert knows a single class, so nobody can tell two classes apart; add other experts"
             )
         voices = tuple(
-            voice(
-                panel.names[i],
-                models[i],
-                np.flatnonzero(panel.knows[i]),
-                classes,
-                None if rows is None else rows[i],
+            _voice(
+                panel.names[i], models[i], np.flatnonzero(panel.knows[i]), classes, rows[i] if rows else None
             )
             for i in heard
         )
@@ -109,7 +188,9 @@ class Hearing:
 
     def votes(self, X: Any, probabilities: bool = False) -> Votes:
         """Return what the experts answer to all items."""
-        columns = ask_votes(self.voices, X, inputs.count(X), self.classes)
+        columns = np.empty((len(self.voices), inputs.count(X)), dtype=smallest_int(self.classes))
+        for row, one in zip(columns, self.voices, strict=True):
+            row[:] = one.votes(X)
         votes = Votes.trusted(self.panel, columns=columns, complete=True)
         return self._with_probabilities(X, votes) if probabilities else votes
 
@@ -118,21 +199,24 @@ class Hearing:
         if votes.soft:
             return votes
         columns = _columns(votes)
-        given = ask_probabilities(self.voices, X, columns)
-        return Votes.from_dense(columns.T, self.panel, probabilities=given)
+        given = [
+            one.probabilities(X, row)[:, np.argsort(one.members)].astype(np.float32)
+            for one, row in zip(self.voices, columns, strict=True)
+        ]
+        return Votes.from_dense(columns.T, self.panel, probabilities=np.concatenate(given, axis=1))
 
-    def labels(self, X: Any) -> Array:
-        """Return the class index of every item."""
-        return np.concatenate([self._labelled(part)[0] for part in self._parts(X)])
-
-    def labels_adaptively(self, X: Any) -> Array:
-        """Return the class index of every item; of each, ask only those whose answers can matter.
-
-        No answer that was not asked for could have changed the authority vote; what ties is asked of all.
-        """
-        return np.concatenate([self._asked_for(part) for part in self._parts(X)])
+    def labels(self, X: Any, *, adaptively: bool = False) -> Array:
+        """Return the class index of every item; `adaptively`, ask only those whose answers can matter."""
+        if self.alone is not None:
+            return self.alone.votes(X)
+        parts = self._parts(X)
+        return np.concatenate([self._asked_for(X) if adaptively else self._labelled(X)[0] for X in parts])
 
     def _asked_for(self, X: Any) -> Array:
+        """Return the labels of items; no answer that was not asked for could have changed the authority vote.
+
+        Of items that tie, everybody is asked.
+        """
         asker = Asker(self.panel, inputs.count(X), Vote())
         while len(questions := asker.next()):
             answers = np.empty(len(questions), dtype=np.intp)
@@ -147,11 +231,16 @@ class Hearing:
         return index
 
     def decision(self, X: Any) -> NDArray[np.float64]:
-        """Return (items x classes) scores; the label has the highest."""
-        return np.concatenate([self._decided(part) for part in self._parts(X)])
+        """Return (items x classes) scores, the label has the highest; of two classes, their difference."""
+        if self.alone is not None and self.alone.model.has("decision_function"):
+            return np.asarray(self.alone.model.estimator.decision_function(X))
+        score = np.concatenate([self._decided(part) for part in self._parts(X)])
+        return score[:, -1] - score[:, 0] if self.classes <= 2 else score
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
         """Return (items x classes) probabilities; the label has the highest."""
+        if self.alone is not None and self.alone.model.has("predict_proba"):
+            return self.alone.scores(X, "predict_proba")
         return np.concatenate([self._fused(part) for part in self._parts(X)])
 
     def _parts(self, X: Any) -> Iterator[Any]:
@@ -178,10 +267,23 @@ class Hearing:
         return index, votes
 
     def _confidence(self, X: Any, votes: Votes, rows: Any = slice(None)) -> NDArray[np.float64]:
-        """Return (items x classes) the mean confidence of the authorities of each class."""
+        """Return (items x classes) the mean confidence of the authorities of each class.
+
+        Where all experts know two classes and have decision functions these are added, as one-versus-one
+        does; otherwise probabilities, which can be compared between experts of all kinds and sizes.
+        """
         columns = _columns(votes)[:, rows]
-        total = ask_confidence(self.voices, X, columns, self.classes)
-        return np.asarray(total / _authorities(self.panel))
+        total = np.zeros((self.classes, columns.shape[1]))
+        margins = all(len(one.members) == 2 and one.model.has("decision_function") for one in self.voices)
+        for one, row in zip(self.voices, columns, strict=True):
+            if margins:
+                score = one.scores(X, "decision_function")
+                difference = score[:, 1] - score[:, 0]
+                said = np.stack([-difference, difference], axis=1)
+            else:
+                said = one.probabilities(X, row)
+            total[one.members] += said.T
+        return np.asarray(total.T / _authorities(self.panel))
 
     def _decided(self, X: Any) -> NDArray[np.float64]:
         index, votes = self._labelled(X)
