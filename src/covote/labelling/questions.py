@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from covote.errors import CovoteError, ExpertError, FileError
 from covote.files.data import Data, DataPlace, Rows, glance, open_data
 from covote.labelling.journal import Kept, append, encoded
-from covote.models import Expert, open_expert
+from covote.models import ModelExpert, open_expert
 from covote.models.batches import taken
 from covote.models.entries import entry
 from covote.models.http import PATIENCE, Patience
@@ -134,12 +134,12 @@ def changed(path: Path) -> FileError:
     )
 
 
-_LOADED: OrderedDict[str, Expert] = OrderedDict()
+_LOADED: OrderedDict[str, ModelExpert] = OrderedDict()
 _LOADING = Lock()
 _READING = Lock()
 
 
-def opened(candidate: Candidate, folder: Path) -> Expert:
+def opened(candidate: Candidate, folder: Path) -> ModelExpert:
     """Return an expert with its model loaded; a process loads a model once and keeps the last few."""
     with _LOADING:
         found = _LOADED.get(candidate.fingerprint)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from covote.models.batches import Batch
 from covote.models.expert import ModelExpert, open_expert
-from covote.models.model_protocol import NO_ANSWER, Answers, Batch, Expert, Model
+from covote.models.kind import Model
+from covote.models.understanding import NO_ANSWER, Answers
 
-__all__ = ["NO_ANSWER", "Answers", "Batch", "Expert", "Model", "ModelExpert", "open_expert"]
+__all__ = ["NO_ANSWER", "Answers", "Batch", "Model", "ModelExpert", "open_expert"]

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError
-from covote.models.model_protocol import Batch
+
+Batch = NDArray[Any] | Mapping[str, NDArray[Any]]
+"""Some items: an array with one entry per item (its first axis), or the columns of a table by name. The
+arrays that models are given are read-only, because all experts of a panel see the same data."""
 
 
 def size(batch: Batch) -> int:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from covote.errors import CovoteError, ExpertError, InputError
-from covote.models.batches import chunks, pictured, read_only, selected, size
+from covote.models.batches import Batch, chunks, pictured, read_only, selected, size
 from covote.models.entries import entry
 from covote.models.function import Function
-from covote.models.kind import COMMON, Setting, Trust, check_values
-from covote.models.model_protocol import Answers, Batch, Model
+from covote.models.kind import COMMON, Model, Setting, Trust, check_values
 from covote.models.scikit import Scikit
-from covote.models.understanding import Dictionary, understood
+from covote.models.understanding import Answers, Dictionary, understood
 from covote.panel import Name, Panel, formats
 from covote.panel.checks import some_of
 
@@ -55,23 +54,18 @@ class ModelExpert:
     batch: int | None = None
     channels: str = "last"
     scale: float = 1.0
-    _named: tuple[Any, ...] | None = field(init=False, repr=False)
     _words: Dictionary = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in COMMON}
         check_values({name: value for name, value in given.items() if value is not None}, COMMON)
-        object.__setattr__(self, "_named", None if self.classes is None else tuple(self.classes))
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
     def answer(self, batch: Batch) -> Answers:
         """Ask the model about a batch, and put what it says into the words of the panel."""
         try:
             wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
-            items = size(wanted)
-            if self.batch is None or items <= self.batch:
-                return self._answered(wanted, items)
-            return _joined([self._answered(piece, size(piece)) for piece in chunks(wanted, self.batch)])
+            return _joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
         except ExpertError as error:
             raise ExpertError(f"expert {self.name!r} {error}") from error
         except CovoteError:
@@ -82,22 +76,21 @@ class ModelExpert:
                 reason += "; the data belong to all experts: let it change a copy of them"
             raise ExpertError(f"expert {self.name!r} failed: {type(error).__name__}: {reason}") from error
 
-    def says(self) -> tuple[Any, ...]:
-        """Return the classes that the model has, in its own words; none if it does not say."""
-        said = self.model.classes if self._named is None else self._named
-        return tuple(said or ())
+    def says(self) -> tuple[Any, ...] | None:
+        """Return the classes that the model has, in its own words; None if it does not say."""
+        return self.model.classes if self.classes is None else tuple(self.classes)
 
     def codes(self, said: Sequence[Any]) -> set[int]:
         """Return which of the classes that it knows a model's classes are, as positions."""
         return {self._words[name] for name in said}
 
-    def _answered(self, batch: Batch, items: int) -> Answers:
-        said = self.model(batch)
-        classes = self.model.classes if self._named is None else self._named
-        return understood(said, items, self._words, classes, self.logits)
+    def _answered(self, batch: Batch) -> Answers:
+        return understood(self.model(batch), size(batch), self._words, self.says(), self.logits)
 
 
 def _joined(parts: list[Answers]) -> Answers:
+    if len(parts) == 1:
+        return parts[0]
     soft = [part.probability for part in parts if part.probability is not None]
     return Answers(
         np.concatenate([part.label for part in parts]),
@@ -131,7 +124,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
     inside = formats.with_options(expert)
     name = inside.get("name", "without a name")
     found = _opened(name, classes, inside["model"], folder, trust)
-    said = () if isinstance(found.model, Function) else found.says()  # a function is told, it does not say
+    said = None if isinstance(found.model, Function) else found.says()  # a function is told, it does not say
     if not said:
         raise InputError(
             f"the model of expert {name!r} does not say which classes it has; write knows = "
@@ -167,8 +160,8 @@ def open_expert(
     if callable(model):
         return ModelExpert(name, tuple(knows), Function(model, tuple(knows)))
     expert = _opened(name, tuple(knows), model, folder, trust)
-    said = expert.says()
-    missing = [k for i, k in enumerate(expert.knows) if i not in expert.codes(said)] if said else []
+    said = expert.says() or ()
+    missing = [k for i, k in enumerate(expert.knows) if said and i not in expert.codes(said)]
     if missing:
         raise InputError(
             f"expert {name!r}: the panel says that it knows {some_of(missing)}, but its model has only "

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
-from covote.models.kind import SWITCH, Kind, Setting
-from covote.models.model_protocol import Batch, Model
+from covote.models.batches import Batch
+from covote.models.kind import SWITCH, Kind, Model, Setting
 from covote.models.scikit import Scikit
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.batches import chunks, matrix, selected
+from covote.models.batches import Batch, chunks, matrix, selected
 from covote.models.http import PATIENCE, Connections, Patience, without_password
 from covote.models.kind import SECONDS, TEXT, Kind, Setting, whole
-from covote.models.model_protocol import Batch
 
 _TYPES = {
     **{f"FP{bits}": f"float{bits}" for bits in (16, 32, 64)},

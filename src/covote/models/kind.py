@@ -1,4 +1,4 @@
-"""A kind of model: what its files are called, what it needs, which options it has, and how it is opened."""
+"""Models and their kinds: how files end, which library and options a kind has, how a model is opened."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from covote.errors import InputError, MissingDependencyError
-from covote.models.model_protocol import Model
+from covote.models.batches import Batch
 from covote.panel import Name
 
 Trust = bool | Container[str]
@@ -73,6 +73,17 @@ COMMON: Mapping[str, Option] = {
     "scale": NUMBER,
 }
 """Options of every kind of model: they say how its expert asks it and understands it."""
+
+
+class Model(Protocol):
+    """What answers for an expert, in its own words: one adapter per kind."""
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """What the columns of its probabilities are, in its own words; None if it does not say."""
+
+    def __call__(self, batch: Batch) -> Any:
+        """Return one label per item or probabilities (items x classes)."""
 
 
 class Setting(NamedTuple):

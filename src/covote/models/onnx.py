@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError, InputError
-from covote.models.batches import in_fixed_batches, matrix, selected
+from covote.models.batches import Batch, in_fixed_batches, matrix, selected
 from covote.models.kind import SECONDS, TEXT, TEXTS, Kind, Setting, whole
-from covote.models.model_protocol import Batch
 
 _TYPES = {
     "tensor(float)": np.float32,

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError, InputError
-from covote.models.batches import matrix, selected
+from covote.models.batches import Batch, matrix, selected
 from covote.models.kind import SWITCH, Kind, Setting, trusts
-from covote.models.model_protocol import Batch
 
 
 class Scikit:

@@ -10,9 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError
-from covote.models.batches import in_fixed_batches, matrix, selected
+from covote.models.batches import Batch, in_fixed_batches, matrix, selected
 from covote.models.kind import Kind, Option, Setting
-from covote.models.model_protocol import Batch
 
 
 class Torch:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.model_protocol import NO_ANSWER, Answers
 from covote.panel import Name
 from covote.panel.checks import some_of
 from covote.votes import NONE_OF_MINE
@@ -18,8 +18,33 @@ from covote.votes import NONE_OF_MINE
 NONE = "none of mine"
 """The label that means: this item belongs to none of the classes that I know."""
 
+NO_ANSWER = -3
+"""The expert was asked and gave nothing that can be used."""
 _STRANGE = -4  # no class that the expert knows
 _SLACK = 0.01  # how far from 1 probabilities may add up: some models compute in 16 bits
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an expert says about the items of a batch.
+
+    Attributes
+    ----------
+    label
+        One index into what the expert knows per item; ``NONE_OF_MINE`` (-2) or ``NO_ANSWER`` (-3) where there
+        is none.
+    probability
+        (items x classes it knows), if the expert gives probabilities.
+    note
+        What the first answer that cannot be used was, and what to do about it; empty if there is none.
+    """
+
+    label: NDArray[np.int64]
+    probability: NDArray[np.float32] | None = None
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.label)
 
 
 class Dictionary(dict[Any, int]):
