@@ -31,10 +31,10 @@ TICK = os.sysconf("SC_CLK_TCK")
 METHODS = {"authority": [], "authority, ties reported": ["--ties", "report"], "em": ["--method", "em"]}
 CLUSTER = """
 import sys
-from covote.engines import Dask
+from distributed import LocalCluster
 if __name__ == "__main__":
-    with Dask(workers={workers}) as engine:
-        print(engine.client.scheduler.address, flush=True)
+    with LocalCluster(n_workers={workers}, threads_per_worker=1, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
         sys.stdin.read()
 """
 
