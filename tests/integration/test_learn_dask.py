@@ -28,7 +28,7 @@ class KnowsWhere(ClassifierMixin, BaseEstimator):
 @pytest.fixture(scope="module")
 def client():
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     )
     with cluster, distributed.Client(cluster) as connected:
         yield connected
