@@ -307,21 +307,26 @@ class Labels:
         """
         import pyarrow as pa
 
+        batch = self.to_batch()
+        whole = [pa.types.is_dictionary(c.type) and pa.types.is_integer(c.type.value_type) for c in batch]
+        columns = [c.dictionary_decode() if w else c for c, w in zip(batch, whole, strict=True)]
+        return pa.table(columns, names=batch.schema.names)
+
+    def to_batch(self) -> pa.RecordBatch:
+        """Return the columns of :meth:`to_arrow` as one batch, in which all names are dictionary-encoded."""
+        import pyarrow as pa
+
         evidence, classes = self.evidence, names.name_array(self.panel.classes)
-        status = pa.DictionaryArray.from_arrays(
-            pa.array(evidence.status.view(np.int8)), pa.array(STATUSES, pa.string())
-        )
-        return pa.table(
-            {
-                "item": names.id_array(self._ids, self._start, self._start + len(self)),
-                "label": names.coded(self.index, classes),
-                "confidence": evidence.confidence,
-                "margin": evidence.margin,
-                "runner_up": names.coded(evidence.runner_up, classes),
-                "violations": evidence.violations,
-                "status": status,
-            }
-        )
+        columns = {
+            "item": names.id_array(self._ids, self._start, self._start + len(self)),
+            "label": names.coded(self.index, classes),
+            "confidence": names.arrow(evidence.confidence),
+            "margin": names.arrow(evidence.margin),
+            "runner_up": names.coded(evidence.runner_up, classes),
+            "violations": names.arrow(evidence.violations),
+            "status": names.coded(evidence.status.view(np.int8), names.texts(STATUSES)),
+        }
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Let any library that speaks Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""

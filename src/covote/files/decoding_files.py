@@ -15,7 +15,7 @@ from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import InMemory, Wanted, estimates, labelled, learned, learns, no_proba
 from covote.errors import TooLargeError
-from covote.files.label_files import label_batch, label_format, proba_batch, writing_labels
+from covote.files.label_files import label_format, proba_batch, writing_labels
 from covote.files.label_set_files import SetsOutcome, decode_sets_file, refuse_for_sets
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource
@@ -264,7 +264,7 @@ def label_part(
         tally.add(votes, labels)
     tally.remember(votes, labels)
     return PartDone(
-        label_batch(labels) if write else None,
+        labels.to_batch() if write else None,
         proba_batch(labels) if labels._proba is not None else None,
         tally,
         labels.gold,

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from covote import atomic
 from covote.errors import InputError
-from covote.labels import STATUSES, Labels
+from covote.labels import Labels
 from covote.panel.cells import write_sheet
 from covote.panel.checks import shown
-from covote.votes.names import arrow, id_array, name_array, texts
+from covote.votes.names import arrow, id_array
 
 ROWS = 1 << 19
 """Labels in a row group."""
@@ -58,10 +57,10 @@ class LabelWriter:
 
     def write(self, labels: Labels) -> None:
         """Append the labels of a part."""
-        self.write_batch(label_batch(labels))
+        self.write_batch(labels.to_batch())
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append the labels of a part, as :func:`label_batch` gives them."""
+        """Append the labels of a part, as :meth:`covote.Labels.to_batch` gives them."""
         while self._rows + batch.num_rows >= ROWS:
             fits = ROWS - self._rows
             self._waiting.append(batch.slice(0, fits))
@@ -171,21 +170,6 @@ def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
             writer.close()
 
 
-def label_batch(labels: Labels) -> pa.RecordBatch:
-    """Return the columns of :meth:`covote.Labels.to_arrow`; names are dictionaries."""
-    evidence, names = labels.evidence, name_array(labels.panel.classes)
-    columns = {
-        "item": id_array(labels._ids, labels._start, labels._start + len(labels)),
-        "label": _named(labels.index, names),
-        "confidence": arrow(evidence.confidence),
-        "margin": arrow(evidence.margin),
-        "runner_up": _named(evidence.runner_up, names),
-        "violations": arrow(evidence.violations),
-        "status": _named(evidence.status.view(np.int8), texts(STATUSES)),
-    }
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-
 def proba_batch(labels: Labels) -> pa.RecordBatch:
     """Return how likely every class is: the item, then one column per class, named as the class."""
     columns = [id_array(labels._ids, labels._start, labels._start + len(labels))]
@@ -212,16 +196,3 @@ def _warn_of_formulas(batch: pa.RecordBatch) -> None:
 def _dense(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _named(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
-    """Return names by their indices, null where the index is -1."""
-    valid = None
-    codes = index
-    if (index < 0).any():
-        valid = pa.py_buffer(np.packbits(index >= 0, bitorder="little"))
-        codes = np.maximum(index, 0)
-    codes = np.ascontiguousarray(codes)
-    kind = pa.from_numpy_dtype(codes.dtype)
-    indices = pa.Array.from_buffers(kind, len(codes), [valid, pa.py_buffer(codes)])
-    return pa.DictionaryArray.from_arrays(indices, names)

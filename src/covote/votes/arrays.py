@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.votes.names import id_array
+from covote.votes.names import arrow, id_array
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -182,11 +182,7 @@ def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
         return at
     if isinstance(votes._ids, np.ndarray):
         return votes._ids[at]
-    import pyarrow as pa
-
-    # pa.array would import pandas wherever it is installed.
-    index = np.ascontiguousarray(at, dtype=np.int64)
-    return votes._ids.take(pa.Array.from_buffers(pa.int64(), len(index), [None, pa.py_buffer(index)]))
+    return votes._ids.take(arrow(at.astype(np.int64)))
 
 
 def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:

@@ -1,4 +1,4 @@
-"""Tables in notebooks and in other libraries: HTML, polars, files."""
+"""Votes and other tables as people see them: names, HTML in notebooks, polars, files."""
 
 from __future__ import annotations
 
@@ -6,16 +6,52 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
+from covote.votes.names import id_array, name_array, named
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from covote.votes.votes import Votes
+
 SHOWN = 10
 """Rows that a notebook shows."""
+
+
+def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none of mine") -> pa.Table:
+    """Return the votes as a table of names; see :meth:`covote.Votes.to_arrow`."""
+    import pyarrow as pa
+
+    classes = name_array(votes.panel.classes)
+    ids = id_array(votes._ids, votes.start, votes.stop)
+    if shape == "wide":
+        dense = votes.dense
+        return pa.table(
+            [ids, *(named(dense[:, i], classes, none) for i in range(len(votes.panel)))],
+            names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
+        )
+    runs = votes.ragged
+    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
+    table = {
+        "item": ids.take(pa.array(item)),
+        "expert": named(runs.expert, name_array(votes.panel.names)),
+        "label": named(runs.label, classes, none),
+    }
+    ragged = votes.to_ragged()
+    if ragged.runs is not None:
+        first, last = ragged.runs.indptr[0], ragged.runs.indptr[-1]
+        if ragged.vote_probability is not None:
+            table["probability"] = pa.array(ragged.vote_probability[first:last])
+        if ragged.class_probability is not None and ragged.class_start is not None:
+            starts = ragged.class_start[first : last + 1]
+            values = pa.array(ragged.class_probability[starts[0] : starts[-1]])
+            table["probabilities"] = pa.LargeListArray.from_arrays(pa.array(starts - starts[0]), values)
+    return pa.table(table)
 
 
 def html_table(title: str, columns: Mapping[str, Sequence[Any]], total: int) -> str:

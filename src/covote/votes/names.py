@@ -244,13 +244,18 @@ def named(index: NDArray[Any], names: pa.Array, none: str | None = None) -> pa.A
     return pc.take(names, pa.array(np.where(missing, 0, index), mask=missing))
 
 
-def coded(index: NDArray[Any], names: pa.Array) -> pa.Array:
-    """Return the names at the indices, -1 as null; text stays a dictionary of codes."""
+def coded(index: NDArray[Any], names: pa.Array) -> pa.DictionaryArray:
+    """Return the names at the indices as a dictionary of codes; null where the index is -1."""
     import pyarrow as pa
 
-    if pa.types.is_integer(names.type):
-        return named(index, names)
-    return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == NOT_ASKED), names)
+    valid = None
+    if (index < 0).any():
+        valid = pa.py_buffer(np.packbits(index >= 0, bitorder="little"))
+        index = np.maximum(index, 0)
+    codes = np.ascontiguousarray(index)
+    kind = pa.from_numpy_dtype(codes.dtype)
+    indices = pa.Array.from_buffers(kind, len(codes), [valid, pa.py_buffer(codes)])
+    return pa.DictionaryArray.from_arrays(indices, names)
 
 
 # Items

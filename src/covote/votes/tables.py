@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from covote.votes.names import (
     arrow,
     arrow_table,
     flat,
-    id_array,
-    name_array,
-    named,
     plain_items,
     refuse_repeated,
 )
@@ -398,8 +395,8 @@ class Reader:
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
         indptr = np.searchsorted(at[order], np.arange(size + 1)).astype(np.int64)
-        keep, first, _ = repeated(indptr, who, what, len(panel), self.duplicates == "last")
-        if first >= 0 and self.duplicates == "error":
+        keep, differ = repeated(indptr, who, what, self.duplicates == "last")
+        if differ and self.duplicates == "error":
             self.fault(self.conflicts(codes, at))
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
@@ -478,37 +475,3 @@ def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64]) -> None:
     place = who * np.int64(columns.shape[1])
     place += at
     columns.reshape(-1)[place] = what
-
-
-# Back to names
-
-
-def write(votes: Votes, shape: Literal["long", "wide"], none: str = "none of mine") -> pa.Table:
-    """Return the votes as a table of names; see :meth:`covote.Votes.to_arrow`."""
-    import pyarrow as pa
-
-    classes = name_array(votes.panel.classes)
-    ids = id_array(votes._ids, votes.start, votes.stop)
-    if shape == "wide":
-        dense = votes.dense
-        return pa.table(
-            [ids, *(named(dense[:, i], classes, none) for i in range(len(votes.panel)))],
-            names=["item", *map(str, name_array(votes.panel.names).to_pylist())],
-        )
-    runs = votes.ragged
-    item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
-    table = {
-        "item": ids.take(pa.array(item)),
-        "expert": named(runs.expert, name_array(votes.panel.names)),
-        "label": named(runs.label, classes, none),
-    }
-    ragged = votes.to_ragged()
-    if ragged.runs is not None:
-        first, last = ragged.runs.indptr[0], ragged.runs.indptr[-1]
-        if ragged.vote_probability is not None:
-            table["probability"] = pa.array(ragged.vote_probability[first:last])
-        if ragged.class_probability is not None and ragged.class_start is not None:
-            starts = ragged.class_start[first : last + 1]
-            values = pa.array(ragged.class_probability[starts[0] : starts[-1]])
-            table["probabilities"] = pa.LargeListArray.from_arrays(pa.array(starts - starts[0]), values)
-    return pa.table(table)

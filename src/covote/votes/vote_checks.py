@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.compiled import kernel
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
@@ -161,7 +160,7 @@ def checked_runs(
 
 
 def _check_once(indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], panel: Panel) -> None:
-    keep, _, _ = repeated(indptr, expert, label, len(panel), False)
+    keep, _ = repeated(indptr, expert, label, keep_last=False)
     if not keep.all():
         p = int(np.argmin(keep))
         item = int(np.searchsorted(indptr, p, side="right")) - 1
@@ -293,26 +292,21 @@ def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:
     return cast("NDArray[Any]", ids[start:stop].to_numpy(zero_copy_only=False))
 
 
-@kernel
 def repeated(
-    indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], experts: int, keep_last: bool
-) -> tuple[NDArray[Any], int, int]:
-    """Find where an expert answers an item again.
+    indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], keep_last: bool
+) -> tuple[NDArray[np.bool_], bool]:
+    """Return which votes stay if an expert answers an item once, and whether some had two different answers.
 
-    Returns (keep, first, other): which votes stay, and the positions of the first two different answers of
-    one expert to one item (-1, -1 if there are none). Votes of one item must be in the order of the table.
+    >>> keep, differ = repeated(np.array([0, 3]), np.array([5, 2, 5]), np.array([1, 1, 0]), keep_last=False)
+    >>> keep.tolist(), differ
+    ([True, True, False], True)
     """
-    keep = np.ones(len(expert), np.bool_)
-    seen = np.full(experts, -1, np.int64)
-    first, other = -1, -1
-    for n in range(len(indptr) - 1):
-        for p in range(indptr[n], indptr[n + 1]):
-            before = seen[expert[p]]
-            if before >= indptr[n]:
-                if label[before] != label[p] and first < 0:
-                    first, other = before, p
-                keep[before if keep_last else p] = False
-                if not keep_last:
-                    continue
-            seen[expert[p]] = p
-    return keep, first, other
+    keep = np.ones(len(expert), dtype=np.bool_)
+    item = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    if ((expert[1:] > expert[:-1]) | (item[1:] > item[:-1])).all():
+        return keep, False  # as nearly all votes are written
+    order = np.lexsort((expert, item))
+    again = (expert[order[1:]] == expert[order[:-1]]) & (item[order[1:]] == item[order[:-1]])
+    before, after = order[:-1][again], order[1:][again]
+    keep[before if keep_last else after] = False
+    return keep, bool((label[before] != label[after]).any())

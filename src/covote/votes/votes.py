@@ -325,7 +325,7 @@ class Votes:
     def to_arrow(self, shape: Literal["long", "wide"] = "long") -> pa.Table:
         """Return a table of names: long (item, expert, label) or wide (item and a column for each expert)."""
         vote_checks.check_choice("shape", shape, ("long", "wide"))
-        return tables.write(self, shape)
+        return frames.votes_table(self, shape)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Let any library that speaks Arrow (polars, duckdb, ...) read the long table."""
