@@ -32,7 +32,11 @@ def test_the_generated_reference_is_up_to_date(page):
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
 def test_python_examples_run(page, monkeypatch, tmp_path):
+    """A block with a file's name is there as that file."""
     monkeypatch.chdir(tmp_path)
+    for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind != "console":
+            Path(kind.split()[1]).write_text(block, encoding="utf-8")
     found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert found.failed == 0
     assert found.attempted == len(re.findall(r"^>>> ", page.read_text(encoding="utf-8"), re.MULTILINE))

@@ -112,6 +112,7 @@ app = typer.Typer(
     name="covote",
     cls=Group,
     help="Design panels of partial experts that together know every class, and decode their votes.",
+    epilog="Start with `covote demo`. `covote COMMAND --help` has examples of each command.",
     no_args_is_help=True,
     **SETTINGS,
 )

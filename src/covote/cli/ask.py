@@ -9,6 +9,7 @@ import typer
 
 from covote import atomic
 from covote.asking import Asker, Question
+from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import Gold, Json, Match, Rename, Report, one_of, read_votes
 from covote.errors import CovoteError, InputError
@@ -59,9 +60,8 @@ def ask(
             )
         _converse(panel, rule, state)
         return
-    if report is not None:
-        atomic.check_apart([report], [votes, panel_file, gold, rename])
-        atomic.check_place(report)
+    outcomes.check_report(report)
+    atomic.check_apart([report], [votes, panel_file, gold, rename])
     read = read_votes(votes, panel, match, rename)
     _replay(read, votes.name, gold, report, as_json)
 

@@ -34,7 +34,7 @@ def bounds(
     as_json: Json = False,
 ) -> None:
     """Show every lower and upper bound for CLASSES classes and experts of SIZE."""
-    output.check_picture(plot)
+    output.check_places(plot)
     rows = bound_table(classes, size, error, delta)
     if plot is not None:
         output.draw(_Curves(classes, size), plot)

@@ -7,7 +7,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from covote import atomic
 from covote.bounds import best_lower_bound
 from covote.cli import output, several
 from covote.cli.arguments import (
@@ -64,8 +63,7 @@ def check(
         read["lists"] = many
         _check_votes(file, panel_file, rename, {**read, "match": match}, as_json)
         return
-    output.check_picture(picture)
-    atomic.check_apart([picture], [file])
+    output.check_places(picture, read=[file])
     panel = Panel.load(file)
     missing = panel.count_uncovered(times)
     support = several.support_rows(panel, count) if many else []

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Json, Match, Rename, Seed, VotesFile, VotesPanel, read_votes
 from covote.panel import Panel
@@ -30,8 +29,7 @@ def compare(
     from covote.decoding.gold import like_items
     from covote.files import read_gold
 
-    output.check_picture(picture)
-    atomic.check_apart([picture], [votes, panel_file, gold, rename])
+    output.check_places(picture, read=[votes, panel_file, gold, rename])
     panel = Panel.load(panel_file)
     known = read_gold(gold, panel)
     read = read_votes(votes, panel, match, rename)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
 from covote.panel import Panel
@@ -32,9 +31,7 @@ def complete(
     """Find the fewest additional experts that make a panel cover every pair."""
     from covote.covers import complete as complete_panel
 
-    output.check_panel(output_file)
-    output.check_picture(picture)
-    atomic.check_apart([output_file, picture], [panel_file])
+    output.check_places(picture, panel=output_file, read=[panel_file])
     before = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = complete_panel(

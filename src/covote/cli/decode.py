@@ -127,7 +127,7 @@ def decode(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Say the class of every item from the votes of the experts, and where somebody must have been wrong."""
+    """Label every item from the votes of the experts, and say where somebody must have been wrong."""
     from covote.files import decode_file, read_gold
     from covote.files.label_set_files import refuse_for_sets
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review

@@ -6,7 +6,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from covote import atomic
 from covote.cli import output, several
 from covote.cli.arguments import (
     Effort,
@@ -35,7 +34,8 @@ def design(
     method: Annotated[
         str,
         typer.Option(
-            help="auto (fewest experts), paper (its greedy cover), random, or parallel (every prefix good)."
+            help="auto (fewest experts), paper (its greedy cover), random, or parallel (its first experts "
+            "alone do well, too)."
         ),
     ] = "auto",
     experts: Annotated[
@@ -57,9 +57,7 @@ def design(
     """
     from covote.covers import design as design_panel
 
-    output.check_panel(output_file)
-    output.check_picture(picture)
-    atomic.check_apart([output_file, picture], [classes])
+    output.check_places(picture, panel=output_file, read=[classes])
     many = several.check_count_of_labels(
         labels, {"--full": full, "--forced": forced, "--count": count is not None}
     )

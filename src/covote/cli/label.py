@@ -100,9 +100,9 @@ def label(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Ask the models of a panel about every item, and say the class of each from their answers.
+    """Ask the models of a panel about every item, and label the items from their answers.
 
-    Killed and started again, it goes on where it was.
+    A run that was killed goes on where it was when the same command is started again.
     """
     from covote.cli.trusted import is_trusted, remember
     from covote.engines import make_engine

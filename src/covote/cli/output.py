@@ -161,20 +161,19 @@ def panel_dict(panel: Panel) -> dict[str, Any]:
     return {**panel.to_dict(), "covers": panel.redundancy, "certificate": certificate_dict(panel)}
 
 
-def check_panel(path: Path | None) -> None:
-    """Refuse a panel file that cannot be written, before any work is done."""
-    if path is not None:
-        format_of(path)
-        atomic.check_place(path)
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse a picture that cannot be drawn, before any work is done."""
-    if path is None:
-        return
-    if path.suffix.lower() not in PICTURES:
-        raise InputError(f"{path}: a picture ends in .png, .svg or .pdf, not in {path.suffix!r}")
-    atomic.check_place(path)
+def check_places(
+    *pictures: Path | None, panel: Path | None = None, read: Sequence[str | Path | None] = ()
+) -> None:
+    """Refuse pictures and a panel file that cannot be written, or that are read, before any work is done."""
+    if panel is not None:
+        format_of(panel)
+        atomic.check_place(panel)
+    for path in pictures:
+        if path is not None:
+            if path.suffix.lower() not in PICTURES:
+                raise InputError(f"{path}: a picture ends in .png, .svg or .pdf, not in {path.suffix!r}")
+            atomic.check_place(path)
+    atomic.check_apart([panel, *pictures], read)
 
 
 class Drawable(Protocol):
@@ -186,7 +185,6 @@ class Drawable(Protocol):
 
 def draw(what: Drawable, path: Path) -> None:
     """Draw something to a picture file, completely or not at all."""
-    check_picture(path)
     kind = path.suffix.lower().removeprefix(".")
     figure = what.plot().get_figure()
     if figure is None:

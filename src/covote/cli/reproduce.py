@@ -24,7 +24,7 @@ def reproduce(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with the data sets; this person's cache unless given.", envvar="COVOTE_DATA"
+            help="Folder with the data sets; ~/.cache/covote/data unless given.", envvar="COVOTE_DATA"
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where votes and pages go; a rerun continues there.")] = Path(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times, number
 from covote.errors import InputError
@@ -40,7 +39,7 @@ def select(
     priors: Annotated[
         Path | None,
         typer.Option(
-            help="With --budget: a table of how frequent classes are (class, share); equally, unless given."
+            help="With --budget: a table of how frequent classes are (class, share); all alike unless given."
         ),
     ] = None,
     plot: Annotated[
@@ -59,13 +58,10 @@ def select(
     from covote.covers import select as select_panel
     from covote.covers import spending
 
-    output.check_panel(output_file)
-    output.check_picture(picture)
-    output.check_picture(plot)
     if plot is not None and budget is None:
         raise InputError("--plot shows what a budget buys; give a --budget, too")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    atomic.check_apart([output_file, picture, plot], [panel_file, table, priors])
+    output.check_places(picture, plot, panel=output_file, read=[panel_file, table, priors])
     pool = Panel.load(panel_file)
     model = _model(pool, accuracy, table, priors)
     with output.progress_bar() as progress:

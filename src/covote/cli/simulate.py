@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covote import atomic
 from covote.cli import output
 from covote.cli.arguments import Json, Seed, number, one_of, whole
 from covote.decoding import DECODERS
@@ -46,7 +45,8 @@ def simulate(
         float | None,
         typer.Option(
             parser=number,
-            help="How often experts are right about what they know; 1 unless given, for a panel 0.5 to 1.",
+            help="How often experts are right about what they know; 1 unless given, several from "
+            "0.5 to 1 for a panel file.",
         ),
     ] = None,
     missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
@@ -61,7 +61,10 @@ def simulate(
         int, typer.Option(parser=whole, help="Random panels for each number of experts.")
     ] = 100,
     items: Annotated[
-        int | None, typer.Option(parser=whole, help="Items for each panel: 500 unless given, 5000 for one.")
+        int | None,
+        typer.Option(
+            parser=whole, help="Items for each random panel (500 unless given), or for a panel file (5000)."
+        ),
     ] = None,
     seed: Seed = 0,
     picture: Annotated[
@@ -69,8 +72,8 @@ def simulate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how often labels are wrong: of random panels, beside the bounds of the theory, or of one."""
-    output.check_picture(picture)
+    """Measure how often labels are wrong, for random panels beside their bounds or for a panel of yours."""
+    output.check_places(picture, read=[classes])
     methods = [name.strip() for name in method.split(",")]
     model = {"noise": noise, "missing": missing}
     if is_panel_file(classes):
@@ -147,7 +150,6 @@ def _panel(
     """Measure methods on one panel."""
     from covote.simulation.error_curve import ACCURACIES, method_errors
 
-    atomic.check_apart([picture], [file])
     accuracies = ACCURACIES if accuracy is None else (accuracy,)
     with output.progress_bar() as progress, output.warnings_as_lines():
         found = method_errors(
