@@ -469,9 +469,9 @@ def paint(options: argparse.Namespace) -> None:
         server = Server(Path(place) / "project", None)
         server.wait()
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        context = chromium.new_context(viewport={"width": 390, "height": 844})
-        context.add_cookies([{"name": studio.cookie, "value": owner, "domain": "127.0.0.1", "path": "/"}])
         for path in ("/label", "/progress", "/review", "/board", "/people", "/items", "/settings"):
+            context = chromium.new_context(viewport={"width": 390, "height": 844})  # with nothing kept
+            context.add_cookies([{"name": studio.cookie, "value": owner, "domain": "127.0.0.1", "path": "/"}])
             page = context.new_page()
             page.goto(f"http://127.0.0.1:{server.port}{path}", wait_until="load")
             page.wait_for_timeout(300)

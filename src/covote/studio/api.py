@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from typing import Annotated, Any
 
@@ -285,12 +286,12 @@ def labels(
             row.id: row.key
             for row in connection.execute(select(item.c.id, item.c.key).where(item.c.id.in_(ids)))
         }
-    found = results.labels
+    found = [(keys[one], results.verdict(at)) for at, one in enumerate(ids, start=start)]
     return [
         LabelOut(
-            item=keys[one], label=None if found.value[at] is None else str(found.value[at]),
-            status=str(found.status[at]), violations=int(found.violations[at]),
-            confidence=None if found.confidence[at] != found.confidence[at] else float(found.confidence[at]),
+            item=key, label=None if told["label"] is None else str(told["label"]), status=told["status"],
+            confidence=None if math.isnan(told["confidence"]) else told["confidence"],
+            violations=told["violations"],
         )
-        for at, one in enumerate(ids, start=start)
+        for key, told in found
     ]  # fmt: skip

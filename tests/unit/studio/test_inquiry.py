@@ -24,7 +24,7 @@ def roster_of(known, cost=None):
         )
         for i, row in enumerate(known)
     )  # fmt: skip
-    return Roster(1, classes, members, {}, {})
+    return Roster(1, classes, members, {})
 
 
 @st.composite

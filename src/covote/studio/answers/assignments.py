@@ -27,7 +27,7 @@ from covote.studio.rules import (
     check_held,
     may_be_asked,
 )
-from covote.studio.storage.database import insert_if_new
+from covote.studio.storage.database import insert_if_new, insert_or_change
 from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
@@ -163,14 +163,22 @@ def _token() -> str:
     return secrets.token_urlsafe(16)
 
 
+def _leased(item_id: int, member: Member, until: float) -> dict[str, Any]:
+    return {"item_id": item_id, "person_id": member.id, "state": LEASED, "token": _token(), "expires": until}
+
+
+def assign(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Say in which state items are with people, whether or not they were with them before.
+
+    Rows have `item_id`, `person_id`, `state` and, where they change, `token` and `expires`.
+    """
+    insert_or_change(connection, assignment, ("item_id", "person_id"), rows)
+
+
 def _give(connection: Connection, member: Member, item_ids: list[int], until: float) -> None:
-    rows = [
-        {"item_id": one, "person_id": member.id, "state": LEASED, "token": _token(),
-         "expires": until}
-        for one in item_ids
-    ]  # fmt: skip
-    if rows:
-        connection.execute(insert(assignment), rows)
+    """Put new items into the person's hands."""
+    if item_ids:
+        connection.execute(insert(assignment), [_leased(one, member, until) for one in item_ids])
 
 
 def _in_order(connection: Connection, member: Member, cursor: int, count: int, until: float) -> None:
@@ -273,13 +281,7 @@ def _take_over(connection: Connection, member: Member, item_id: int, until: floa
         .where(assignment.c.item_id == item_id, assignment.c.state.in_((WAITING, LEASED)))
         .values(state=WITHDRAWN, token=None)
     )
-    again = connection.execute(
-        update(assignment)
-        .where(assignment.c.item_id == item_id, assignment.c.person_id == member.id)
-        .values(state=LEASED, token=_token(), expires=until)
-    )
-    if not again.rowcount:
-        _give(connection, member, [item_id], until)
+    assign(connection, [_leased(item_id, member, until)])
     _hold(connection, [item_id], until)
 
 
@@ -402,10 +404,7 @@ def record_unasked(connection: Connection, roster: Roster, member: Member, item_
     check_choice(member, choice, roster.answer_name(choice))
     key = f"model-{member.id}-{item_id}-{member.options_id}"
     if _insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
-        row = {"item_id": item_id, "person_id": member.id, "state": ANSWERED, "expires": 0.0}
-        if not insert_if_new(connection, assignment, row):  # asked once more
-            mine = {"item": item_id, "who": member.id}
-            connection.execute(update(assignment).where(*_MINE).values(state=ANSWERED), mine)
+        assign(connection, [{"item_id": item_id, "person_id": member.id, "state": ANSWERED}])
         connection.execute(_COUNT, {"who": member.id})
 
 
@@ -419,14 +418,6 @@ def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: in
     chosen = inquiry_of(connection, roster, setup.ask).next_person(answers, before, item_id)
     state = DONE if chosen is None else BEGUN
     connection.execute(_SETTLE, {"item": item_id, "new_state": state})
-    if chosen is None:
-        return
-    if chosen in {row.person_id for row in asked}:
-        connection.execute(
-            update(assignment)
-            .where(assignment.c.item_id == item_id, assignment.c.person_id == chosen)
-            .values(state=WAITING, token=None, expires=0.0)
-        )
-    else:
-        row = {"item_id": item_id, "person_id": chosen, "state": WAITING, "expires": 0.0}
-        connection.execute(insert(assignment), row)
+    if chosen is not None:
+        waiting = {"item_id": item_id, "person_id": chosen, "state": WAITING, "token": None, "expires": 0.0}
+        assign(connection, [waiting])

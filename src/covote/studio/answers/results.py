@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,15 @@ class Results:
             for i, k in np.argwhere((high < 0.5) & (asked > 0))
         ]
         return sorted(found, key=lambda one: one.high)
+
+    def verdict(self, position: int) -> dict[str, Any]:
+        """Return the label at a position and its evidence."""
+        labels = self.labels
+        return {
+            "label": labels.value[position], "confidence": float(labels.confidence[position]),
+            "margin": float(labels.margin[position]), "runner_up": labels.runner_up[position],
+            "violations": int(labels.violations[position]), "status": str(labels.status[position]),
+        }  # fmt: skip
 
     def position(self, item_id: int) -> int | None:
         """Return where an item stands; None if it has no votes."""

@@ -119,8 +119,10 @@ class Worker:
             names = [one.name for one in roster.classes if one.id in member.known]
             from covote.models import open_expert  # loaded where there are models
 
-            model, folder = roster.models[member.id], roster.model_folders[member.id]
-            self._opened[key] = open_expert(member.name, names, model, folder, trust=self._trust)
+            found = roster.models[member.id]
+            self._opened[key] = open_expert(
+                member.name, names, found["model"], found["folder"], trust=self._trust
+            )
         return self._opened[key]
 
     def _batches(self, rows: Sequence[Any]) -> list[tuple[list[int], Batch]]:

@@ -55,7 +55,7 @@ def _keys_of(connection: Connection, ids: Any) -> pa.Array:
     rows = connection.execute(
         select(item.c.id, item.c.key).where(item.c.id.between(int(wanted[0]), int(wanted[-1])))
     )
-    table = {row.id: row.key for row in rows} if len(wanted) else {}
+    table = {row.id: row.key for row in rows}
     return pa.array([table[int(one)] for one in wanted], pa.string())
 
 
@@ -122,25 +122,13 @@ def _item_rows(connection: Connection, results: Results | None, roster: Roster) 
         said.setdefault(row.item_id, []).append(entry)
     for row in connection.execute(select(item.c.id, item.c.key, item.c.gold).order_by(item.c.position)):
         decision = decided.get(row.id)
+        at = None if results is None else results.position(row.id)
         yield {
             "item": row.key,
-            **_label_of(results, row.id),
+            **({} if results is None or at is None else results.verdict(at)),
             "gold": roster.class_by_id[row.gold].name if row.gold else None,
             "decided": roster.class_by_id[decision.class_id].name if decision else None,
             "decided_by": decision.by if decision else None,
             "reason": decision.reason if decision else None,
             "answers": said.get(row.id, []),
         }
-
-
-def _label_of(results: Results | None, item_id: int) -> dict[str, Any]:
-    """Return the label of an item and its evidence; nothing where there are no votes."""
-    at = None if results is None else results.position(item_id)
-    if results is None or at is None:
-        return {}
-    labels = results.labels
-    return {
-        "label": labels.value[at], "confidence": float(labels.confidence[at]),
-        "margin": float(labels.margin[at]), "runner_up": labels.runner_up[at],
-        "violations": int(labels.violations[at]), "status": str(labels.status[at]),
-    }  # fmt: skip

@@ -17,12 +17,13 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, insert, select, update
 
 from covote.panel import Panel
+from covote.studio.answers.assignments import assign
 from covote.studio.exchange import table_files
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Member, Refused, check_choice
 from covote.studio.storage import media
 from covote.studio.storage.database import Database
-from covote.studio.storage.schema import ANSWERED, BEGUN, NONE, answer, assignment, item, person, project
+from covote.studio.storage.schema import ANSWERED, BEGUN, NONE, answer, item, person, project
 from covote.votes import Votes
 
 CHUNK = 20_000
@@ -358,32 +359,13 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
             given.append({"item_id": int(item_id), "person_id": member.id})
     if answers:
         connection.execute(insert(answer), answers)
-    _assign(connection, given)
+    assign(connection, [{**one, "state": ANSWERED} for one in given])
+    for start in range(0, len(given), 5000):
+        ids = [one["item_id"] for one in given[start : start + 5000]]
+        connection.execute(update(item).where(item.c.id.in_(ids)).values(state=BEGUN))
     for person_id, count in counts.items():
         if count:
             connection.execute(
                 update(person).where(person.c.id == person_id).values(answers=person.c.answers + count)
             )
     return len(given), len(answers) - len(given)
-
-
-def _assign(connection: Connection, given: list[dict[str, int]]) -> None:
-    """Note who has answered which item, also where it was in somebody's hands."""
-    there: set[tuple[int, int]] = set()
-    for start in range(0, len(given), 5000):
-        ids = [one["item_id"] for one in given[start : start + 5000]]
-        some = select(assignment.c.item_id, assignment.c.person_id).where(assignment.c.item_id.in_(ids))
-        there.update((row.item_id, row.person_id) for row in connection.execute(some))
-    new = [one for one in given if (one["item_id"], one["person_id"]) not in there]
-    for one in given:
-        if (one["item_id"], one["person_id"]) in there:
-            connection.execute(
-                update(assignment)
-                .where(assignment.c.item_id == one["item_id"], assignment.c.person_id == one["person_id"])
-                .values(state=ANSWERED)
-            )
-    if new:
-        connection.execute(insert(assignment), [{**one, "state": ANSWERED, "expires": 0.0} for one in new])
-    for start in range(0, len(given), 5000):
-        ids = [one["item_id"] for one in given[start : start + 5000]]
-        connection.execute(update(item).where(item.c.id.in_(ids)).values(state=BEGUN))

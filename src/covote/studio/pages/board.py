@@ -55,7 +55,7 @@ def one_class(studio: Project, who: Owner, name: str = "") -> Response:
     row = roster.pair_counts[roster.column[found.id]]
     order = np.argsort(row, kind="stable")
     pairs = [(roster.classes[k].name, int(row[k])) for k in order if roster.classes[k].id != found.id]
-    known = [one.name for one in roster.voters if one.active and found.id in one.known]
+    known = [one.name for one in roster.active if found.id in one.known]
     return fragment(
         "_class.html", name=found.name, pairs=pairs[:_LISTED], more=len(pairs) - _LISTED, known=known
     )

@@ -208,8 +208,7 @@ def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> R
     """Make a new link; earlier ones do not work any more."""
     one = _member(studio, person_id)
     with studio.database.write() as connection:
-        doors.revoke(connection, person_id=person_id, purpose="enter")
-        secret = doors.new_secret(connection, "enter", person_id)
+        secret = doors.replace_secret(connection, "enter", person_id)
     return page(
         request, "invited.html", who, name=one.name, address=f"{base_address(request)}/enter/{secret}"
     )
@@ -220,8 +219,7 @@ def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> 
     """Make a token with which a program answers as this person."""
     one = _member(studio, person_id)
     with studio.database.write() as connection:
-        doors.revoke(connection, person_id=person_id, purpose="api")
-        secret = doors.new_secret(connection, "api", person_id)
+        secret = doors.replace_secret(connection, "api", person_id)
     return page(request, "token.html", who, name=one.name, secret=secret, base=base_address(request))
 
 

@@ -144,10 +144,8 @@ def _line(results: Results, at: int, row: Any, decided: dict[int, Any]) -> dict[
     tied = [] if labels.index[at] >= 0 else [str(one) for one in labels.tied_classes(at)]
     decision = decided.get(row.id)
     return {
+        **results.verdict(at), "tied": tied, "decided": decision.class_id if decision else None,
         "id": row.id, "key": row.key, "kind": row.kind, "content": row.content,
-        "label": labels.value[at], "tied": tied, "status": str(labels.status[at]),
-        "confidence": float(labels.confidence[at]), "violations": int(labels.violations[at]),
-        "decided": decision.class_id if decision else None,
     }  # fmt: skip
 
 

@@ -116,6 +116,12 @@ def revoke(connection: Connection, *, person_id: int | None = None, purpose: str
     return int(connection.execute(closed).rowcount)
 
 
+def replace_secret(connection: Connection, purpose: str, person_id: int) -> str:
+    """Make a secret; earlier ones of this person for the same purpose do not work any more."""
+    revoke(connection, person_id=person_id, purpose=purpose)
+    return new_secret(connection, purpose, person_id)
+
+
 def forget(connection: Connection, secret: str) -> None:
     """End a session."""
     connection.execute(delete(link).where(link.c.digest == digest_of(secret), link.c.purpose == "session"))

@@ -64,8 +64,8 @@ class Roster:
     version: int
     classes: tuple[Class, ...]
     members: tuple[Member, ...]
-    models: dict[int, Any]
-    model_folders: dict[int, str]
+    models: dict[int, dict[str, Any]]
+    """Models by their ids: `model` as panel files name it, and the `folder` at which its paths start."""
 
     @cached_property
     def class_by_id(self) -> dict[int, Class]:
@@ -93,14 +93,14 @@ class Roster:
         return tuple(one for one in self.members if one.known and (one.active or one.answers))
 
     @cached_property
+    def active(self) -> tuple[Member, ...]:
+        """Who of the voters can be asked today."""
+        return tuple(one for one in self.voters if one.active)
+
+    @cached_property
     def row(self) -> dict[int, int]:
         """The position of every voter in the panel, by id."""
         return {one.id: i for i, one in enumerate(self.voters)}
-
-    @cached_property
-    def matrix(self) -> NDArray[np.bool_]:
-        """Who of the voters knows what (voters x classes)."""
-        return self._matrix(self.voters)
 
     def _matrix(self, members: tuple[Member, ...]) -> NDArray[np.bool_]:
         knows_what = np.zeros((len(members), len(self.classes)), dtype=bool)
@@ -117,7 +117,7 @@ class Roster:
             self._matrix(members),
             [one.name for one in members],
             [one.cost for one in members],
-            models=[self.models.get(one.id) for one in members],
+            models=[self.models[one.id]["model"] if one.id in self.models else None for one in members],
         )
 
     @cached_property
@@ -128,7 +128,7 @@ class Roster:
     @cached_property
     def active_panel(self) -> Panel | None:
         """The panel of those who can be asked today."""
-        return self.panel_of(tuple(one for one in self.voters if one.active))
+        return self.panel_of(self.active)
 
     @cached_property
     def inquiries(self) -> dict[str, Inquiry]:
@@ -166,7 +166,7 @@ class Roster:
     @cached_property
     def pair_counts(self) -> NDArray[np.int32]:
         """How many of those who can be asked know both classes of each pair."""
-        active = self._matrix(tuple(one for one in self.voters if one.active)).astype(np.float32)
+        active = self._matrix(self.active).astype(np.float32)
         return (active.T @ active).astype(np.int32)
 
     @cached_property
@@ -183,7 +183,7 @@ class Roster:
             "missing": len(missing),
             "single": int(((counts == 1) & upper).sum()),
             "fewest": int(counts[upper].min()) if upper.any() else 0,
-            "people": sum(one.active for one in self.voters),
+            "people": len(self.active),
             "critical": self._critical() if not len(missing) else [],
             "version": self.version,
         }
@@ -191,12 +191,8 @@ class Roster:
     def _critical(self) -> list[str]:
         """Return the people without whom some pair would be uncovered."""
         lonely = np.triu(self.pair_counts == 1, 1)
-        found = []
-        for one in self.voters:
-            mine = self.matrix[self.row[one.id]]
-            if one.active and lonely[np.ix_(mine, mine)].any():
-                found.append(one.name)
-        return found
+        known = zip(self.active, self._matrix(self.active), strict=True)
+        return [one.name for one, mine in known if lonely[np.ix_(mine, mine)].any()]
 
 
 def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
@@ -222,8 +218,7 @@ def read_roster(connection: Connection, version: int) -> Roster:
             )
             for row in people
         ),
-        {row.id: json.loads(row.model)["model"] for row in people if row.model is not None},
-        {row.id: json.loads(row.model)["folder"] for row in people if row.model is not None},
+        {row.id: json.loads(row.model) for row in people if row.model is not None},
     )  # fmt: skip
 
 

@@ -141,10 +141,29 @@ def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> 
     return bool(connection.execute(_insert_if_new(connection.dialect.name, table), row).rowcount)
 
 
+def insert_or_change(
+    connection: Connection, table: Table, keys: tuple[str, ...], rows: list[dict[str, Any]]
+) -> None:
+    """Add rows; where there is one with the same keys, its other columns become those of the row."""
+    if rows:
+        names = tuple(name for name in rows[0] if name not in keys)
+        connection.execute(_insert_or_change(connection.dialect.name, table, keys, names), rows)
+
+
 @cache
 def _insert_if_new(dialect: str, table: Table) -> Insert:
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table).on_conflict_do_nothing()
+    return _insert(dialect, table).on_conflict_do_nothing()
+
+
+@cache
+def _insert_or_change(dialect: str, table: Table, keys: tuple[str, ...], names: tuple[str, ...]) -> Insert:
+    added = _insert(dialect, table)
+    changed = {name: added.excluded[name] for name in names}
+    return added.on_conflict_do_update(index_elements=list(keys), set_=changed)
+
+
+def _insert(dialect: str, table: Table) -> postgresql.Insert | sqlite.Insert:
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
 
 
 def _first_line(error: Exception) -> str:
