@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
 from covote.errors import InputError
 from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
 
-Role = Literal["owner", "expert", "model"]
 ADAPTIVE = ("elimination", "repair", "vote", "posterior")
 """Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
 ASK = ("everybody", "cover", *ADAPTIVE)

@@ -28,10 +28,11 @@ def test_writes_from_other_sites_are_refused(rig):
         {"Sec-Fetch-Site": "none"},
     ):
         assert ann.post("/label/next", headers=headers).status_code == 403
-    assert not from_here({b"host": b"here", b"origin": b"http://evil"})
-    assert not from_here({b"host": b"here", b"origin": b"null"})
-    assert not from_here({b"host": b"here"})
-    assert from_here({b"host": b"here:8000", b"origin": b"http://here:8000"})
+    assert not from_here({"host": "here", "origin": "http://evil"})
+    assert not from_here({"host": "here", "origin": "null"})
+    assert not from_here({"host": "here", "origin": "http://["})
+    assert not from_here({"host": "here"})
+    assert from_here({"host": "here:8000", "origin": "http://here:8000"})
 
 
 def routes():

@@ -114,7 +114,6 @@ class Results:
     """
 
     roster: Roster
-    last_answer: int
     votes: Votes
     labels: Labels
     gold: dict[int, str]
@@ -238,7 +237,7 @@ def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -
         int(row.id): roster.class_by_id[row.gold].name
         for row in connection.execute(select(item.c.id, item.c.gold).where(item.c.gold.is_not(None)))
     }
-    return Results(roster, int(rows[-1, 0]), votes, decode(votes), gold)
+    return Results(roster, votes, decode(votes), gold)
 
 
 class ResultsKeeper:

@@ -7,7 +7,7 @@ import io
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,10 @@ _KINDS = {"picture": "image", "sound": "audio", "content": "text"}
 _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".flac")
 
 
+NewItem = tuple[str, str, str, int | None]
+"""An item to be added: key, kind, content, and the class that it is known to have."""
+
+
 @dataclass(frozen=True)
 class Imported:
     """How many items were added, and how many were there before."""
@@ -60,9 +64,7 @@ def is_readable(name: str) -> bool:
     return path.suffix.lower() in (*_ENDINGS, *table_files.ENDINGS) and not path.name.startswith(".")
 
 
-def rows_of(
-    table: pa.Table, roster: Roster, stored: Mapping[str, tuple[str, str]]
-) -> list[tuple[str, str, str, int | None]]:
+def rows_of(table: pa.Table, roster: Roster, stored: Mapping[str, tuple[str, str]]) -> list[NewItem]:
     """Return (key, kind, content, gold) of every row, or refuse the table and say where it is wrong.
 
     `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address).
@@ -91,11 +93,8 @@ def rows_of(
                     "column “gold”, or add the class first.",
                     422,
                 )
-        if kind != "text":
-            row_kind, content = _address(number, kind, content, stored)
-            rows.append((key, row_kind, content, gold_id))
-        else:
-            rows.append((key, kind, content, gold_id))
+        place = (kind, content) if kind == "text" else _address(number, kind, content, stored)
+        rows.append((key, *place, gold_id))
     return rows
 
 
@@ -144,11 +143,7 @@ def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[st
     )
 
 
-def add_items(
-    database: Database,
-    rows: Sequence[tuple[str, str, str, int | None]],
-    progress: Callable[[int, int], None] | None = None,
-) -> Imported:
+def add_items(database: Database, rows: Sequence[NewItem]) -> Imported:
     """Add items at the end of the project; what is there under the same id stays as it is."""
     with database.read() as connection:
         there = set()
@@ -158,12 +153,10 @@ def add_items(
     for start in range(0, len(new), CHUNK):
         with database.write() as connection:
             _append(connection, new[start : start + CHUNK])
-        if progress is not None:
-            progress(min(start + CHUNK, len(new)), len(new))
     return Imported(len(new), len(rows) - len(new))
 
 
-def _append(connection: Connection, rows: Sequence[tuple[str, str, str, int | None]]) -> None:
+def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
     connection.execute(select(project.c.id).with_for_update())
     last = connection.execute(select(func.coalesce(func.max(item.c.position), 0))).scalar_one()
     numbered: Iterator[tuple[Any, ...]] = (
@@ -183,9 +176,9 @@ def _append(connection: Connection, rows: Sequence[tuple[str, str, str, int | No
     connection.execute(update(project).values(size=last + len(rows)))
 
 
-def typed_rows(text: str) -> list[tuple[str, str, str, int | None]]:
+def typed_rows(text: str) -> list[NewItem]:
     """Return one text item for each line; its id is its text, shortened if it is long."""
-    rows: dict[str, tuple[str, str, str, int | None]] = {}
+    rows: dict[str, NewItem] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.strip()
         if content:
@@ -239,7 +232,7 @@ def import_files(
             sheets.append((name, content))
     if not sheets and not stored:
         raise Refused("Nothing was sent; choose a table (.csv, .parquet, .jsonl) or pictures first.", 422)
-    rows: list[tuple[str, str, str, int | None]] = []
+    rows: list[NewItem] = []
     by_base = {**{Path(name).name: place for name, place in stored.items()}, **stored}
     for name, content in sheets:
         try:
