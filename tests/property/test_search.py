@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covote.covers.pruning import prune, prune_many
+from covote.covers.blocks import prune, prune_many
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.greedy import greedy
 from covote.covers.search.symmetric.base_block_search import cyclic

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import widened, without_room
+from covote.covers.blocks import padded, prune, widened, without_room
 from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
 from covote.covers.capacities.exhaustive import exhaust
-from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
 from covote.covers.capacities.unequal_sizes import (
     check_times,
     checked_capacities,
     experts_listed,
     remedy,
 )
-from covote.covers.pruning import prune
+from covote.covers.random_kernels import chance
+from covote.covers.search.block_annealing import Attempt, fewer_blocks
 from covote.covers.search.efforts import effort_named
-from covote.covers.search.greedy import greedy
+from covote.covers.search.greedy import fill, greedy
 from covote.covers.teaching import teach as taught
 from covote.errors import CoverError, InputError
 from covote.panel import Certificate, Name, Panel, zeros
@@ -32,17 +32,11 @@ Blocks = NDArray[np.int32]
 Sizes = NDArray[np.int32]
 Need = NDArray[np.int16]
 
-FIRST = 400_000
-"""Moves of a first attempt with one expert less; each failure doubles them."""
-
 DENSE = 0.3
 """Share of missing pairs, among the classes that miss any, from which a designed cover is tried."""
 
 DESIGNED = 1_000
 """Most classes for which that is tried; beyond, only if all pairs are missing."""
-
-LARGEST_TABLE = 1 << 24
-"""Pairs of classes beyond which the new experts are not annealed."""
 
 
 def complete(
@@ -146,8 +140,6 @@ def _few_of_the_capacities(
     need: Need, capacities: Sequence[int], effort: str, seed: int, work: Work
 ) -> tuple[Blocks, Sizes, str]:
     """Return new experts of the given capacities, the largest first, or say why they are too few."""
-    from covote.covers.random_kernels import chance
-
     sizes = np.sort(checked_capacities(capacities, len(need)))[::-1].copy()
     refutation = refute(need, sizes)
     if refutation is not None:
@@ -155,17 +147,16 @@ def _few_of_the_capacities(
             f"{experts_listed(sizes)} cannot complete this panel: {refutation}; {remedy(need, sizes)}"
         )
     state = chance(seed)
-    blocks, used = greedy_fill(need, sizes, state)
-    if used == len(sizes):
-        left = anneal_fill(
-            need, blocks, sizes, effort_named(effort).filling // 2, state, _reporting(work, len(sizes))
-        )
-        if left:
+    blocks = padded(fill(need, sizes.tolist(), state), int(sizes[0]))
+    if len(blocks) == len(sizes):  # there may still be need
+        attempt = Attempt(blocks, sizes, need)
+        attempt.run(effort_named(effort).filling // 2, state, _reporting(work, len(sizes)))
+        if attempt.shortfall:
             raise CoverError(
                 f"no way was found for {experts_listed(sizes)} to complete this panel, and none was ruled "
-                f'out: {left} pairs are left; add an expert, or try effort="max" or another seed'
+                f'out: {attempt.shortfall} pairs are left; add an expert, or try effort="max" or another seed'
             )
-    return blocks[:used], sizes, "new experts of the given capacities"
+    return blocks, sizes, "new experts of the given capacities"
 
 
 def _fewer(
@@ -177,52 +168,26 @@ def _fewer(
     seed: int,
     work: Work,
 ) -> tuple[Blocks, tuple[int, str]]:
-    """Drop an expert, repair by annealing, repeat; try every way once, where annealing fails."""
-    from covote.covers.random_kernels import chance
-
-    if len(need) ** 2 > LARGEST_TABLE:
-        return best, proof
-    state, length, undecided = chance(seed), FIRST, -1
-    attempt = _without_least_needed(need, best, sizes)
+    """Drop an expert, repair by annealing, repeat; where that fails, try every way."""
+    state = chance(seed)
     while len(best) > proof[0] and work.done < work.total and not work.stopped:
-        fewer = sizes[: len(attempt)]
-        moves, part = min(length, work.total - work.done), _reporting(work, len(best))
-        if anneal_fill(need, attempt, fewer, moves, state, part) == 0:
-            best, length = attempt, FIRST
-            attempt = _without_least_needed(need, best, sizes)
-            continue
-        length *= 2
-        if undecided == len(fewer):
-            continue
-        every = exhaust(need, fewer, effort_named(effort).exhausting, part)
+        part = _reporting(work, len(best))
+        best = fewer_blocks(best, sizes, need, work.total - work.done, state, proof[0], part)
+        if len(best) <= proof[0]:
+            break
+        every = exhaust(need, sizes[: len(best) - 1], effort_named(effort).exhausting, part)
         if every is None:
-            undecided = len(fewer)
-        elif len(every) == 0:
+            break
+        if len(every) == 0:
             proof = len(best), "exhaustive search"
         else:
             best = every
-            attempt = _without_least_needed(need, best, sizes)
     return best, proof
 
 
 def _reporting(work: Work, experts: int) -> Work:
     """Return a part of the work that says how many new experts there are so far."""
     return work.part(f"{experts} new experts so far", work.total, work.total)
-
-
-def _without_least_needed(need: Need, blocks: Blocks, sizes: Sizes) -> Blocks:
-    """Drop the block with fewest pairs that need it; the others move up, and use the room they gain."""
-    if len(blocks) == 0:
-        return blocks
-    slack = slack_of(need, blocks, sizes[: len(blocks)])
-    rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
-    critical = [np.count_nonzero(slack[np.ix_(row, row)] <= 0) for row in rows]
-    left = np.delete(blocks, int(np.argmin(critical)), axis=0)
-    for row, n in zip(left, sizes, strict=False):
-        known = row[row >= 0]
-        spare = np.setdiff1d(np.arange(len(need), dtype=np.int32), known)
-        row[len(known) : n] = spare[: n - len(known)]
-    return left
 
 
 def _checked(panel: Panel, rows: list[NDArray[np.int32]], certificate: Certificate) -> Panel:

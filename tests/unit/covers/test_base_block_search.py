@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covote.covers.pruning import pair_counts
+from covote.covers.blocks import pair_counts
 from covote.covers.search.symmetric.base_block_search import Action, BaseBlocks, cyclic
 from covote.covers.search.symmetric.groups import Symmetry
 from covote.progress import Work

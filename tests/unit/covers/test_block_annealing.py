@@ -1,10 +1,12 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from covote.covers.pruning import pair_counts
+from covote.covers.blocks import OWN, pair_counts, uniform_need
 from covote.covers.random_kernels import chance
-from covote.covers.search.block_annealing import _Attempt, anneal
-from covote.covers.search.block_annealing_kernels import OWN, change, swap
+from covote.covers.search.block_annealing import Attempt, anneal, fewer_blocks
+from covote.covers.search.block_annealing_kernels import change, swap
 from covote.covers.search.greedy import greedy
 from covote.progress import Work
 
@@ -22,7 +24,7 @@ KNOWN_OPTIMA = {
 
 
 def shortfall(blocks, classes, times):
-    counts = pair_counts(blocks, classes)
+    counts = sum(pair_counts([block], classes) for block in blocks)
     return int(np.maximum(0, times - counts)[np.triu_indices(classes, 1)].sum())
 
 
@@ -43,37 +45,61 @@ def test_twofold_cover_of_ten_by_four_needs_fifteen():
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_change_is_the_difference_of_two_shortfalls(times):
     rng = np.random.default_rng(times)
-    blocks = np.array([rng.permutation(9)[:4] for _ in range(8 * times)], np.int32)
-    attempt = _Attempt(blocks, 9, times)
+    sizes = np.repeat(np.array([4, 3], np.int32), 4 * times)
+    blocks = np.array([rng.permutation(9)[:4] for _ in sizes], np.int32)
+    blocks[sizes == 3, 3] = -1
+    need = uniform_need(9, times)
+    attempt = Attempt(blocks, sizes, need)
     for _ in range(200):
-        i, slot = rng.integers(len(blocks)), rng.integers(4)
+        i = rng.integers(len(blocks))
+        slot = rng.integers(sizes[i])
         y = rng.choice(np.setdiff1d(np.arange(9), attempt.blocks[i]))
         before = attempt.blocks.copy()
         after = before.copy()
         after[i, slot] = y
-        delta = change(before[i], before[i, slot], y, attempt.tables.counts, times)
-        assert delta == shortfall(after, 9, times) - shortfall(before, 9, times)
-        swap(i, slot, y, attempt.tables, times)
-        assert_tables_tell_the_truth(attempt, after, times)
+        delta = change(before[i, : sizes[i]], before[i, slot], y, attempt.tables.slack)
+        assert delta == lack(after, need) - lack(before, need)
+        swap(i, slot, y, attempt.tables)
+        assert_tables_tell_the_truth(attempt, after, need)
 
 
-def assert_tables_tell_the_truth(attempt, expected, times):
-    blocks, counts, owners, place, degree, uncovered, position, cost = attempt.tables
-    b, k = blocks.shape
+def held(blocks, x, y):
+    return sum({x, y} <= set(block) for block in blocks.tolist())
+
+
+def lack(blocks, need):
+    return sum(need[x, y] - held(blocks, x, y) for x, y in short_pairs(blocks, need))
+
+
+def short_pairs(blocks, need):
+    return {(x, y) for x, y in combinations(range(len(need)), 2) if held(blocks, x, y) < need[x, y]}
+
+
+def assert_tables_tell_the_truth(attempt, expected, need):
+    blocks, sizes, slack, owners, place, degree, uncovered, position, cost = attempt.tables
     assert (blocks == expected).all()
-    truth = pair_counts(blocks, len(counts))
-    np.fill_diagonal(truth, OWN)
-    assert (counts == truth).all()
+    for x, y in combinations(range(len(need)), 2):
+        assert slack[x, y] == slack[y, x] == held(blocks, x, y) - need[x, y]
+    assert (slack.diagonal() == OWN).all()
     pairs = uncovered[: cost[0]]
-    assert {tuple(pair) for pair in pairs.tolist()} == {
-        (x, y) for x in range(len(truth)) for y in range(x + 1, len(truth)) if truth[x, y] < times
-    }
+    assert {tuple(pair) for pair in pairs.tolist()} == short_pairs(blocks, need)
     assert (position[pairs[:, 0], pairs[:, 1]] == np.arange(cost[0])).all()
-    for x in range(len(counts)):
+    for x in range(len(slack)):
         slots = owners[x, : degree[x]]
         assert sorted(slots) == np.flatnonzero(blocks.ravel() == x).tolist()
         assert (place.ravel()[slots] == np.arange(degree[x])).all()
-    assert degree.sum() == b * k
+    assert degree.sum() == sizes.sum()
+
+
+def test_blocks_of_unequal_sizes_move_up_when_one_goes():
+    sizes = np.array([4, 4, 3, 3, 3], np.int32)
+    start = np.array([[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, -1], [2, 3, 5, -1], [0, 1, 2, -1]], np.int32)
+    fewer = fewer_blocks(start, sizes, uniform_need(6), 0, chance(0), 1, Work(0))
+    assert len(fewer) == 5
+    fewer = fewer_blocks(start, sizes, uniform_need(6), 100_000, chance(0), 4, Work(100_000))
+    assert len(fewer) == 4
+    assert ((fewer >= 0).sum(axis=1) == sizes[:4]).all()
+    assert shortfall([row[:size] for row, size in zip(fewer, sizes, strict=False)], 6, 1) == 0
 
 
 def test_the_search_pauses_and_stops_when_told():

@@ -1,31 +1,26 @@
 import numpy as np
 import pytest
 
-from covote.covers.pruning import pair_counts
+from covote.covers.blocks import pair_counts
 from covote.covers.random_kernels import below, chance
-from covote.covers.search.greedy import greedy
-from covote.covers.search.greedy_kernels import extend
+from covote.covers.search.greedy import fill, greedy
 
 
-def plain_extend(counts, size, times, sign, limit, state):
+def plain_fill(need, sizes, sign, state):
     """The greedy of the kernel, said in sets."""
-    with np.errstate(over="ignore"):  # the random numbers wrap around
-        return _plain_extend(counts, size, times, sign, limit, state)
-
-
-def _plain_extend(counts, size, times, sign, limit, state):
-    v = len(counts)
-    need = {frozenset((x, y)): times - counts[x, y] for x in range(v) for y in range(x)}
-    need = {pair: n for pair, n in need.items() if n > 0}
+    v = len(need)
+    left = {frozenset((x, y)): need[x, y] for x in range(v) for y in range(x) if need[x, y] > 0}
     blocks = []
-    while need and len(blocks) < limit:
+    for size in sizes:
+        if not left:
+            break
         block: list[int] = []
         # Within a block, open pairs are closed as soon as both of its classes are there.
         while len(block) < size:
             key = {}
             for c in set(range(v)) - set(block):
-                gain = sum(frozenset((c, w)) in need for w in block)
-                open_pairs = sum(c in pair for pair in need)
+                gain = sum(frozenset((c, w)) in left for w in block)
+                open_pairs = sum(c in pair for pair in left)
                 key[c] = (gain, (sign if block else 1) * open_pairs)
             best, ties = None, 0
             for c in sorted(key):
@@ -37,28 +32,32 @@ def _plain_extend(counts, size, times, sign, limit, state):
                         best = c
             for w in block:
                 pair = frozenset((best, w))
-                if pair in need:
-                    need[pair] -= 1
-                    if not need[pair]:
-                        del need[pair]
+                if pair in left:
+                    left[pair] -= 1
+                    if not left[pair]:
+                        del left[pair]
             block.append(best)
         blocks.append(block)
     return blocks
 
 
 @pytest.mark.parametrize(
-    ("v", "k", "times", "sign"), [(9, 3, 1, 1), (10, 4, 1, -1), (8, 5, 3, 1), (12, 2, 2, -1)]
+    ("v", "sizes", "times", "sign"),
+    [
+        (9, [3] * 99, 1, 1),
+        (10, [4] * 99, 1, -1),
+        (8, [5] * 99, 3, 1),
+        (12, [2] * 99, 2, -1),
+        (9, [5, 4, 3], 1, 1),
+    ],
 )
-def test_the_kernel_is_the_plain_greedy(v, k, times, sign):
+def test_the_kernel_is_the_plain_greedy(v, sizes, times, sign):
     rng = np.random.default_rng(v)
-    counts = np.triu(rng.integers(0, 2, (v, v)), 1).astype(np.int16)
-    counts += counts.T
-    twin = plain_extend(counts.copy(), k, times, sign, 100, chance(5))
-    assert extend(counts, k, times, sign, 100, chance(5)).tolist() == twin
-
-
-def test_the_kernel_stops_at_the_limit():
-    assert extend(np.zeros((9, 9), np.int16), 3, 1, 1, 4, chance(0)).shape == (4, 3)
+    counts = np.triu(rng.integers(0, 2, (v, v)), 1)
+    need = times - counts - counts.T
+    with np.errstate(over="ignore"):  # the random numbers wrap around
+        twin = plain_fill(need, sizes, sign, chance(5))
+    assert [block.tolist() for block in fill(need, sizes, chance(5), sign)] == twin
 
 
 def test_a_block_of_all_classes_is_enough():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from covote.bounds import best_lower_bound
+from covote.covers.blocks import pair_counts
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.triples import triples
-from covote.covers.pruning import pair_counts
 from covote.covers.search.greedy import greedy
 from covote.covers.search.multiple_covers import fitting_weights, fold
 

@@ -1,7 +1,7 @@
 import pytest
 
+from covote.covers.blocks import pair_counts
 from covote.covers.constructions.planes import affine_lines, affine_plane, projective_lines, projective_plane
-from covote.covers.pruning import pair_counts
 
 
 def assert_every_pair_once(blocks, points):

@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 
-from covote.covers.pruning import pair_counts, prune
+from covote.covers.blocks import pair_counts, prune
 
 
 def test_pair_counts_count_the_blocks_of_each_pair():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from covote.bounds import schonheim_bound
+from covote.covers.blocks import pair_counts
 from covote.covers.constructions.triples import triples
-from covote.covers.pruning import pair_counts
 
 
 @pytest.mark.parametrize("classes", [*range(3, 41), 60, 61, 62, 63, 64, 65])

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
+from covote.covers.blocks import padded, uniform_need
 from covote.covers.capacities.capacity_bounds import refute
 from covote.covers.capacities.exhaustive import exhaust
-from covote.covers.capacities.filling import anneal_fill, greedy_fill, slack_of
+from covote.covers.random_kernels import chance
+from covote.covers.search.block_annealing import Attempt
 from covote.covers.search.efforts import effort_named
+from covote.covers.search.greedy import fill
 from covote.errors import CoverError, InputError
 from covote.progress import Progress, Work
 
@@ -43,8 +46,7 @@ def capacity_cover(
     sizes = checked_capacities(capacities, classes)
     check_times(times)
     effort_named(effort)
-    need = np.full((classes, classes), times, dtype=np.int16)
-    np.fill_diagonal(need, 0)
+    need = uniform_need(classes, times)
     refutation = refute(need, sizes)
     if refutation is not None:
         raise CoverError(
@@ -63,26 +65,24 @@ def _search(
     progress: Progress | None,
 ) -> tuple[list[NDArray[np.int32]], str]:
     """Anneal and, where it fails, try every way; the largest experts come first in the search."""
-    from covote.covers.random_kernels import chance
-
     order = np.argsort(-sizes, kind="stable")
     ordered = sizes[order]
     budget = effort_named(effort)
     moves = budget.filling
-    best, left = _blank(ordered), need.size
+    attempts: list[Attempt] = []
     state = chance(seed)
     with Work(moves, progress) as whole:
         work = whole.part("looking for a way to cover every pair", moves, moves)
         for run in range(RUNS):
-            if work.stopped:
-                break
-            blocks, used = greedy_fill(need, ordered, state)
-            blocks[used:] = _blank(ordered)[used:]
-            now = anneal_fill(need, blocks, ordered, moves // RUNS, state, work)
-            if now < left:
-                best, left = blocks, now
-            if left == 0:
-                return _in_order(best, ordered, order), "simulated annealing of the given capacities"
+            blocks = fill(need, ordered.tolist(), state)
+            blocks += [np.arange(size, dtype=np.int32) for size in ordered[len(blocks) :]]
+            attempt = Attempt(padded(blocks, int(ordered[0])), ordered, need)
+            attempts.append(attempt)
+            attempt.run(moves // RUNS, state, work)
+            if attempt.shortfall == 0:
+                return _in_order(
+                    attempt.blocks, ordered, order
+                ), "simulated annealing of the given capacities"
             every = exhaust(need, ordered, budget.exhausting, work) if run == 0 else None
             if every is not None and len(every):
                 return _in_order(every, ordered, order), "exhaustive search for the given capacities"
@@ -91,7 +91,9 @@ def _search(
                     f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
                     + remedy(need, sizes)
                 )
-    open_pairs = slack_of(need, best, ordered) < 0
+            if work.stopped:
+                break
+    open_pairs = min(attempts, key=lambda attempt: attempt.shortfall).tables.slack < 0
     asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
     stopped = "the search was stopped; " if work.stopped else ""
     raise CoverError(
@@ -99,12 +101,6 @@ def _search(
         f"{open_pairs.sum() // 2} pairs are left; one more expert for "
         f'{open_pairs.any(axis=1).sum()} classes would cover them, or try effort="max" or another seed'
     )
-
-
-def _blank(sizes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give every expert the first classes, up to its size: -1 beyond."""
-    columns = np.arange(sizes.max(), dtype=np.int32)
-    return np.where(columns < sizes[:, None], columns, np.int32(-1))
 
 
 def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.int32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.covers.pruning import pair_counts
+from covote.covers.blocks import pair_counts
 
 RESTARTS = 50
 

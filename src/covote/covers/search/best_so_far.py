@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from covote.covers.blocks import Cover, without_room
-from covote.covers.pruning import prune, prune_many
+from covote.covers.blocks import Cover, prune, prune_many, without_room
 from covote.progress import Work
 
 PRUNED = 2_000_000

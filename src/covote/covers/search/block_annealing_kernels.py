@@ -11,10 +11,7 @@ from covote.compiled import helper, kernel
 from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
-Counts = NDArray[np.int16]
-
-OWN = 32767
-"""The count of a class with itself: always covered, never critical."""
+Slack = NDArray[np.int16]
 
 
 class BlockTables(NamedTuple):
@@ -22,21 +19,22 @@ class BlockTables(NamedTuple):
 
     Attributes
     ----------
-    blocks
-        (b x k) The classes in each slot.
-    counts
-        (v x v) How many blocks hold both classes.
+    blocks, sizes
+        (b x k) The classes in each slot; block i has ``sizes[i]`` of them, and -1 beyond.
+    slack
+        (v x v) How many blocks hold both classes, minus how many should; a pair is uncovered while it is
+        negative.
     owners, degree
         The slots of class x, as block times k plus place, are ``owners[x, :degree[x]]``.
     place
         (b x k) Where a slot stands in the owners of its class.
     uncovered, position, cost
-        The pairs that are covered too rarely are ``uncovered[:cost[0]]``; (x, y), with x < y, is the one at
-        ``position[x, y]``.
+        The uncovered pairs are ``uncovered[:cost[0]]``; (x, y), with x < y, is the one at ``position[x, y]``.
     """
 
     blocks: Ints
-    counts: Counts
+    sizes: Ints
+    slack: Slack
     owners: Ints
     place: Ints
     degree: Ints
@@ -46,8 +44,9 @@ class BlockTables(NamedTuple):
 
 
 @helper
-def miss(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
+def miss(x: int, y: int, tables: BlockTables) -> None:
     """Put the pair on the list of uncovered pairs."""
+    uncovered, position, cost = tables.uncovered, tables.position, tables.cost
     if x > y:
         x, y = y, x
     position[x, y] = cost[0]
@@ -57,8 +56,9 @@ def miss(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
 
 
 @helper
-def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
+def found(x: int, y: int, tables: BlockTables) -> None:
     """Take the pair off the list of uncovered pairs; the last one takes its place."""
+    uncovered, position, cost = tables.uncovered, tables.position, tables.cost
     if x > y:
         x, y = y, x
     cost[0] -= 1
@@ -71,31 +71,31 @@ def found(x: int, y: int, uncovered: Ints, position: Ints, cost: Ints) -> None:
 
 
 @helper
-def change(block: Ints, z: int, y: int, counts: Counts, times: int) -> int:
+def change(block: Ints, z: int, y: int, slack: Slack) -> int:
     """Return by how much the shortfall grows when `y` replaces `z` in the block."""
     loss = 0
     for w in block:
-        loss += int(counts[z, w] <= times) - int(counts[y, w] < times)
-    return loss + int(counts[y, z] < times)
+        loss += int(slack[z, w] <= 0) - int(slack[y, w] < 0)
+    return loss + int(slack[y, z] < 0)
 
 
 @helper
-def swap(i: int, slot: int, y: int, tables: BlockTables, times: int) -> None:
+def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
     """Put class `y` into a slot of block `i`, and bring all tables up to date."""
-    blocks, counts, owners, place, degree, uncovered, position, cost = tables
+    blocks, sizes, slack, owners, place, degree, _, _, _ = tables
     z = blocks[i, slot]
-    for s in range(blocks.shape[1]):
+    for s in range(sizes[i]):
         if s == slot:
             continue
         w = blocks[i, s]
-        counts[z, w] -= 1
-        counts[w, z] -= 1
-        if counts[z, w] == times - 1:
-            miss(z, w, uncovered, position, cost)
-        counts[y, w] += 1
-        counts[w, y] += 1
-        if counts[y, w] == times:
-            found(y, w, uncovered, position, cost)
+        slack[z, w] -= 1
+        slack[w, z] -= 1
+        if slack[z, w] == -1:
+            miss(z, w, tables)
+        slack[y, w] += 1
+        slack[w, y] += 1
+        if slack[y, w] == 0:
+            found(y, w, tables)
     blocks[i, slot] = y
     # The list of blocks of z loses one entry: its last one moves into the gap.
     at = place[i, slot]
@@ -108,19 +108,17 @@ def swap(i: int, slot: int, y: int, tables: BlockTables, times: int) -> None:
     degree[y] += 1
 
 
-@kernel(steps=lambda tables, times, accept, aimed, moves, state: moves * 15 * len(accept))
-def walk(
-    tables: BlockTables, times: int, accept: NDArray[np.uint64], aimed: int, moves: int, state: State
-) -> int:
+@kernel(steps=lambda tables, accept, aimed, moves, state: moves * 15 * len(accept))
+def walk(tables: BlockTables, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
     """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
 
     A move aims at an uncovered pair (x, y) with the odds `aimed` (of 2**32): it gives `y` to a block of `x`.
     Otherwise it swaps any class of any block for any class outside it. A shortfall that grows by d is
     accepted with the odds ``accept[d]``.
     """
-    blocks, counts, owners, _, degree, uncovered, _, cost = tables
+    blocks, sizes, slack, owners, _, degree, uncovered, _, cost = tables
     b, k = blocks.shape
-    v = counts.shape[0]
+    v = slack.shape[0]
     for move in range(moves):
         if cost[0] == 0:
             return move
@@ -132,7 +130,7 @@ def walk(
                 continue
             own = owners[x, below(state, degree[x])]
             i = own // k
-            slot = below(state, k - 1)
+            slot = below(state, sizes[i] - 1)
             if slot >= own - i * k:
                 slot += 1
         else:
@@ -140,12 +138,15 @@ def walk(
             i = own // k
             slot = own - i * k
             y = below(state, v)
+            if slot >= sizes[i]:
+                continue
+        block = blocks[i, : sizes[i]]
         inside = False
-        for w in blocks[i]:
+        for w in block:
             inside |= w == y
         if inside:
             continue
-        delta = change(blocks[i], blocks[i, slot], y, counts, times)
+        delta = change(block, block[slot], y, slack)
         if delta <= 0 or draw(state) < accept[delta]:
-            swap(i, slot, y, tables, times)
+            swap(i, slot, y, tables)
     return moves

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covote.covers.blocks import Blocks, Cover, without_room
+from covote.covers.blocks import Blocks, Cover, uniform_need, without_least_needed, without_room
 from covote.covers.constructions.finite_fields import prime_power
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.recursions import in_table
-from covote.covers.pruning import without_least_needed
 from covote.covers.search.best_so_far import CoverSearch
 from covote.covers.search.blow_ups import anneal_blowup, blow_up
 from covote.covers.search.dual_annealing import (
@@ -112,7 +111,7 @@ def _warm(search: CoverSearch, cover: Cover, experts: int) -> Start:
     """Start from a cover without the experts that are needed least."""
     blocks = without_room(cover.blocks, search.classes)
     while len(blocks) > experts:
-        blocks = without_least_needed(blocks, search.classes)
+        blocks = without_least_needed(blocks, uniform_need(search.classes))
     return Start(masks_of(blocks, search.classes), WARM, annealed(cover.construction))
 
 

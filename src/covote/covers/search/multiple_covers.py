@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import padded, without_room
-from covote.covers.pruning import prune, without_least_needed
+from covote.covers.blocks import padded, prune, uniform_need, without_least_needed, without_room
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
 from covote.covers.search.dual_shrinking import annealed
@@ -229,7 +228,9 @@ def _meeting(task: _Task, best: Folded) -> Folded:
     while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
         experts = len(best.blocks) - 1
         if warm:
-            masks = masks_of(without_least_needed(best.blocks, task.classes, task.times), task.classes)
+            masks = masks_of(
+                without_least_needed(best.blocks, uniform_need(task.classes, task.times)), task.classes
+            )
         else:
             masks = random_start(task.classes, experts, size, random)
         blocks = meet(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.covers.pruning import prune
+from covote.covers.blocks import prune
 from covote.covers.random_kernels import chance
 from covote.covers.search.symmetric.base_block_search_kernels import OrbitTables, walk
 from covote.covers.search.symmetric.groups import Symmetry, symmetries
