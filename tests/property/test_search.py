@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote.covers.blocks import prune, prune_many
+from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.greedy import greedy
-from covote.covers.search.symmetric.base_block_search import cyclic
 from tests.plain_covers import covers
 
 

@@ -13,11 +13,10 @@ from covote.bounds.answers_needed import (
     minimax_answers,
     two_round_answers,
 )
-from covote.bounds.confusion import confusion_bound
-from covote.bounds.cover_free_sizes import cover_free_bound
 from covote.bounds.cover_sizes import (
     best_lower_bound,
     closure_bound,
+    cover_free_bound,
     hanani_bound,
     horsley_bound,
     schonheim_bound,
@@ -34,6 +33,7 @@ from covote.bounds.paper import (
 )
 from covote.bounds.redundancy import (
     authority_correctable,
+    confusion_bound,
     correctable_errors,
     detectable_errors,
     pairwise_majority_error,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from covote.covers.budget import Spending, spending
 from covote.covers.completing import complete
 from covote.covers.designing import design
 from covote.covers.selecting import select
-from covote.covers.spending import Spending, spending
 
 __all__ = ["Spending", "complete", "design", "select", "spending"]

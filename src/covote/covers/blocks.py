@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,14 @@ class Cover(NamedTuple):
     construction: str
 
 
-def padded(blocks: list[NDArray[np.int32]], size: int) -> Blocks:
+class Built(NamedTuple):
+    """Class indices of each expert, which may differ in number, and the construction in words."""
+
+    blocks: Sequence[Blocks]
+    construction: str
+
+
+def padded(blocks: Sequence[Blocks], size: int) -> Blocks:
     """Stack blocks of up to `size` classes; -1 marks the room that is left."""
     stacked = np.full((len(blocks), size), -1, dtype=np.int32)
     for row, block in zip(stacked, blocks, strict=True):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import cover_free_bound
+from covote.covers.blocks import Built
 from covote.covers.constructions.finite_fields import finite_field, prime_power
 from covote.covers.constructions.transversal_designs import most_groups, transversal_design
 from covote.covers.set_cover.local_search import Weighting
@@ -30,26 +31,19 @@ SETS, TRIES = 20_000, 20
 """Sets of experts that a class may get, and tries to find one for each class."""
 
 
-class CoverFree(NamedTuple):
-    """Class indices of each expert, and the construction in words."""
-
-    blocks: Sequence[Ints]
-    construction: str
-
-
 class Search(NamedTuple):
     """What a search may touch, its seed, who hears of it, and what was found for fewer classes."""
 
     moves: int
     seed: int
     work: Work
-    known: dict[int, CoverFree]
+    known: dict[int, Built]
 
 
-def cover_free(classes: int, size: int, count: int, forced: bool, search: Search) -> CoverFree:
+def cover_free(classes: int, size: int, count: int, forced: bool, search: Search) -> Built:
     """Return the smallest panel found for items with `count` labels."""
     lower = cover_free_bound(classes, size, count, forced=forced)[0]
-    best: CoverFree | None = None
+    best: Built | None = None
     if forced:
         return _pairs_apart(classes, size, count, search)
     for found in _classes_apart(classes, size, count, search.seed):
@@ -59,17 +53,17 @@ def cover_free(classes: int, size: int, count: int, forced: bool, search: Search
     return _better(best, classes, size, count, search) if len(best.blocks) > lower else best
 
 
-def parts(classes: int, size: int) -> CoverFree:
+def parts(classes: int, size: int) -> Built:
     """Return experts that know each class once."""
     order = np.arange(classes, dtype=np.int32)
-    return CoverFree(np.array_split(order, -(-classes // size)), "disjoint experts")
+    return Built(np.array_split(order, -(-classes // size)), "disjoint experts")
 
 
 # Every class against others
 
 
-def _classes_apart(classes: int, size: int, count: int, seed: int) -> Iterator[CoverFree]:
-    yield CoverFree([np.array([k], dtype=np.int32) for k in range(classes)], "an expert for each class")
+def _classes_apart(classes: int, size: int, count: int, seed: int) -> Iterator[Built]:
+    yield Built([np.array([k], dtype=np.int32) for k in range(classes)], "an expert for each class")
     if count == 1:
         return
     yield from _lines(classes, size, count)
@@ -79,7 +73,7 @@ def _classes_apart(classes: int, size: int, count: int, seed: int) -> Iterator[C
         yield found
 
 
-def _lines(classes: int, size: int, count: int) -> Iterator[CoverFree]:
+def _lines(classes: int, size: int, count: int) -> Iterator[Built]:
     """Classes are blocks of a transversal design, experts its points: two classes share at most one.
 
     Of `count` experts of a class, others then leave one.
@@ -91,10 +85,10 @@ def _lines(classes: int, size: int, count: int) -> Iterator[CoverFree]:
         return
     blocks = transversal_design(order, count + 1)
     some = blocks[np.argsort(blocks[:, -1], kind="stable")][:classes, :-1]  # disjoint ones together
-    yield CoverFree(_dual(some, order), f"transversal design of {count} groups of {order}")
+    yield Built(_dual(some, order), f"transversal design of {count} groups of {order}")
 
 
-def _polynomials(classes: int, size: int, count: int) -> Iterator[CoverFree]:
+def _polynomials(classes: int, size: int, count: int) -> Iterator[Built]:
     """Classes are polynomials of degree 2 and more over a field, experts points of their graphs.
 
     Two of degree below t meet in t - 1 points, so that of (s - 1)(t - 1) + 1 points others leave one: Kautz
@@ -112,7 +106,7 @@ def _polynomials(classes: int, size: int, count: int) -> Iterator[CoverFree]:
         values = np.zeros((classes, points), dtype=np.int64)
         for place in reversed(range(terms)):  # Horner's rule
             values = field.add(field.multiply(values, np.arange(points)[None, :]), digits[:, place, None])
-        yield CoverFree(
+        yield Built(
             _dual(values, q), f"{points} values of polynomials of degree {terms - 1} over {q} elements"
         )
 
@@ -123,7 +117,7 @@ def _dual(values: NDArray[np.integer], order: int) -> list[Ints]:
     return [np.flatnonzero((points == p).any(axis=1)).astype(np.int32) for p in np.unique(points)]
 
 
-def _packed(classes: int, size: int, count: int, seed: int) -> CoverFree | None:
+def _packed(classes: int, size: int, count: int, seed: int) -> Built | None:
     """Give each class `each` experts of which two share at most (each - 1) // (count - 1); few experts first.
 
     Of the sets that still can be taken, one goes to the next class whose experts know fewest classes.
@@ -142,7 +136,7 @@ def _packed(classes: int, size: int, count: int, seed: int) -> CoverFree | None:
                 if taken is not None:
                     blocks = [np.flatnonzero(column).astype(np.int32) for column in taken.T]
                     shared = (each - 1) // (count - 1)
-                    return CoverFree(blocks, f"{each} experts for each class, at most {shared} shared by two")
+                    return Built(blocks, f"{each} experts for each class, at most {shared} shared by two")
     return None
 
 
@@ -168,7 +162,7 @@ def _taken(
 # Every pair of classes against others
 
 
-def _pairs_apart(classes: int, size: int, count: int, search: Search) -> CoverFree:
+def _pairs_apart(classes: int, size: int, count: int, search: Search) -> Built:
     """Return the best of all pairs, all triples, and groups crossed by parabolas, each group served alike.
 
     With groups of at most q classes, q a prime power, the polynomials c x^2 + b x + a over GF(q) with `count`
@@ -179,10 +173,10 @@ def _pairs_apart(classes: int, size: int, count: int, search: Search) -> CoverFr
     if classes in known:
         return known[classes]
     pairs = [np.array(pair, dtype=np.int32) for pair in combinations(range(classes), 2)]
-    best = CoverFree(pairs, "an expert for each pair")
+    best = Built(pairs, "an expert for each pair")
     if size >= 3 and count <= classes - 2 and comb(classes, 3) < len(pairs):
         triples = [np.array(three, dtype=np.int32) for three in combinations(range(classes), 3)]
-        best = CoverFree(triples, "an expert for every three classes")
+        best = Built(triples, "an expert for every three classes")
     for groups in range(3, min(size, classes) + 1):
         each = -(-classes // groups)
         q = max(each, groups, count)
@@ -190,10 +184,10 @@ def _pairs_apart(classes: int, size: int, count: int, search: Search) -> CoverFr
             q += 1
         if count * q * q >= len(best.blocks):
             continue
-        inner = _pairs_apart(each, size, count, search) if each > 1 else CoverFree([], "")
+        inner = _pairs_apart(each, size, count, search) if each > 1 else Built([], "")
         blocks = [*_parabolas(classes, groups, q, count), *_inside(classes, groups, inner.blocks)]
         if len(blocks) < len(best.blocks):
-            best = CoverFree(blocks, f"{count} x {q}^2 parabolas through {groups} groups")
+            best = Built(blocks, f"{count} x {q}^2 parabolas through {groups} groups")
     known[classes] = _better(best, classes, size, count, search, forced=True)
     return known[classes]
 
@@ -226,8 +220,8 @@ def _inside(classes: int, groups: int, inner: Sequence[Ints]) -> Iterator[Ints]:
 
 
 def _better(
-    best: CoverFree, classes: int, size: int, count: int, search: Search, *, forced: bool = False
-) -> CoverFree:
+    best: Built, classes: int, size: int, count: int, search: Search, *, forced: bool = False
+) -> Built:
     """Return what a search among all experts finds, if that is better."""
     if not search.moves or count > classes - 1 - forced or search.work.advance(0):
         return best
@@ -235,7 +229,7 @@ def _better(
     return found if found is not None and len(found.blocks) < len(best.blocks) else best
 
 
-def _searched(classes: int, size: int, count: int, forced: bool, how: Search) -> CoverFree | None:
+def _searched(classes: int, size: int, count: int, forced: bool, how: Search) -> Built | None:
     """Choose from all experts there can be, if they are few: a set cover, by local search."""
     w = 2 if forced else 1
     needs = comb(classes, w) * comb(classes - w, count - 1)
@@ -270,4 +264,4 @@ def _searched(classes: int, size: int, count: int, forced: bool, how: Search) ->
     steps = search.steps(how.moves)
     search.run(steps, how.work.part("looking for fewer experts", total=steps, share=1))
     chosen = [np.array(blocks[j], dtype=np.int32) for j in np.flatnonzero(search.best)]
-    return CoverFree(chosen, "local search among all experts")
+    return Built(chosen, "local search among all experts")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound, cover_free_bound
+from covote.covers.blocks import Built
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Certificate, Name, Panel, class_names, zeros
@@ -18,13 +18,6 @@ from covote.panel.several import check_model
 from covote.progress import Progress, Work
 
 METHODS = ("auto", "paper", "random", "parallel")
-
-
-class Built(NamedTuple):
-    """Class indices of each expert, which may differ in number, and the construction in words."""
-
-    blocks: Sequence[NDArray[np.int32]]
-    construction: str
 
 
 def design(
@@ -149,15 +142,15 @@ def _other(classes: int, size: int, times: int, method: str, seed: int, experts:
     if method == "paper":
         from covote.covers.constructions.paper_greedy import paper_cover
 
-        return Built(*paper_cover(classes, size, times))
+        return paper_cover(classes, size, times)
     if method == "parallel":
         from covote.covers.constructions.resolvable import parallel_panel
 
-        blocks, how = parallel_panel(classes, size, experts, seed)
-        return Built(blocks if experts else blocks * times, how)
+        panel = parallel_panel(classes, size, experts, seed)
+        return panel if experts else Built([*panel.blocks] * times, panel.construction)
     from covote.covers.constructions.random_panels import random_panel
 
-    return Built(*random_panel(classes, size, times, experts, seed))
+    return random_panel(classes, size, times, experts, seed)
 
 
 def _with_capacities(
@@ -175,7 +168,7 @@ def _with_capacities(
         raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
         raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
-    rows = Built(*capacity_cover(len(names), list(sizes), times, effort, seed, progress))
+    rows = capacity_cover(len(names), list(sizes), times, effort, seed, progress)
     largest = min(len(names), max(len(row) for row in rows.blocks))
     return _checked(names, rows, times, best_lower_bound(len(names), largest, times), must_cover=True)
 

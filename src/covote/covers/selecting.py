@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_count, check_prior
 from covote.bounds import best_lower_bound
+from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
 from covote.covers.set_cover.branch_and_bound import branch, lagrangian_bound
-from covote.covers.set_cover.budget import Pool, afford
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover, pool_cover
 from covote.errors import CoverError, InputError

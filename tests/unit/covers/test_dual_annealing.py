@@ -59,7 +59,7 @@ def test_classes_that_meet_several_times_are_found_from_nothing(classes, size, e
 
 
 def test_a_plane_is_recognised_as_a_cover():
-    start = dual_annealing.blow_up_start(projective_plane(9), 91, 91, np.random.default_rng(0))
+    start = dual_annealing.masks_of(projective_plane(9), 91)
     blocks = dual_annealing.meet(start, 91, 10, moves=1, state=chance(0))
     assert blocks is not None
     assert covers(blocks, 91)

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from covote.covers.search.symmetric.groups import Symmetry, symmetries
+from covote.covers.search.groups import Symmetry, symmetries
 
 GROUPS = [
     Symmetry(7, 1),

@@ -6,11 +6,11 @@ import pytest
 from covote import Panel, complete, design, select
 from covote.compiled import running
 from covote.covers.random_kernels import chance
+from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import anneal_blowup
 from covote.covers.search.dual_annealing import meet, random_start
 from covote.covers.search.greedy import greedy
-from covote.covers.search.symmetric.base_block_search import cyclic
 from tests.plain_covers import covers
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
-from covote.covers.blocks import padded, uniform_need
+from covote.covers.blocks import Built, padded, uniform_need
 from covote.covers.capacities.capacity_bounds import refute
 from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.random_kernels import chance
@@ -33,7 +33,7 @@ def capacity_cover(
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
-) -> tuple[list[NDArray[np.int32]], str]:
+) -> Built:
     """Return class indices for experts of these capacities, in this order, and how they were found.
 
     A :class:`~covote.errors.CoverError` says that they cannot cover, and why; or that no cover was found, and
@@ -63,7 +63,7 @@ def _search(
     effort: str,
     seed: int,
     progress: Progress | None,
-) -> tuple[list[NDArray[np.int32]], str]:
+) -> Built:
     """Anneal and, where it fails, try every way; the largest experts come first in the search."""
     order = np.argsort(-sizes, kind="stable")
     ordered = sizes[order]
@@ -80,12 +80,11 @@ def _search(
             attempts.append(attempt)
             attempt.run(moves // RUNS, state, work)
             if attempt.shortfall == 0:
-                return _in_order(
-                    attempt.blocks, ordered, order
-                ), "simulated annealing of the given capacities"
+                how = "simulated annealing of the given capacities"
+                return _in_order(attempt.blocks, ordered, order, how)
             every = exhaust(need, ordered, budget.exhausting, work) if run == 0 else None
             if every is not None and len(every):
-                return _in_order(every, ordered, order), "exhaustive search for the given capacities"
+                return _in_order(every, ordered, order, "exhaustive search for the given capacities")
             if every is not None:
                 raise CoverError(
                     f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
@@ -127,13 +126,11 @@ def check_times(times: int) -> int:
 
 
 def _in_order(
-    blocks: NDArray[np.int32], sizes: NDArray[np.int32], order: NDArray[np.intp]
-) -> list[NDArray[np.int32]]:
+    blocks: NDArray[np.int32], sizes: NDArray[np.int32], order: NDArray[np.intp], how: str
+) -> Built:
     """Return the blocks as they were asked for, each sorted."""
-    given: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)] * len(order)
-    for i, block, size in zip(order, blocks, sizes, strict=True):
-        given[i] = np.sort(block[:size])
-    return given
+    given = [np.sort(blocks[i, : sizes[i]]) for i in np.argsort(order)]
+    return Built(given, how)
 
 
 def experts_listed(sizes: NDArray[np.int32]) -> str:

@@ -6,16 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
+from covote.covers.blocks import Built
 from covote.errors import InputError
 
 CHUNK = 2**21
 """How many class numbers are drawn at a time."""
 
 
-def random_panel(
-    classes: int, size: int, times: int = 1, experts: int | None = None, seed: int = 0
-) -> tuple[list[NDArray[np.int32]], str]:
-    """Return independent, uniformly random experts, as class indices, and how they were built.
+def random_panel(classes: int, size: int, times: int = 1, experts: int | None = None, seed: int = 0) -> Built:
+    """Return independent, uniformly random experts.
 
     Without `experts`, they are drawn until every pair of classes is covered `times` times; a given number of
     experts need not cover.
@@ -34,8 +33,8 @@ def random_panel(
         raise InputError(f"experts={experts}; a panel needs at least 1 expert")
     rng = np.random.default_rng(seed)
     if experts is not None:
-        return list(random_blocks(rng, experts, classes, size)), f"{experts} random experts"
-    return list(_until_covered(rng, classes, size, times)), "random experts, until they cover"
+        return Built(list(random_blocks(rng, experts, classes, size)), f"{experts} random experts")
+    return Built(list(_until_covered(rng, classes, size, times)), "random experts, until they cover")
 
 
 def random_blocks(rng: np.random.Generator, experts: int, classes: int, size: int) -> NDArray[np.int32]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
+from covote.covers.blocks import Built
 from covote.covers.constructions.finite_fields import finite_field, prime_power
 from covote.covers.random_kernels import State, below, chance, draw
 from covote.errors import InputError
@@ -29,10 +30,8 @@ MOVES = 500
 """Exchanges per class in the search for one partition."""
 
 
-def parallel_panel(
-    classes: int, size: int, experts: int | None = None, seed: int = 0
-) -> tuple[list[Group], str]:
-    """Return parallel classes one after the other, as class indices per expert, and how they were built.
+def parallel_panel(classes: int, size: int, experts: int | None = None, seed: int = 0) -> Built:
+    """Return parallel classes one after the other.
 
     All of them cover every pair; `experts` takes that many of the first ones instead, and starts
     again from the beginning when there are no more.
@@ -53,7 +52,7 @@ def parallel_panel(
     blocks = list(chain.from_iterable(partitions))
     if experts is not None:
         blocks = list(islice(cycle(blocks), experts))
-    return blocks, how
+    return Built(blocks, how)
 
 
 def _partitions(classes: int, size: int, seed: int) -> tuple[list[Partition], str]:

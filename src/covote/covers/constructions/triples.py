@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.blocks import pair_counts
+from covote.covers.random_kernels import State, below, chance
+
+Ints = NDArray[np.int32]
 
 RESTARTS = 50
 
@@ -21,9 +25,6 @@ def triples(classes: int, seed: int = 0) -> NDArray[np.int32] | None:
     >>> [len(triples(v)) for v in (3, 4, 5, 6, 7, 8, 9)]
     [1, 3, 4, 6, 7, 11, 12]
     """
-    from covote.covers.constructions.triples_kernels import climb
-    from covote.covers.random_kernels import chance
-
     uses, ready = _graph(classes)
     state = chance(seed)
     steps = 40 * classes * classes + 1000
@@ -56,3 +57,125 @@ def _graph(classes: int) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
 
 def _covers(blocks: NDArray[np.int32], classes: int) -> bool:
     return bool((pair_counts(blocks, classes)[np.triu_indices(classes, 1)] > 0).all())
+
+
+@helper
+def _use(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, degree: Ints) -> None:
+    """Take one of the uses of the pair; x forgets y when none is left."""
+    left[x, y] -= 1
+    if left[x, y] == 0:
+        degree[x] -= 1
+        last = open_to[x, degree[x]]
+        open_to[x, place[x, y]] = last
+        place[x, last] = place[x, y]
+
+
+@helper
+def _free(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, degree: Ints) -> None:
+    """Give back one use of the pair."""
+    if left[x, y] == 0:
+        open_to[x, degree[x]] = y
+        place[x, y] = degree[x]
+        degree[x] += 1
+    left[x, y] += 1
+
+
+@helper
+def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
+    """Say that the pair lies in the triple with `new`, where it said `old`; -1 is no triple."""
+    for c in range(third.shape[2]):
+        if third[x, y, c] == old:
+            third[x, y, c] = new
+            return
+
+
+@helper
+def _mark(x: int, y: int, z: int, old: bool, new: bool, third: Ints) -> None:
+    """Enter the triple (or strike it out) at all its ordered pairs."""
+    for a, b, c in ((x, y, z), (y, x, z), (x, z, y), (z, x, y), (y, z, x), (z, y, x)):
+        _replace_third(third, a, b, c if old else -1, c if new else -1)
+
+
+@kernel(steps=lambda left, steps, state: 100 * left.size)
+def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
+    """Split a graph (uses left of each pair) into triangles, by hill climbing.
+
+    Stinson (1985), "Hill-climbing algorithms for the construction of combinatorial designs".
+
+    Take a class with two open pairs (x, y), (x, z). If (y, z) is open as well, the triangle closes them all;
+    otherwise it takes the pair (y, z) from the triangle that has it. The number of triangles never falls.
+    Returns the triangles after `steps` steps or when no pair is open.
+    """
+    v = left.shape[0]
+    folds = max(1, left.max())
+    uses = left.copy()
+    third = np.full((v, v, folds), -1, np.int32)
+    open_to = np.empty((v, v), np.int32)
+    place = np.zeros((v, v), np.int32)
+    degree = np.zeros(v, np.int32)
+    live = np.empty(v, np.int32)
+    lives = 0
+    for x in range(v):
+        for y in range(v):
+            if left[x, y] > 0:
+                open_to[x, degree[x]] = y
+                place[x, y] = degree[x]
+                degree[x] += 1
+    for _ in range(steps):
+        # Classes with two open neighbours; few steps change the list, but a scan costs little beside them.
+        if lives == 0:
+            for x in range(v):
+                if degree[x] >= 2:
+                    live[lives] = x
+                    lives += 1
+            if lives == 0:
+                break
+        at = below(state, lives)
+        x = live[at]
+        if degree[x] < 2:
+            lives -= 1
+            live[at] = live[lives]
+            continue
+        i = below(state, degree[x])
+        j = below(state, degree[x] - 1)
+        j += j >= i
+        y = open_to[x, i]
+        z = open_to[x, j]
+        if uses[y, z] == 0:
+            continue
+        if left[y, z] == 0:
+            w = third[y, z, below(state, uses[y, z])]
+            if w == x:
+                continue
+            _mark(y, z, w, True, False, third)
+            for a, b in ((y, z), (z, y), (y, w), (w, y), (z, w), (w, z)):
+                _free(a, b, left, open_to, place, degree)
+            # The freed pairs wake classes that the list of live ones may have lost.
+            lives = 0
+        _mark(x, y, z, False, True, third)
+        for a, b in ((x, y), (y, x), (x, z), (z, x), (y, z), (z, y)):
+            _use(a, b, left, open_to, place, degree)
+    triangles: Ints = _triangles(third)
+    return triangles
+
+
+@helper
+def _triangles(third: Ints) -> Ints:
+    """Return each triangle once, its classes in order."""
+    v = third.shape[0]
+    number = 0
+    for x in range(v):
+        for y in range(x + 1, v):
+            for c in range(third.shape[2]):
+                number += third[x, y, c] > y
+    blocks = np.empty((number, 3), np.int32)
+    at = 0
+    for x in range(v):
+        for y in range(x + 1, v):
+            for c in range(third.shape[2]):
+                if third[x, y, c] > y:
+                    blocks[at, 0] = x
+                    blocks[at, 1] = y
+                    blocks[at, 2] = third[x, y, c]
+                    at += 1
+    return blocks

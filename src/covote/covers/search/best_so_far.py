@@ -8,11 +8,11 @@ from covote.progress import Work
 PRUNED = 2_000_000
 """Blocks that hold more pairs are pruned without a table of pairs."""
 
-WIDE = 1.1
-"""Ratio to the lower bound above which a gap is wide."""
-
 OTHERS = 3
 """How many covers beside the best one are kept to start from."""
+
+FORGETFUL = 30
+"""Most experts for which annealing finds structure from nothing."""
 
 
 class CoverSearch:
@@ -32,13 +32,13 @@ class CoverSearch:
         blocks = without_room(cover.blocks, self.classes)
         few = len(blocks) * self.size**2 <= PRUNED
         blocks = prune(blocks, self.classes) if few else prune_many(blocks, self.classes)
-        kept = Cover(blocks, cover.construction)
-        if self.best is not None and len(blocks) >= len(self.best.blocks):
-            self.others.append(kept)
-        else:
-            self.others += [self.best] if self.best is not None else []
-            self.best = kept
-        self.others = sorted(self.others, key=lambda other: len(other.blocks))[:OTHERS]
+        covers = [
+            *([] if self.best is None else [self.best]),
+            *self.others,
+            Cover(blocks, cover.construction),
+        ]
+        self.best, *others = sorted(covers, key=lambda cover: len(cover.blocks))
+        self.others = others[:OTHERS]
 
     @property
     def found(self) -> Cover:
@@ -51,11 +51,11 @@ class CoverSearch:
         """Whether nothing is left to win, or nobody waits any more."""
         return self.work.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
-    @property
-    def wide(self) -> bool:
-        """Whether the gap to the bound is so wide that it deserves more effort."""
-        return len(self.found.blocks) > WIDE * self.lower
-
     def part(self, moves: int) -> Work:
         """Return the part of the work that one of the searches does."""
         return self.work.part(f"{len(self.found.blocks)} experts; trying fewer", moves, moves)
+
+
+def annealed(construction: str) -> str:
+    """Say that a search has changed a construction."""
+    return construction if construction.endswith(", annealed") else f"{construction}, annealed"

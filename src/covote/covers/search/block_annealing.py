@@ -20,11 +20,11 @@ Need = NDArray[np.int16]
 HOT, COLD = 0.45, 0.2
 """First and last temperature of an attempt, in uncovered pairs."""
 
-AIMED = 0.7
-"""Share of the moves that aim at an uncovered pair."""
-
 FIRST_LENGTH = 500_000
 """Moves of a first attempt; each failure doubles them."""
+
+FEW = 5
+"""Uncovered pairs that chance may close."""
 
 STRETCH = 1_000_000
 """Most moves between two looks at the clock of the caller: a tenth of a second."""
@@ -80,7 +80,7 @@ def fewer_blocks(
     the room that they gain.
 
     Each failure doubles the moves of the next attempt. The pairs that are left uncovered should fall by about
-    the same factor each time; the search ends when at this rate the whole budget would leave more than one.
+    the same factor each time; the search ends when at this rate the whole budget would leave more than a few.
     """
     if max(len(best), len(need)) * len(need) > LARGEST_TABLE:
         return best
@@ -99,7 +99,7 @@ def fewer_blocks(
 
 
 def hopeless(before: int, now: int, length: int, left: int) -> bool:
-    """Whether more than one pair would stay uncovered, if the shortfall goes on falling at the same rate.
+    """Whether more than a few pairs would stay uncovered, if the shortfall goes on falling at the same rate.
 
     It fell from `before` to `now` when the length doubled to `length`; `left` moves are left to double it.
 
@@ -109,7 +109,7 @@ def hopeless(before: int, now: int, length: int, left: int) -> bool:
     False
     """
     doublings = np.log2(1 + max(0, left) / length)
-    return bool(now * (now / before) ** doublings > 1)
+    return bool(now * (now / before) ** doublings > FEW)
 
 
 def _one_fewer(blocks: Blocks, sizes: NDArray[np.int32], need: Need) -> Blocks:
@@ -137,11 +137,11 @@ class Attempt:
 
     def run(self, length: int, state: State, work: Work) -> int:
         """Cool down once over `length` moves; return how many were made."""
-        made, stretch = 0, min(STRETCH, max(1, length // 64))
+        made = 0
         while made < length and self.shortfall:
-            temperature = HOT * (COLD / HOT) ** (made / length)
-            accept = odds(temperature, self.blocks.shape[1])
-            step = walk(self.tables, accept, int(AIMED * 2**32), min(stretch, length - made), state)
+            step = min(STRETCH, length - made)
+            hot, cold = (HOT * (COLD / HOT) ** (at / length) for at in (made, made + step))
+            step = walk(self.tables, hot, cold, step, state)
             made += step
             if work.advance(step):
                 break
@@ -166,8 +166,3 @@ def _tables(blocks: Blocks, sizes: NDArray[np.int32], slack: NDArray[np.int16]) 
     position[short[:, 0], short[:, 1]] = np.arange(len(short))
     cost = np.array([len(short)], np.int32)
     return BlockTables(blocks, sizes, slack, owners, place.reshape(b, k), degree, uncovered, position, cost)
-
-
-def odds(temperature: float, size: int) -> NDArray[np.uint64]:
-    """Return the odds (of 2**32) to accept a shortfall that grows by 0, 1, 2, ... `size`."""
-    return (np.exp(-np.arange(size + 1) / temperature) * (2**32 - 1)).astype(np.uint64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
 Slack = NDArray[np.int16]
+
+AIMED = 0.7 * 2**32
+"""Odds (of 2**32) that a move aims at an uncovered pair."""
 
 
 class BlockTables(NamedTuple):
@@ -108,21 +112,23 @@ def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
     degree[y] += 1
 
 
-@kernel(steps=lambda tables, accept, aimed, moves, state: moves * 15 * len(accept))
-def walk(tables: BlockTables, accept: NDArray[np.uint64], aimed: int, moves: int, state: State) -> int:
-    """Try `moves` swaps at one temperature; stop when every pair is covered; return the moves made.
+@kernel(steps=lambda tables, hot, cold, moves, state: moves * 15 * tables.blocks.shape[1])
+def walk(tables: BlockTables, hot: float, cold: float, moves: int, state: State) -> int:
+    """Try `moves` swaps while it cools; stop when every pair is covered; return the moves made.
 
-    A move aims at an uncovered pair (x, y) with the odds `aimed` (of 2**32): it gives `y` to a block of `x`.
-    Otherwise it swaps any class of any block for any class outside it. A shortfall that grows by d is
-    accepted with the odds ``accept[d]``.
+    A move mostly aims at an uncovered pair (x, y): it gives `y` to a block of `x`. Otherwise it swaps any
+    class of any block for any class outside it.
     """
     blocks, sizes, slack, owners, _, degree, uncovered, _, cost = tables
     b, k = blocks.shape
     v = slack.shape[0]
+    temperature = hot
     for move in range(moves):
         if cost[0] == 0:
             return move
-        if draw(state) < aimed:
+        if move & 255 == 0:
+            temperature = hot * (cold / hot) ** (move / moves)
+        if draw(state) < AIMED:
             pair = below(state, 2 * cost[0])
             x = uncovered[pair >> 1, pair & 1]
             y = uncovered[pair >> 1, 1 - (pair & 1)]
@@ -147,6 +153,6 @@ def walk(tables: BlockTables, accept: NDArray[np.uint64], aimed: int, moves: int
         if inside:
             continue
         delta = change(block, block[slot], y, slack)
-        if delta <= 0 or draw(state) < accept[delta]:
+        if delta <= 0 or draw(state) < exp(-delta / temperature) * 4294967296.0:
             swap(i, slot, y, tables)
     return moves

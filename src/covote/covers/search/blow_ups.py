@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import Blocks, Cover, padded, relabelled
+from covote.covers.constructions.finite_fields import prime_power
+from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.recursions import build, in_table, table_for
 from covote.covers.random_kernels import chance
+from covote.covers.search.best_so_far import CoverSearch
 from covote.covers.search.blow_ups_kernels import Blowup, anneal_weights
 from covote.covers.search.dual_annealing import RANDOM_HOT, meet, random_start
 
@@ -27,6 +30,9 @@ MOST_PER_SIZE = 3.25
 
 FEW_MOVES, FEW_TRIES = 1_000_000, 3
 """Moves of a try to cover a heavy line by few experts, and how many tries there are."""
+
+STARTS = (("added", 0.4), ("even", 0.6), ("removed", 0.4), ("even", 1.5), ("added", 0.8), ("even", 1.0))
+"""How the weights of a plane start, and how hot."""
 
 
 def anneal_blowup(
@@ -131,3 +137,32 @@ def few_experts(classes: int, size: int) -> Cover:
             if blocks is not None:
                 return Cover(blocks, "annealing of meeting sets of experts")
     return cover
+
+
+def weighted_plane(search: CoverSearch, order: int, moves: int, run: int) -> Cover:
+    """Anneal weights for the points of a plane, each time from another start."""
+    lines, (start, hot) = projective_plane(order), STARTS[run % len(STARTS)]
+    weights = anneal_blowup(
+        lines,
+        search.classes,
+        search.size,
+        moves=moves,
+        seed=search.seed * 1009 + run,
+        start=start,
+        hot=hot,
+        target=search.lower,
+    )
+    return blow_up(lines, weights, search.size, f"projective plane of order {order}")
+
+
+def nearest_planes(classes: int, size: int) -> list[int]:
+    """List the orders of planes whose points may stand for the classes, the nearest first.
+
+    Lines should carry about `size` classes when the classes are spread evenly.
+
+    >>> nearest_planes(31, 6)[0]
+    5
+    """
+    ratio = classes / size
+    orders = [q for q in range(2, 17) if prime_power(q) and 0.5 * ratio - 1 <= q <= 1.6 * ratio + 2]
+    return sorted(orders, key=lambda q: abs(q * q / (q + 1) + 0.7 - ratio))[:3]

@@ -90,12 +90,3 @@ def random_start(classes: int, experts: int, size: int, random: np.random.Genera
         for j in row:
             masks[j >> 6, x] |= np.uint64(1 << int(j & 63))
     return masks
-
-
-def blow_up_start(lines: Blocks, classes: int, experts: int, random: np.random.Generator) -> Masks:
-    """Spread the classes over the points of a design; surplus lines are left out at random."""
-    points = int(lines.max()) + 1
-    if len(lines) > experts:
-        lines = lines[np.sort(random.permutation(len(lines))[:experts])]
-    of_points = masks_of(lines, points)
-    return np.ascontiguousarray(of_points[:, random.permutation(points)[np.arange(classes) % points]])

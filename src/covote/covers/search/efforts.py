@@ -20,6 +20,8 @@ class Effort(NamedTuple):
         The cheapest part of a pool: entries that may be touched, and rounds of the Lagrangian bound.
     exchanging
         The best part of a pool for a budget: entries that may be touched.
+    thorough
+        Whether neighbouring cases are solved and more groups tried.
     """
 
     weights: int
@@ -31,6 +33,7 @@ class Effort(NamedTuple):
     choosing: int
     bounding: int
     exchanging: int
+    thorough: bool = False
 
     @property
     def total(self) -> int:
@@ -39,7 +42,7 @@ class Effort(NamedTuple):
 
     def part(self, share: float) -> Effort:
         """Return a share of every budget."""
-        return Effort(*(int(moves * share) for moves in self))
+        return Effort._make([*(int(moves * share) for moves in self[:-1]), self.thorough])
 
     def scaled(self, classes: int, size: int) -> Effort:
         """Return the effort for a small case: there is less to try where there are few pairs.
@@ -50,42 +53,31 @@ class Effort(NamedTuple):
         return self.part(min(1.0, classes * classes / size / 200) * min(1.0, 100 / classes))
 
 
+def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effort:
+    """Share out the moves of the longest search; where time is spent on entries, a move is worth many.
+
+    A million moves take about a tenth of a second, and so do a hundred million entries.
+    """
+    root = round(moves**0.5)
+    return Effort(
+        weights=65 * root,  # twelve runs, and few weights
+        meeting=moves * 7 // 10 * search,
+        symmetry=moves * 2 // 5 * search,
+        annealing=moves // 2 * search,
+        filling=moves,
+        exhausting=50 * moves,
+        choosing=400 * moves,
+        bounding=root // 6,
+        exchanging=200 * moves * search,
+        thorough=thorough,
+    )
+
+
 EFFORTS = {
-    "fast": Effort(
-        weights=60_000,
-        meeting=0,
-        symmetry=0,
-        annealing=0,
-        filling=300_000,
-        exhausting=12_000_000,
-        choosing=200_000_000,
-        bounding=150,
-        exchanging=0,
-    ),
-    "normal": Effort(
-        weights=200_000,
-        meeting=7_000_000,
-        symmetry=4_000_000,
-        annealing=5_000_000,
-        filling=10_000_000,
-        exhausting=500_000_000,
-        choosing=4_000_000_000,
-        bounding=500,
-        exchanging=2_000_000_000,
-    ),
-    "max": Effort(
-        weights=800_000,
-        meeting=100_000_000,
-        symmetry=10_000_000,
-        annealing=70_000_000,
-        filling=200_000_000,
-        exhausting=12_000_000_000,
-        choosing=50_000_000_000,
-        bounding=2000,
-        exchanging=50_000_000_000,
-    ),
+    "fast": _effort(500_000, search=False),
+    "normal": _effort(10_000_000),
+    "max": _effort(150_000_000, thorough=True),
 }
-"""A billion entries take a second or so."""
 
 
 def effort_named(name: str) -> Effort:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import padded, prune, uniform_need, without_least_needed, without_room
+from covote.covers.blocks import Cover, padded, prune, uniform_need, without_least_needed, without_room
+from covote.covers.search.base_block_search import cyclic
+from covote.covers.search.best_so_far import annealed
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
-from covote.covers.search.dual_shrinking import annealed
 from covote.covers.search.greedy import greedy
-from covote.covers.search.symmetric.base_block_search import cyclic
 from covote.progress import Work
 
 Ints = NDArray[np.int32]
@@ -37,13 +37,6 @@ NODES = 300
 """Most nodes that an integer programme may branch into."""
 
 
-class Folded(NamedTuple):
-    """Blocks, and in words how they were found."""
-
-    blocks: Ints
-    how: str
-
-
 class _Task(NamedTuple):
     """What to fold, and how hard to try."""
 
@@ -65,7 +58,7 @@ def fold(
     seed: int = 0,
     lower: int = 0,
     work: Work | None = None,
-) -> Folded:
+) -> Cover:
     """Return blocks that cover every pair `times` times, never more than as many copies of a single cover.
 
     Tried are these copies, a greedy cover, the sum of two smaller folds, smaller covers whose points stand
@@ -86,12 +79,12 @@ def fold(
     >>> len(blocks)
     15
     """
-    best = Folded(prune(np.tile(single, (times, 1)), classes, times), f"{times} copies of a cover")
+    best = Cover(prune(np.tile(single, (times, 1)), classes, times), f"{times} copies of a cover")
     if times == 1:
-        return Folded(best.blocks, "a cover")
+        return Cover(best.blocks, "a cover")
     start = greedy(classes, single.shape[1], times, seed=seed)
     if len(start) < len(best.blocks):
-        best = Folded(start, "greedy")
+        best = Cover(start, "greedy")
     if moves < FEWEST_MOVES:
         return best
     for stage, share in STAGES:
@@ -103,7 +96,7 @@ def fold(
     return best
 
 
-def _sum(task: _Task, best: Folded) -> Folded:
+def _sum(task: _Task, best: Cover) -> Cover:
     """Put a smaller fold and the rest of it together."""
     if task.times == 2:
         return best
@@ -112,10 +105,10 @@ def _sum(task: _Task, best: Folded) -> Folded:
         for times in (task.times // 2, task.times - task.times // 2)
     ]
     blocks = np.concatenate([part.blocks for part in parts])
-    return Folded(prune(blocks, task.classes, task.times), " and ".join(part.how for part in parts))
+    return Cover(prune(blocks, task.classes, task.times), " and ".join(part.construction for part in parts))
 
 
-def _twins(task: _Task, best: Folded) -> Folded:
+def _twins(task: _Task, best: Cover) -> Cover:
     """Let every point of a smaller cover stand for some classes, which then share all their blocks."""
     size = best.blocks.shape[1]
     shapes = [(twins, -(-task.classes // twins), size // twins) for twins in range(2, size // 2 + 1)]
@@ -138,11 +131,11 @@ def _twins(task: _Task, best: Folded) -> Folded:
         )
         blocks = prune(_multiplied(part.blocks, points, task.classes, size), task.classes, task.times)
         if len(blocks) < len(best.blocks):
-            best = Folded(blocks, f"{part.how} of {points} points, each of them {twins} classes")
+            best = Cover(blocks, f"{part.construction} of {points} points, each of them {twins} classes")
     return best
 
 
-def _proportions(task: _Task, best: Folded) -> Folded:
+def _proportions(task: _Task, best: Cover) -> Cover:
     """Let the points of a smaller cover of the same proportions stand for as many classes as fit."""
     size = best.blocks.shape[1]
     bounds = []
@@ -158,7 +151,7 @@ def _proportions(task: _Task, best: Folded) -> Folded:
             weights = fitting_weights(part.blocks, points, task.classes, size)
             if weights is not None:
                 blocks = prune(_weighted(part.blocks, weights, size), task.classes, task.times)
-                best = Folded(blocks, f"{part.how} of {points} weighted points")
+                best = Cover(blocks, f"{part.construction} of {points} weighted points")
     return best
 
 
@@ -204,7 +197,7 @@ def _multiplied(blocks: Ints, points: int, classes: int, size: int) -> Ints:
     return np.array(rows, np.int32)
 
 
-def _symmetric(task: _Task, best: Folded) -> Folded:
+def _symmetric(task: _Task, best: Cover) -> Cover:
     found = cyclic(
         task.classes,
         best.blocks.shape[1],
@@ -216,10 +209,10 @@ def _symmetric(task: _Task, best: Folded) -> Folded:
         twists=1,
         work=task.work,
     )
-    return best if found is None else Folded(found, "a cover with a symmetry")
+    return best if found is None else Cover(found, "a cover with a symmetry")
 
 
-def _meeting(task: _Task, best: Folded) -> Folded:
+def _meeting(task: _Task, best: Cover) -> Cover:
     """Anneal sets of experts of which any two have to share `times`, from the best cover and from nothing."""
     from covote.covers.random_kernels import chance
 
@@ -246,7 +239,9 @@ def _meeting(task: _Task, best: Folded) -> Folded:
         made += length
         if blocks is not None:
             blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
-            best = Folded(blocks, annealed(best.how) if warm else "annealing of meeting sets of experts")
+            best = Cover(
+                blocks, annealed(best.construction) if warm else "annealing of meeting sets of experts"
+            )
         if task.work is not None and task.work.stopped:
             break
         if blocks is None:
@@ -254,7 +249,7 @@ def _meeting(task: _Task, best: Folded) -> Folded:
     return best
 
 
-def _annealed(task: _Task, best: Folded) -> Folded:
+def _annealed(task: _Task, best: Cover) -> Cover:
     blocks = anneal(
         best.blocks,
         task.classes,
@@ -264,7 +259,7 @@ def _annealed(task: _Task, best: Folded) -> Folded:
         lower=task.lower,
         work=task.work,
     )
-    return Folded(blocks, annealed(best.how))
+    return Cover(blocks, annealed(best.construction))
 
 
 STAGES = (

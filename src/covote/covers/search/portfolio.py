@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Cover, multiplied, resized, widened
+from covote.covers.blocks import Cover, linking, multiplied, resized, widened
 from covote.covers.constructions.recursions import build, in_table
 from covote.covers.constructions.triples import triples
-from covote.covers.search.best_so_far import CoverSearch
+from covote.covers.search.base_block_search import cyclic
+from covote.covers.search.best_so_far import FORGETFUL, CoverSearch, annealed
 from covote.covers.search.block_annealing import anneal
-from covote.covers.search.dual_shrinking import annealed, nearest_planes, shrink, weighted_plane
+from covote.covers.search.blow_ups import nearest_planes, weighted_plane
+from covote.covers.search.dual_shrinking import shrink
 from covote.covers.search.efforts import EFFORTS, Effort
 from covote.covers.search.greedy import greedy
 from covote.covers.search.multiple_covers import fold
-from covote.covers.search.symmetric.symmetric_covers import THOROUGH, turned
 from covote.progress import Work
 
 RUNS = (6, 4, 2)
@@ -23,11 +24,14 @@ RUNS = (6, 4, 2)
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
 
-FEW = 100
-"""Most experts for which annealing can forget where it started."""
+TWISTS = 3
+"""Most multipliers in a group of symmetries."""
 
-TURNED = 5
-"""How many times longer a thorough search tries symmetric covers."""
+NEIGHBOURS = 3
+"""How many numbers of classes near the one asked for are searched for symmetric covers."""
+
+LARGEST_STEINER = 7
+"""Up to this size of experts Steiner systems nearby are looked for."""
 
 PARTS = EFFORTS["normal"]
 """The effort for cases nearby, and for the small ones that a larger one needs."""
@@ -57,11 +61,9 @@ def best_cover(
     if classes > SEARCHED:
         return search.found
     scaled = effort.scaled(classes, size)
-    thorough = effort.symmetry >= THOROUGH
-    for stage in THOROUGH_STAGES if thorough else STAGES:
+    for stage in STAGES:
         if not search.over:
-            more = search.wide and not thorough and stage in (turned, _anneal)
-            stage(search, scaled.part(3) if more else scaled)
+            stage(search, scaled)
     return search.found
 
 
@@ -133,6 +135,8 @@ def _multiples(search: CoverSearch, effort: Effort) -> None:
 def _relatives(search: CoverSearch, effort: Effort) -> None:
     """Solve the case and its neighbours with a normal effort, and derive covers from them."""
     v, k = search.classes, search.size
+    if not effort.thorough:
+        return
     for classes, size in ((v, k), (v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)):
         if search.over or size < 3 or classes <= size:
             continue
@@ -147,8 +151,66 @@ def _relatives(search: CoverSearch, effort: Effort) -> None:
             search.offer(resized(Cover(widened(part.blocks, k), part.construction), v, k))
 
 
-def _turned_longer(search: CoverSearch, effort: Effort) -> None:
-    turned(search, effort.part(TURNED))
+def _turned(search: CoverSearch, effort: Effort) -> None:
+    """Search covers with a symmetry, here and for a few classes more or less."""
+    if effort.symmetry == 0:
+        return
+    for classes, twists in [(search.classes, 1), *_neighbours(search, effort.thorough)]:
+        lower, _ = best_lower_bound(classes, search.size)
+        if effort.thorough and twists > 1 and steiner(classes, search.size):
+            # On the way to a system with every pair once, covers that are nearly as good only take time.
+            _turn(search, classes, twists, lower, effort.symmetry)
+        goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+        _turn(search, classes, twists, goal, effort.symmetry)
+
+
+def _turn(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
+    """Search a symmetric cover with at most `goal` experts that helps with the case asked for."""
+    most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
+    lower, _ = best_lower_bound(classes, search.size)
+    if search.over or lower > min(goal, most):
+        return
+    blocks = cyclic(
+        classes,
+        search.size,
+        target=goal,
+        moves=moves,
+        seed=search.seed,
+        lower=lower,
+        twists=twists,
+        work=search.part(moves),
+    )
+    if blocks is not None:
+        cover = Cover(blocks, "base blocks turned by a group")
+        search.offer(resized(cover, search.classes, search.size))
+
+
+def _neighbours(search: CoverSearch, thorough: bool) -> list[tuple[int, int]]:
+    """List numbers of classes whose best conceivable cover would help here, and the multipliers to try.
+
+    Steiner systems are so rich in symmetry, and so much better than what is around them, that for small
+    experts it pays to look for them; a thorough search looks at others as well.
+    """
+    nearby = range(max(search.size + 1, search.classes - 3), search.classes + 6)
+    if search.size > LARGEST_STEINER:
+        nearby = range(search.classes, search.classes + 1)
+    promises = []
+    experts = len(search.found.blocks)
+    for classes in nearby:
+        lower, _ = best_lower_bound(classes, search.size)
+        promise = experts - lower - linking(search.classes, classes, search.size)
+        if promise > 0 and (thorough or steiner(classes, search.size)):
+            promises.append((-promise, abs(classes - search.classes), classes))
+    return [(classes, TWISTS) for *_, classes in sorted(promises)[:NEIGHBOURS]]
+
+
+def steiner(classes: int, size: int) -> bool:
+    """Whether counting allows every pair in exactly one block.
+
+    >>> [v for v in range(5, 50) if steiner(v, 5)]
+    [5, 21, 25, 41, 45]
+    """
+    return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
 
 
 def _anneal(search: CoverSearch, effort: Effort) -> None:
@@ -156,24 +218,21 @@ def _anneal(search: CoverSearch, effort: Effort) -> None:
     if effort.annealing == 0:
         return
     starts = [search.found]
-    if len(search.found.blocks) <= FEW:
+    if len(search.found.blocks) <= FORGETFUL:
         starts.append(Cover(greedy(search.classes, search.size, seed=search.seed), "greedy cover"))
     for start in starts:
         if search.over:
             return
-        moves = effort.annealing // len(starts)
         blocks = anneal(
             start.blocks,
             search.classes,
-            moves=moves,
+            moves=effort.annealing,
             seed=search.seed,
             lower=search.lower,
-            work=search.part(moves),
+            work=search.part(effort.annealing),
         )
         search.offer(Cover(blocks, annealed(start.construction)))
 
 
-STAGES = (_triples, _blow_ups, _multiples, shrink, turned, _anneal)
+STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned, _anneal)
 """What is tried, in turn."""
-
-THOROUGH_STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned_longer, _anneal)

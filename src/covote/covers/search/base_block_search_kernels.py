@@ -13,6 +13,9 @@ from covote.covers.random_kernels import State, below, draw
 
 Ints = NDArray[np.int32]
 
+AIMED = 2**31
+"""Odds (of 2**32) that a move aims at an uncovered pair orbit."""
+
 
 class OrbitTables(NamedTuple):
     """Base blocks, the group's orbits, and which pair orbits the blocks fail to cover.
@@ -98,24 +101,26 @@ def note(t: OrbitTables, j: int, start: int, width: int) -> None:
                 t.position[o] = -1
 
 
-@kernel(steps=lambda t, temperature, aimed, moves, state: moves * 30 * t.blocks.shape[1])
-def walk(t: OrbitTables, temperature: float, aimed: int, moves: int, state: State) -> int:
-    """Try `moves` swaps at one temperature; stop when every pair orbit is covered; return the moves made.
+@kernel(steps=lambda t, hot, cold, moves, state: moves * 30 * t.blocks.shape[1])
+def walk(t: OrbitTables, hot: float, cold: float, moves: int, state: State) -> int:
+    """Try `moves` swaps while it cools; stop when every pair orbit is covered; return the moves made.
 
-    A move aims at an uncovered pair orbit with the odds `aimed` (of 2**32).
+    Half of the moves aim at an uncovered pair orbit.
     """
     orbits = len(t.lack)
-    hopeless = 20 * temperature
+    temperature = hot
     for move in range(moves):
         if t.tally[0] == 0:
             return move
+        if move & 63 == 0:
+            temperature = hot * (cold / hot) ** (move / moves)
         slot = below(state, len(t.slots))
         j = t.slots[slot, 0]
         start = t.slots[slot, 1]
         width = t.slots[slot, 2]
         length = t.lengths[j]
         block = t.blocks[j]
-        if length > width and draw(state) < aimed:
+        if length > width and draw(state) < AIMED:
             # A class that forms a pair of an uncovered orbit with a class that stays in the block.
             o = t.uncovered[below(state, t.tally[0])]
             stays = below(state, length - width)
@@ -139,7 +144,9 @@ def walk(t: OrbitTables, temperature: float, aimed: int, moves: int, state: Stat
             t.old[s] = block[start + s]
             block[start + s] = t.parts[part, 1 + s]
         grown += hit(t, j, start, width, -t.images[j])
-        if grown <= 0 or (grown < hopeless and draw(state) < exp(-grown / temperature) * 4294967296.0):
+        if grown <= 0 or (
+            grown < 20 * temperature and draw(state) < exp(-grown / temperature) * 4294967296.0
+        ):
             note(t, j, start, width)
             for s in range(width):
                 block[start + s], t.old[s] = t.old[s], block[start + s]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from math import comb
 
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import prune
 from covote.covers.random_kernels import chance
-from covote.covers.search.symmetric.base_block_search_kernels import OrbitTables, walk
-from covote.covers.search.symmetric.groups import Symmetry, symmetries
+from covote.covers.search.base_block_search_kernels import OrbitTables, walk
+from covote.covers.search.groups import Symmetry, symmetries
 from covote.progress import Work
 
 Ints = NDArray[np.int32]
@@ -27,20 +28,14 @@ Ints = NDArray[np.int32]
 HOT, COLD = 0.6, 0.2
 """First and last temperature of a run, in uncovered pair orbits."""
 
-AIMED = 0.5
-"""Share of the moves that aim at an uncovered pair orbit."""
-
 FIRST_LENGTH = 4_000
 """Moves of a first run; each further round doubles them, for the better half of the plans."""
 
-FINALISTS = 5
-"""Plans that keep running until the budget is spent."""
+MOST_LEFT = 3
+"""Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
 
 MOST_ENTRIES = (20, 1 / 32_000)
 """Fewest plans in the first round, and plans per move of the budget."""
-
-LONG = 10_000_000
-"""Moves from which on it pays to try twists that exchange some cycles only."""
 
 FIXED = 5
 """Most classes that a group leaves where they are."""
@@ -51,9 +46,6 @@ FAIRNESS = 0.6
 With the power 1 it would be uncovered pairs, and small groups would win all races; but a large group that
 fails by one or two orbits, which are many pairs, often succeeds from another start.
 """
-
-STRETCH = 500_000
-"""Most moves between two reports to the work."""
 
 
 Plan = list[tuple[int, "BlockShape"]]
@@ -78,6 +70,11 @@ class BlockShape:
     def size(self) -> int:
         """Classes in such a block."""
         return sum(self.widths)
+
+    @cached_property
+    def pairs(self) -> int:
+        """Pairs in all its images."""
+        return self.images * comb(self.size, 2)
 
 
 class Action:
@@ -176,12 +173,11 @@ class Action:
 
     def _slack(self, plan: Plan, times: int) -> int:
         """Return by how many pair orbits a plan exceeds what has to be covered; negative if it cannot do."""
-        pairs = sum(n * kind.images * comb(kind.size, 2) for n, kind in plan)
-        spare = (pairs - times * int(self.sizes.sum())) // self.symmetry.order
+        pairs = sum(n * kind.pairs for n, kind in plan)
+        spare = (pairs - times * comb(self.symmetry.classes, 2)) // self.symmetry.order
         if times > 1:
             return spare
-        reached = sum(min(n * kind.reach, kind.limit) for n, kind in plan)
-        return min(spare, reached - int(np.count_nonzero(self.sizes)))
+        return min(spare, sum(min(n * kind.reach, kind.limit) for n, kind in plan) - len(self.sizes))
 
 
 def _fillings(supply: list[tuple[int, int]], room: int) -> Iterator[tuple[int, ...]]:
@@ -261,16 +257,8 @@ class BaseBlocks:
 
     def cool(self, length: int) -> int:
         """Anneal once over `length` moves, or until all is covered; return the moves made."""
-        made = 0
-        step = min(STRETCH, max(1, length // 40))
-        while made < length and self.shortfall:
-            heat = HOT * (COLD / HOT) ** (made / length) * self.action.symmetry.order
-            made += self.walk(heat, min(step, length - made))
-        return made
-
-    def walk(self, heat: float, moves: int) -> int:
-        """Try `moves` moves at one temperature; return the moves made."""
-        return int(walk(self.tables, heat, int(AIMED * 2**32), moves, self.state))
+        order = self.action.symmetry.order
+        return int(walk(self.tables, HOT * order, COLD * order, length, self.state))
 
     def images_of_all(self) -> list[list[int]]:
         """Return the images of the base blocks, each as often as it counts."""
@@ -336,14 +324,11 @@ def cyclic(
     made, goal = 0, target
     if size >= classes or best_lower_bound(classes, size, times)[0] > target:
         return None
-    actions = [
-        Action(group, size)
-        for group in symmetries(classes, fixed=FIXED, twists=twists)
-        if group.turn <= target and (moves >= LONG or group.period in (1, group.cycles))
-    ]
+    most = max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))
+    groups = [group for group in symmetries(classes, fixed=FIXED, twists=twists) if group.turn <= target]
+    actions = [Action(group, size) for group in groups[:most]]
     while made < moves and goal >= max(lower, 1):
-        entries = _entries(actions, goal, times)[: max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))]
-        run, made = _race(entries, times, made, moves, seed, work)
+        run, made = _race(_entries(actions, goal, times)[:most], times, made, moves, seed, work)
         if run is None:
             break
         best = run.cover()
@@ -372,12 +357,11 @@ def _race(
 ) -> tuple[BaseBlocks | None, int]:
     """Run all entries, then the better half for twice as long, and so on; return the first to succeed.
 
-    Returns that run or None, and the moves made in all. The last few entries keep running, from ever new
-    starts.
+    Returns that run or None, and the moves made in all.
     """
     length, number = FIRST_LENGTH, seed * 1_000_003
     while entries:
-        scores = []
+        scores, least = [], len(entries[0][0].orbit) ** 2
         for action, plan in entries:
             number += 1
             run = BaseBlocks(action, plan, times, number)
@@ -389,7 +373,10 @@ def _race(
             if stopped or made >= moves:
                 return None, made
             scores.append(run.shortfall * action.symmetry.order**FAIRNESS)
-        better = np.argsort(scores, kind="stable")[: max(FINALISTS, len(entries) // 2)]
+            least = min(least, run.shortfall)
+        if length > FIRST_LENGTH and least > MOST_LEFT:
+            break
+        better = np.argsort(scores, kind="stable")[: len(entries) // 2]
         entries = [entries[i] for i in sorted(better)]
         length *= 2
     return None, made

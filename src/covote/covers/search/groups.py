@@ -56,15 +56,14 @@ class Symmetry:
         n = self.turn
         turns, twists = turns or n, twists or self.twists
         cycle, place = np.divmod(np.arange(n * self.cycles), n)
-        stay = n * self.cycles + np.arange(self.fixed)
-        rows = []
-        for j in range(0, self.twists, self.twists // twists):
-            scaled = place * pow(self.scale, j, n)
-            for i in range(turns):
-                # A skew subgroup twists with every turn.
-                to = _next(cycle, self.period, j + i * skew * (self.period // turns))
-                rows.append(np.concatenate([to * n + (scaled + i * (n // turns)) % n, stay]))
-        return np.array(rows, np.int32)
+        j = np.arange(0, self.twists, self.twists // twists)[:, None, None]
+        i = np.arange(turns)[:, None]
+        scales = np.array([pow(self.scale, int(power), n) for power in j.ravel()])[:, None, None]
+        # A skew subgroup twists with every turn.
+        to = _next(cycle, self.period, j + i * skew * (self.period // turns))
+        moved = (to * n + (place * scales + i * (n // turns)) % n).reshape(turns * twists, -1)
+        stay = np.tile(n * self.cycles + np.arange(self.fixed), (len(moved), 1))
+        return np.hstack([moved, stay]).astype(np.int32)
 
     def parts(self, turns: int, twists: int, skew: int = 0) -> list[list[int]]:
         """Return the orbits of a subgroup on the classes: what its blocks are made of."""
@@ -108,12 +107,11 @@ class Symmetry:
                     yield from ((prime, 1, skew) for skew in range(1, prime))
 
 
-def _next(at: NDArray[np.int64], period: int, steps: int) -> NDArray[np.int64]:
+def _next(at: NDArray[np.int64], period: int, steps: NDArray[np.int64]) -> NDArray[np.int64]:
     """Go on by some steps within bundles of `period`; what is left at the end stays."""
     within = at % period
-    return np.where(
-        at < (at.max(initial=-1) + 1) // period * period, at - within + (within + steps) % period, at
-    )
+    bundled = at < (at.max(initial=-1) + 1) // period * period
+    return np.where(bundled, at - within + (within + steps) % period, at)
 
 
 def _divisors(n: int) -> list[int]:

@@ -1,1 +1,0 @@
-"""Covers with a prescribed automorphism group."""
