@@ -59,8 +59,8 @@ test: .venv/installed-test .venv/peers/installed chromium
 
 # The statistical and exhaustive checks that take minutes, and properties with other examples in every run.
 slow: .venv/installed-test .venv/peers/installed
-	$(BIN)/pytest -n 2 -m slow
-	$(BIN)/pytest -n 2 --hypothesis-profile=search tests/property
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
+	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=search tests/property
 
 # 20,000 damaged files of all kinds, each in a process where a crash counts; a case is found again by its number:
 # python -m tests.fuzz.driver 1 --first NUMBER
