@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from covote.panel import Panel
 
 if TYPE_CHECKING:
     from covote.files import SetsOutcome
-    from covote.panel import Support
 
 _LOOKED = 4  # labels of an item up to which a panel is looked at, unless the number is given
 
@@ -87,31 +85,14 @@ def support_rows(panel: Panel, count: int | None) -> list[dict[str, Any]]:
 
 
 def _support(panel: Panel, report: Any, forced: bool, count: int | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"report": report, "forced": forced}
-    holds: int | None = None
-    failed: Support | None = None
-    for number, found in _steps(panel, report, forced, count):
+    row: dict[str, Any] = {"report": report, "forced": forced, "any_number": False, "supported": None}
+    looked = report == "one" and count is None
+    for number in range(1, min(len(panel.classes), _LOOKED) + 1) if looked else (count,):
+        found = panel.supports(number, report=report, forced=forced)
         if not found:
-            failed = found
-            row["fails_at"] = number
-            break
-        holds = number
-    any_number = report == "all" and failed is None
-    row |= {"any_number": any_number, "supported": None if any_number else holds}
-    if failed is not None:
-        row["alike"] = [list(failed.first), list(failed.second)]
+            return row | {"fails_at": number, "alike": [list(found.first), list(found.second)]}
+        row |= {"any_number": True} if report == "all" else {"supported": number}
     return row
-
-
-def _steps(
-    panel: Panel, report: Any, forced: bool, count: int | None
-) -> Iterator[tuple[int | None, Support]]:
-    if report == "all":
-        yield count, panel.supports(count, report=report, forced=forced)
-        return
-    most = min(len(panel.classes), _LOOKED)
-    for number in range(1, most + 1) if count is None else (count,):
-        yield number, panel.supports(number, report=report, forced=forced)
 
 
 def tell_support(rows: list[dict[str, Any]], count: int | None) -> None:

@@ -221,6 +221,11 @@ class Votes:
         if panel is None:
             table = arrow_table(table)
             panel = tables.open_panel(table, shape, (item, expert, label), none, rename)
+        elif not isinstance(panel, Panel):
+            raise InputError(
+                f"panel is {panel!r}, not a Panel; make one with Panel.load or Panel.from_blocks, or leave "
+                "it out where everybody knows everything"
+            )
         reader = tables.Reader(panel, unknown, duplicates, none, match=match, rename=rename)
         votes = reader.read(table, shape, (item, expert, label), first_row)
         if layout == "auto":

@@ -132,6 +132,11 @@ def test_votes_of_which_nothing_would_be_left_are_refused():
         Votes.from_table(table, PANEL, unknown="drop")
 
 
+def test_a_word_is_no_panel():
+    with pytest.raises(InputError, match="panel is 'all', not a Panel; make one with"):
+        Votes.from_table({"item": [1], "expert": ["ann"], "label": ["cat"]}, "all")
+
+
 def test_without_a_panel_everybody_knows_everything():
     votes = Votes.from_table(LONG)
     assert votes.panel == Panel(["cat", "dog", "fox"], [[1, 1, 1]] * 3, ["ann", "bob", "cy"])
