@@ -79,18 +79,12 @@ class Learner(Decoder, Protocol):
 
     Attributes
     ----------
-    gold
-        Items whose class is known; items with the same answers then differ.
     only_for_ties
         Whether its labels (of votes without probabilities) depend on what it learns only where there are
         ties: where the weights that it starts from leave none, labels without evidence need no others.
     """
 
     only_for_ties: ClassVar[bool]
-
-    @property
-    def gold(self) -> Gold | None:
-        """Items whose class is known; items with the same answers then differ."""
 
     def count(self, votes: Votes, weights: Any) -> Any:
         """Return what a part of the votes tells about the experts, under the weights so far."""
