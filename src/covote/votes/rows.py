@@ -71,18 +71,20 @@ class Rows:
     def cell(self) -> NDArray[np.int64]:
         """Each answer as one number: which expert gave which answer (see `Layout.cells`)."""
         panel, (_, expert, label) = self.votes.panel, self.runs
-        start, known = panel.layout.known
-        owner = np.repeat(np.arange(len(panel)), np.diff(start))
-        there = owner * len(panel.classes) + known
-        wanted = expert.astype(np.int64) * len(panel.classes) + np.maximum(label, 0)
+        cells, digits = panel.layout.cells, len(panel.classes) + 2
+        votes = np.flatnonzero(cells.label < len(panel.classes))
+        there = cells.expert[votes] * digits + cells.label[votes] + 2
+        wanted = expert.astype(np.int64)
+        wanted *= digits
+        wanted += label
+        wanted += 2
+        none = cells.start[1:] - 1
         if panel.knows.size <= TABLE:
-            table = np.zeros(panel.knows.size, dtype=np.int64)
-            table[there] = np.arange(len(known))
-            place = table.take(wanted)
-        else:
-            place = np.searchsorted(there, wanted)
-        cell: NDArray[np.int64] = np.where(label < 0, start[1:].take(expert), place) + expert
-        return cell
+            table = np.repeat(none, digits)
+            table[there] = votes
+            return table.take(wanted)
+        place = votes.take(np.searchsorted(there, wanted), mode="clip")
+        return np.where(label < 0, none.take(expert), place)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
