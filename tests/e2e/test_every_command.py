@@ -90,6 +90,14 @@ def test_labels_have_a_place_beside_the_data_unless_one_is_given(covote, folder)
     assert (folder / "data.labels.votes").is_dir()
 
 
+def test_the_best_method_on_gold_items_labels_data_too(covote, folder):
+    (folder / "known.csv").write_text("item,label\n0,a\n1,a\n2,a\n")
+    ran = covote(
+        "label", "data.npy", "--panel", "models.toml", "--trust", "--method", "auto", "--gold", "known.csv"
+    )
+    assert (ran.status, "Decoded by authority, the best on the gold items." in ran.out) == (0, True), ran.err
+
+
 def test_a_command_that_is_misspelt_is_guessed(covote):
     ran = covote("dekode")
     assert (ran.status, ran.err) == (

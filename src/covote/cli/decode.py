@@ -197,9 +197,7 @@ def decode(
     if as_json:
         output.say_json({**outcomes.summary(outcome), "inferred_panel": panel_file == "infer"})
     elif not streams.to_stdout:
-        if method == "auto":
-            output.say(f"Decoded by {outcome.method}{', the best on the gold items' if gold else ''}.")
-        outcomes.tell(outcome, time.monotonic() - started)
+        outcomes.tell(outcome, time.monotonic() - started, method)
         output.say_written(output_file, proba, stats, report, review)
         if not any((output_file, proba, stats, report, review)):
             output.say("Nothing was written; -o labels.parquet keeps the labels.")

@@ -153,14 +153,15 @@ def label(
         remember(panel_file, models)
     notes = _notes(found)
     if report is not None:
-        write_report(report, found.outcome, source=data.name, method=method, notes=notes)
+        write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
     if as_json:
         output.say_json(_summary(found, ask))
         return
     for note in notes:
         output.complain(f"Warning: {note}")
-    by_chance = found.soft and method == "authority" and ties != "report"
-    _tell(found, time.monotonic() - started, ask, by_chance)
+    by_chance = found.soft and found.outcome.method == "authority" and ties != "report"
+    _tell(found, ask, by_chance)
+    outcomes.tell(found.outcome, time.monotonic() - started, method)
     output.say_written(output_file, report)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
@@ -215,7 +216,7 @@ def _failure(run: ExpertRun) -> str:
     return f"{run.reason} ({some} are missing)"
 
 
-def _tell(found: Labelling, seconds: float, ask: str, by_chance: bool) -> None:
+def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
     before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
@@ -235,7 +236,6 @@ def _tell(found: Labelling, seconds: float, ask: str, by_chance: bool) -> None:
     if found.unsettled:
         left = output.counted(found.unsettled, "item")
         output.say(f"Not settled: {left}; nobody is left who could be asked, or paid.")
-    outcomes.tell(found.outcome, seconds)
 
 
 def _summary(found: Labelling, ask: str) -> dict[str, Any]:

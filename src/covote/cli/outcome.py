@@ -93,9 +93,12 @@ def _uncovered(outcome: Outcome) -> int | None:
     return outcome.panel.count_uncovered() if few else None
 
 
-def tell(outcome: Outcome, seconds: float) -> None:
-    """Print what came of the votes, for a person."""
+def tell(outcome: Outcome, seconds: float, method: str) -> None:
+    """Print what came of the votes, for a person; `method` is the one that was asked for."""
     tally = outcome.tally
+    if method == "auto":
+        best = "" if outcome.gold is None else ", the best on the gold items"
+        output.say(f"Decoded by {outcome.method}{best}.")
     for note in notes(outcome):
         output.say(f"Note: {note}.")
     missing = _uncovered(outcome)

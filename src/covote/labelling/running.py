@@ -189,7 +189,7 @@ def label_file(
     chosen = tuple(columns) if columns is not None else None
     place = DataPlace(Path(data), id, chosen, size)
     how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
-    make(method, options, gold)  # a mistake here costs no question
+    make("authority" if method == "auto" else method, options, gold)  # a mistake here costs no question
     with closing(Kept(answers_folder(output))) as kept:
         run = Run(place, panel, kept, how).ask()
         outcome = decode_votes(run.votes, output, method=method, gold=gold, looks=looks, **options)
@@ -231,7 +231,7 @@ def label(
     method, gold, options
         As for :func:`covote.decode`.
     """
-    make(method, options, gold)  # a mistake here costs no question
+    make("authority" if method == "auto" else method, options, gold)  # a mistake here costs no question
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(Kept(folder / "votes" if keep is None else Path(keep))))
