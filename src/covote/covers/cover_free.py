@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from covote.bounds import cover_free_bound
 from covote.covers.blocks import Built
 from covote.covers.constructions.finite_fields import finite_field, prime_power
-from covote.covers.constructions.transversal_designs import most_groups, transversal_design
+from covote.covers.constructions.planes import most_groups, transversal_design
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover
 from covote.progress import Work

@@ -9,6 +9,7 @@ experts. Weight c - 1 is the counting of pairs, weight 1 the Schonheim bound; ro
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
@@ -108,15 +109,10 @@ def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[in
     >>> fewest_blocks(need, np.full(9, 3))
     (7, 'Schonheim')
     """
-    low, high = 0, len(sizes) + 1
     if not need.any():
         return 0, "counting"
-    while high - low > 1:  # `low` experts are refuted, `high` are not (or there are not so many)
-        middle = (low + high) // 2
-        if refute(need, sizes[:middle]) is None:
-            high = middle
-        else:
-            low = middle
+    numbers = range(1, len(sizes) + 1)
+    high = 1 + bisect_left(numbers, True, key=lambda n: refute(need, sizes[:n]) is None)
     largest = int(sizes.max(initial=0))
     crossing = crossing_bound(need, largest)
     if crossing > high:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
@@ -147,14 +148,7 @@ def _pairs(classes: int, times: int) -> str:
 def remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:
     """Say how many more experts of the largest capacity are needed at least."""
     largest = int(sizes.max())
-    more = 1
-    while refute(need, np.append(sizes, np.full(more, largest, dtype=np.int32))) is not None:
-        more *= 2
-    low = more // 2
-    while more - low > 1:
-        middle = (low + more) // 2
-        if refute(need, np.append(sizes, np.full(middle, largest, dtype=np.int32))) is None:
-            more = middle
-        else:
-            low = middle
+    # Each class can meet all that it must with experts of its own.
+    numbers = range(1, int(need.sum()) // (largest - 1) + len(need) + 1)
+    more = 1 + bisect_left(numbers, True, key=lambda n: refute(need, np.append(sizes, [largest] * n)) is None)
     return f"add at least {more} more of capacity {largest}, or larger ones"

@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 from covote.covers.blocks import Blocks, Cover, multiplied, padded, relabelled, resized, widened
 from covote.covers.constructions import recursions_kernels as rules
 from covote.covers.constructions.finite_fields import prime_power
-from covote.covers.constructions.planes import affine_lines, affine_plane, projective_lines, projective_plane
-from covote.covers.constructions.transversal_designs import most_groups, transversal_design
+from covote.covers.constructions.planes import (
+    affine_lines,
+    affine_plane,
+    most_groups,
+    projective_lines,
+    projective_plane,
+    transversal_design,
+)
 
 WIDEST, MOST = 32, 200
 """Largest blocks, and most classes, of the table."""

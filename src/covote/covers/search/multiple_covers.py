@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.bounds import best_lower_bound
-from covote.covers.blocks import Cover, padded, prune, uniform_need, without_least_needed, without_room
+from covote.covers.blocks import (
+    Cover,
+    multiplied,
+    padded,
+    prune,
+    uniform_need,
+    without_least_needed,
+    without_room,
+)
 from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.best_so_far import annealed
 from covote.covers.search.block_annealing import anneal
@@ -129,7 +137,8 @@ def _twins(task: _Task, best: Cover) -> Cover:
             lower=bound,
             work=task.work,
         )
-        blocks = prune(_multiplied(part.blocks, points, task.classes, size), task.classes, task.times)
+        rows = without_room(multiplied(part, twins, task.classes, size).blocks, task.classes)
+        blocks = prune(rows, task.classes, task.times)
         if len(blocks) < len(best.blocks):
             best = Cover(blocks, f"{part.construction} of {points} points, each of them {twins} classes")
     return best
@@ -185,16 +194,6 @@ def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:
     members = np.split(np.arange(weights.sum(), dtype=np.int32), np.cumsum(weights)[:-1])
     rows = [np.concatenate([members[point] for point in block]) for block in blocks]
     return without_room(padded(rows, size), int(weights.sum()))
-
-
-def _multiplied(blocks: Ints, points: int, classes: int, size: int) -> Ints:
-    """Put the classes x, x + points, x + 2 points, ... wherever point x is; fill the blocks up."""
-    rows = []
-    for block in blocks.tolist():
-        row = [x for point in block for x in range(point, classes, points)]
-        others = (x for x in range(classes) if x not in row)
-        rows.append(row + [next(others) for _ in range(size - len(row))])
-    return np.array(rows, np.int32)
 
 
 def _symmetric(task: _Task, best: Cover) -> Cover:

@@ -155,13 +155,15 @@ def _turned(search: CoverSearch, effort: Effort) -> None:
     """Search covers with a symmetry, here and for a few classes more or less."""
     if effort.symmetry == 0:
         return
-    for classes, twists in [(search.classes, 1), *_neighbours(search, effort.thorough)]:
+    cases = [(search.classes, 1), *_neighbours(search, effort.thorough)]
+    moves = effort.symmetry // len(cases) if effort.thorough else effort.symmetry
+    for classes, twists in cases:
         lower, _ = best_lower_bound(classes, search.size)
         if effort.thorough and twists > 1 and steiner(classes, search.size):
             # On the way to a system with every pair once, covers that are nearly as good only take time.
-            _turn(search, classes, twists, lower, effort.symmetry)
+            _turn(search, classes, twists, lower, moves)
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
-        _turn(search, classes, twists, goal, effort.symmetry)
+        _turn(search, classes, twists, goal, moves)
 
 
 def _turn(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
