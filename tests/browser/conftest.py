@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ import uvicorn
 from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
+from covote.studio.answers.assignments import Said
 from covote.studio.app import create_app
 from covote.studio.context import open_studio
+from covote.studio.demo import fill
 from covote.studio.people import doors
 from covote.studio.storage.schema import answer, person
 
@@ -144,10 +147,9 @@ def rig(browser, tmp_path_factory):
     server.communicate(timeout=DEADLINE)
 
 
-@pytest.fixture
-def empty(browser, tmp_path):
-    """Serve a project in which there is nothing yet."""
-    studio = open_studio(tmp_path / "empty")
+@contextmanager
+def served(studio):
+    """Serve a project from this process."""
     server = uvicorn.Server(uvicorn.Config(create_app(studio), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -156,6 +158,29 @@ def empty(browser, tmp_path):
     yield Rig(studio, f"http://{host}:{port}")
     server.should_exit = server.force_exit = True
     thread.join(DEADLINE)
+
+
+@pytest.fixture
+def empty(browser, tmp_path):
+    """Serve a project in which there is nothing yet."""
+    with served(open_studio(tmp_path / "empty")) as rig:
+        yield rig
+
+
+@pytest.fixture
+def answered(browser, tmp_path):
+    """Serve the demo of one's own, in which everybody has answered a third, not always rightly."""
+    studio = open_studio(tmp_path / "answered")
+    fill(studio)
+    _, roster = studio.look()
+    for one in roster.members:
+        with studio.database.write() as connection:
+            door = doors.Door("api", doors.new_secret(connection, "api", one.id))
+        for n, lease in enumerate(studio.lease(one.id, 12)[0]):
+            choice = sorted(one.known)[n % len(one.known)]
+            studio.record(door, Said(lease.item_id, lease.token, choice, f"answer-{one.id}-{n}"))
+    with served(studio) as rig:
+        yield rig
 
 
 @pytest.fixture

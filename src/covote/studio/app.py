@@ -23,7 +23,7 @@ from covote.studio import api
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
 from covote.studio.pages import board, label_screen, people_pages, project_pages, review
-from covote.studio.pages.rendering import TEMPLATES, page
+from covote.studio.pages.rendering import TEMPLATES, page, sentence_of
 from covote.studio.people.doors import SignInFirst
 from covote.studio.rules import Refused
 
@@ -79,7 +79,7 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(CovoteError)
     def explain(request: Request, error: CovoteError) -> Response:
-        return _refusal(request, error.status if isinstance(error, Refused) else 422, str(error))
+        return _refusal(request, error.status if isinstance(error, Refused) else 422, sentence_of(error))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:

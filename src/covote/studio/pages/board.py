@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from covote.errors import CovoteError, InputError
+from covote.errors import CovoteError
 from covote.panel import Panel
 from covote.studio.pages.rendering import (
     Form,
@@ -17,6 +17,7 @@ from covote.studio.pages.rendering import (
     back_to,
     fragment,
     page,
+    sentence_of,
     text_field,
     whole_fields,
 )
@@ -80,6 +81,8 @@ def suggest(studio: Project, who: Owner, form: Form) -> Response:
     """Find the fewest people who make the panel complete."""
     panel, roster = _active(studio)
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
+    if size < 2:
+        raise Refused(f"Somebody who knows {size} class covers no pair; type 2 or more.", 422)
 
     def work() -> dict[str, Any]:
         from covote.covers import complete
@@ -144,6 +147,6 @@ def _told(studio: Project, name: str) -> HTMLResponse:
     done, outcome = studio.jobs.outcome(name, 0.2)
     if not done:
         return fragment("_outcome.html", outcome={"kind": "working", "job": name})
-    if isinstance(outcome, CovoteError | InputError):
-        return fragment("_outcome.html", outcome={"kind": "error", "sentence": str(outcome)})
+    if isinstance(outcome, CovoteError):
+        return fragment("_outcome.html", outcome={"kind": "error", "sentence": sentence_of(outcome)})
     return fragment("_outcome.html", outcome=outcome)

@@ -174,7 +174,15 @@ def invite(request: Request, studio: Project, who: Owner, form: Form) -> Respons
             connection, name, class_ids(form, roster.class_by_id), number_field(form, "cost"),
             "may_tick" in form,
         )  # fmt: skip
-    return page(request, "invited.html", who, name=name, address=f"{base_address(request)}/enter/{secret}")
+    return _invitation(request, who, name, secret)
+
+
+def _invitation(request: Request, who: Member, name: str, secret: str) -> Response:
+    return page(
+        request, "invited.html", who, title=f"A link for {name}", back="/people",
+        text=f"Send this link to {name}. It is shown only now, works for 14 days, and on several devices.",
+        address=f"{base_address(request)}/enter/{secret}",
+    )  # fmt: skip
 
 
 @router.get("/people/{person_id}")
@@ -209,9 +217,7 @@ def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> R
     one = _member(studio, person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "enter", person_id)
-    return page(
-        request, "invited.html", who, name=one.name, address=f"{base_address(request)}/enter/{secret}"
-    )
+    return _invitation(request, who, one.name, secret)
 
 
 @router.post("/people/{person_id}/token")

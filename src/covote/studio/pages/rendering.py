@@ -15,6 +15,7 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData, UploadFile
 
+from covote.errors import CovoteError
 from covote.studio.context import Studio
 from covote.studio.people import doors
 from covote.studio.people.doors import Door
@@ -136,6 +137,14 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
 def fragment(template: str, **values: Any) -> HTMLResponse:
     """Return a part of a page, for HTMX to put in its place."""
     return HTMLResponse(TEMPLATES.get_template(template).render(**values))
+
+
+def sentence_of(error: CovoteError) -> str:
+    """Return what an error says as a sentence, which a refusal is already."""
+    text = str(error)
+    if isinstance(error, Refused):
+        return text
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def back_to(place: str, said: str = "") -> Response:

@@ -96,8 +96,11 @@ def share(request: Request, studio: Project, who: Owner) -> Response:
         doors.revoke(connection, purpose="share")
         secret = doors.new_secret(connection, "share", who.id)
     return page(
-        request, "invited.html", who, name="the report", address=f"{base_address(request)}/shared/{secret}"
-    )
+        request, "invited.html", who, title="A link to the report", back="/progress",
+        text="Whoever has this link sees the report and nothing else. It is shown only now and works for 90 "
+        "days; an earlier link does not work any more.",
+        address=f"{base_address(request)}/shared/{secret}",
+    )  # fmt: skip
 
 
 @router.post("/share/close")
