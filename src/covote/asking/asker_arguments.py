@@ -70,7 +70,7 @@ def check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
         return
     if away.all():
         raise CoverError("everybody is away, so nothing can be asked; leave somebody on the panel")
-    left = panel if not away.any() else panel._rows(np.flatnonzero(~away).tolist())
+    left = panel.without(*(panel.names[i] for i in np.flatnonzero(away))) if away.any() else panel
     if left.covers(rule.times):
         return
     pairs = left.uncovered(rule.times)

@@ -39,8 +39,8 @@ class Model(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """Scratch space for one item: log-probabilities and probabilities of the classes; of each expert, what an
-    answer gains (or a bound of that), and the sums of shares and of their squares over what it knows."""
+    """Scratch space for one item: log-probabilities and probabilities of the classes, and what an answer of
+    each expert gains."""
 
     log: NDArray[np.float64]
     share: NDArray[np.float64]
@@ -48,7 +48,6 @@ class Belief(NamedTuple):
     likely: NDArray[np.int64]
     asked: NDArray[np.bool_]
     gain: NDArray[np.float64]
-    sums: NDArray[np.float64]
 
 
 def scratch(lists: Lists) -> Belief:
@@ -61,7 +60,6 @@ def scratch(lists: Lists) -> Belief:
         np.zeros(classes, dtype=np.int64),
         np.zeros(experts, dtype=np.bool_),
         np.zeros(experts),
-        np.zeros((experts, 2)),
     )
 
 
@@ -146,62 +144,34 @@ def finished(belief: Any, model: Any, best: Any, enough: Any) -> Any:
 
 
 @helper
-def coin_bounds(lists: Any, model: Any, belief: Any) -> Any:
-    """Write an upper bound of what `coin_gain` says of each expert into `belief.gain`; return sum of squares.
-
-    With shares s between `least` and `most` it replaces s in the two denominators by these, and is exact
-    if the classes that an expert knows are all equally probable.
-    """
+def coin_gains(lists: Any, model: Any, belief: Any) -> None:
+    """Write how much an answer of each expert raises the agreement of two draws; see `choice`."""
     share, squares = belief.share, 0.0
     for k in range(len(share)):
         squares += share[k] * share[k]
     for i in range(len(belief.gain)):
         if belief.asked[i]:
-            belief.gain[i] = -np.inf
             continue
-        begin, end = lists.start[i], lists.start[i + 1]
-        inside, within, least, most = 0.0, 0.0, 1.0, 0.0
-        for place in range(begin, end):
+        inside, within = 0.0, 0.0
+        for place in range(lists.start[i], lists.start[i + 1]):
             s = share[lists.known[place]]
             inside += s
             within += s * s
-            least = min(least, s)
-            most = max(most, s)
-        belief.sums[i, 0], belief.sums[i, 1] = inside, within
         coins = model.coins[i]
         base = (1.0 - inside) * coins[3] + inside * coins[1]
         even = (squares - within) * coins[3] ** 2 + within * coins[1] ** 2
         right, sure = coins[0] - coins[1], coins[0] ** 2 - coins[1] ** 2
-        gain = (end - begin) * even / base + within * sure / (base + least * right)
-        if right > 0:
-            gain -= inside * right * even / (base * (base + most * right))
-        else:
-            gain = np.inf
         none = (1.0 - inside) * coins[4] + inside * coins[2]
-        gain += ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none
-        belief.gain[i] = gain - squares
-    return squares
-
-
-@helper
-def coin_gain(lists: Any, model: Any, belief: Any, squares: Any, i: Any) -> Any:
-    """Return how much an answer of expert i raises the agreement of two draws; see `choice`."""
-    inside, within = belief.sums[i, 0], belief.sums[i, 1]
-    coins = model.coins[i]
-    base = (1.0 - inside) * coins[3] + inside * coins[1]
-    even = (squares - within) * coins[3] ** 2 + within * coins[1] ** 2
-    right, sure = coins[0] - coins[1], coins[0] ** 2 - coins[1] ** 2
-    none = (1.0 - inside) * coins[4] + inside * coins[2]
-    gain = ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none - squares
-    for place in range(lists.start[i], lists.start[i + 1]):
-        s = belief.share[lists.known[place]]
-        gain += (even + s * s * sure) / (base + s * right)
-    return gain
+        gain = ((squares - within) * coins[4] ** 2 + within * coins[2] ** 2) / none - squares
+        for place in range(lists.start[i], lists.start[i + 1]):
+            s = share[lists.known[place]]
+            gain += (even + s * s * sure) / (base + s * right)
+        belief.gain[i] = gain
 
 
 @helper
 def table_gains(model: Any, belief: Any) -> None:
-    """Do the same with tables."""
+    """Do the same with learned tables."""
     likely, squares = 0, 0.0
     for k in range(len(belief.share)):
         if belief.share[k] >= SMALL:
@@ -230,24 +200,16 @@ def choice(lists: Any, terms: Any, model: Any, belief: Any, n: Any, money: Any) 
     The error is that of a guess drawn from the posterior, 1 - sum of squares: between the error of the best
     guess and twice that, and smooth, so that an answer helps also if it does not yet change the best guess.
     """
-    squares = 0.0
     if model.tables:
         table_gains(model, belief)
     else:
-        squares = coin_bounds(lists, model, belief)
+        coin_gains(lists, model, belief)
     first, shift = draw(lists, terms.seed, n)
     chosen, most, soonest = -1, 0.0, 0
-    # The expert with the largest bound is looked at first, and then few others have to be.
-    for step in range(-1, len(belief.gain)):
-        i = int(np.argmax(belief.gain)) if step < 0 else step
+    for i in range(len(belief.gain)):
         if belief.asked[i] or not terms.available[i] or terms.left[i] <= 0 or terms.cost[i] > money:
             continue
-        gain, cost = belief.gain[i], max(terms.cost[i], 1e-12)
-        if max(gain, 1e-12) / cost < most * (1 - 1e-6):
-            continue
-        if not model.tables:
-            gain = coin_gain(lists, model, belief, squares, i)
-        gain = max(gain, 1e-12) / cost
+        gain = max(belief.gain[i], 1e-12) / max(terms.cost[i], 1e-12)
         if gain >= most * (1 - 1e-9):
             mine = turn(lists, first, shift, i)
             if gain > most * (1 + 1e-9) or mine < soonest:
