@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
-from covote.panel.cells import SEPARATORS, sheet
+from covote.panel.cells import separator, sheet
 from covote.votes.vote_columns import LOOK, UNNAMED
 
 ROWS = 1 << 17
@@ -154,7 +154,9 @@ class Source:
                 self.encoding = "cp1252"
                 self.notes.append("the file is not in UTF-8, so it is read as Windows-1252")
         if self.kind != "json":
-            self.mark = _mark(head.decode(self.encoding, errors="replace"), self.mark)
+            text = head.decode(self.encoding, errors="replace")
+            whole = text.rpartition("\n")[0] if len(head) == _HEAD else ""  # without a line that is cut
+            self.mark = separator(whole or text, self.mark)
 
     def group_starts(self) -> list[int]:
         """Return the position of the first row of every row group of a Parquet file, and of the end."""
@@ -380,15 +382,6 @@ def _is_utf8(head: bytes, rest: Any) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _mark(head: str, usual: str) -> str:
-    """Return what separates columns: the usual mark if the first line has it, unless another fits better."""
-    lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "", head).splitlines()[:50] if line.strip()]
-    lines = lines[:-1] if len(lines) > 1 and len(head) >= _HEAD else lines
-    marks = [mark for mark in (usual, *SEPARATORS) if lines and mark in lines[0]]
-    even = [mark for mark in marks if len({line.count(mark) for line in lines}) == 1]
-    return str((even or marks or [usual])[0])
 
 
 def unnamed(names: list[str]) -> list[str]:

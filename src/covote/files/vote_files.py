@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ from covote.votes.findings import DroppedWarning, Findings
 from covote.votes.names import arrow, changes, plain_items, repeated_item
 from covote.votes.reports import spread, without_lists
 from covote.votes.tables import Codes, Reader, fill, given
-from covote.votes.vote_checks import NOT_ASKED, check_choice, frozen, is_complete, smallest_int
+from covote.votes.vote_checks import NOT_ASKED, frozen, is_complete, smallest_int
 from covote.votes.vote_columns import find_columns
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
@@ -105,13 +106,10 @@ class VoteFile:
         rename: Mapping[Any, Any] | None = None,
         lists: bool = False,
     ) -> None:
-        check_choice("unknown", unknown, ("error", "drop"))
-        check_choice("duplicates", duplicates, ("error", "first", "last"))
-        check_choice("match", match, ("loose", "exact"))
         self.panel = panel
         self.lists = lists
+        self.reader = Reader(panel, unknown, duplicates, none, f"{Path(path)}, ", match, rename)
         self.source = source = Source(path)
-        self.reader = Reader(panel, unknown, duplicates, none, f"{source.path}, ", match, rename)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         look = (lambda: without_lists(source.look())) if lists else source.look

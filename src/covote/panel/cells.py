@@ -43,21 +43,24 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
         ) from error
 
 
-def separator(text: str) -> str:
+def separator(text: str, usual: str = "") -> str:
     """Return what separates the cells of a text: the tab, semicolon or comma that stands in every line.
+
+    Where several could, it is the `usual` one.
 
     >>> separator("doctor;skin;eye"), separator("ann; skin, eye, ear"), separator('a,"b;c"')
     (';', ';', ',')
     """
     lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "", text).splitlines() if line.strip()]
-    counts = {mark: {line.count(mark) for line in lines} for mark in SEPARATORS}
-    in_all = [mark for mark in SEPARATORS if 0 not in counts[mark]]
+    marks = usual + SEPARATORS
+    counts = {mark: {line.count(mark) for line in lines} for mark in marks}
+    in_all = [mark for mark in marks if 0 not in counts[mark]]
     for mark in in_all:
         if len(counts[mark]) == 1:  # a table: the same number in every line
             return mark
-    in_some = in_all or [mark for mark in SEPARATORS if counts[mark] != {0}]
+    in_some = in_all or [mark for mark in marks if counts[mark] != {0}]
     firsts = [min(in_some, key=lambda mark: (line + mark).index(mark)) for line in lines if in_some]
-    return max(in_some, key=firsts.count, default=",")
+    return max(in_some, key=firsts.count, default=usual or ",")
 
 
 def split(text: str) -> list[list[str]]:

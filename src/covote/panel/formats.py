@@ -176,37 +176,11 @@ def _toml_dumps(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_PLAIN = r'"[^"\\\x00-\x1f\x7f]*"'
-_PLAIN_LIST = re.compile(rf"^(classes|knows) = (\[{_PLAIN}(?:, {_PLAIN})*\])$", re.M)
-"""A list of plain strings on a line of its own, which JSON writes alike."""
-
-
 def _toml_loads(text: str) -> dict[str, Any]:
-    """Read TOML. Lists of plain strings, the bulk of a panel file, are read as JSON, thirty times as fast.
-
-    In their place the TOML parser finds strings that begin with a NUL, which nothing else may hold.
-    """
-    lists: list[str] = []
-    short, found = text, 0
-
-    def put_aside(line: re.Match[str]) -> str:
-        lists.append(line[2])
-        return f'{line[1]} = "\\u0000{len(lists) - 1}"'
-
-    if not any(mark in text for mark in ("\\", '"""', "'''")):
-        short = _PLAIN_LIST.sub(put_aside, text)
     try:
-        data = tomllib.loads(short)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also integers of thousands of digits, and deep nesting
         raise InputError(f"not a TOML file: {error}") from error
-    experts = data.get("experts")
-    for table in (data, *(experts if isinstance(experts, list) else [])):
-        for key in ("classes", "knows"):
-            value = table.get(key) if isinstance(table, dict) else None
-            if lists and isinstance(value, str) and value.startswith("\0"):
-                table[key] = json.loads(lists[int(value[1:])])
-                found += 1
-    return data if found == len(lists) else tomllib.loads(text)  # some stood elsewhere, as in a model's table
 
 
 # JSON

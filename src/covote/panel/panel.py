@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -389,15 +389,11 @@ class Panel:
 
     def renamed(self, names: Iterable[Name]) -> Panel:
         """Return the same panel with other names for its experts."""
-        return Panel(
-            self.classes, self.knows, names, self.cost, models=self.models, certificate=self.certificate
-        )
+        return replace(self, names=cast(Any, names))
 
     def with_certificate(self, certificate: Certificate) -> Panel:
         """Return the same panel with a proof attached."""
-        return Panel(
-            self.classes, self.knows, self.names, self.cost, models=self.models, certificate=certificate
-        )
+        return replace(self, certificate=certificate)
 
     def __add__(self, other: object) -> Panel:
         """Return both panels' experts together, over the classes of both."""

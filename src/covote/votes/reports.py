@@ -16,7 +16,6 @@ from covote.panel import Name, Panel
 from covote.votes.findings import DroppedWarning
 from covote.votes.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
 from covote.votes.tables import Codes, Reader
-from covote.votes.vote_checks import check_choice
 from covote.votes.vote_columns import LOOK, Columns
 from covote.votes.votes import Votes
 
@@ -108,8 +107,6 @@ class Reports:
         >>> reports.lists()
         [[('cat', 'dog'), None]]
         """
-        check_choice("unknown", unknown, ("error", "drop"))
-        check_choice("match", match, ("loose", "exact"))
         reader = Reader(panel, unknown, none=none, match=match, rename=rename).collecting()
         found = arrow_table(table)
         columns = reader.columns(

@@ -34,6 +34,7 @@ from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
     Ragged,
+    check_choice,
     contradiction,
     frozen,
     is_complete,
@@ -106,6 +107,11 @@ class Reader:
     match: str = "loose"
     rename: Mapping[Any, Any] | None = None
     found: Findings | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("unknown", self.unknown, ("error", "drop"))
+        check_choice("duplicates", self.duplicates, ("error", "first", "last"))
+        check_choice("match", self.match, ("loose", "exact"))
 
     @cached_property
     def experts(self) -> Matcher:

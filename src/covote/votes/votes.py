@@ -215,9 +215,6 @@ class Votes:
         """
         vote_checks.check_choice("shape", shape, ("auto", "long", "wide"))
         vote_checks.check_choice("layout", layout, ("auto", "dense", "ragged"))
-        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
-        vote_checks.check_choice("duplicates", duplicates, ("error", "first", "last"))
-        vote_checks.check_choice("match", match, ("loose", "exact"))
         if panel is None:
             table = arrow_table(table)
             panel = tables.open_panel(table, shape, (item, expert, label), none, rename)
