@@ -129,7 +129,7 @@ def decode(
 ) -> None:
     """Label every item from the votes of the experts, and say where somebody must have been wrong."""
     from covote.files import decode_file, read_gold
-    from covote.files.label_set_files import refuse_for_sets
+    from covote.files.decoding_files import refuse_for_sets
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
     started = time.monotonic()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from covote.files.decoding_files import Outcome, decode_file, decode_votes
+from covote.files.decoding_files import Outcome, SetsOutcome, decode_file, decode_sets_file, decode_votes
 from covote.files.label_files import writing_labels
-from covote.files.label_set_files import SetsOutcome, decode_sets_file
 from covote.files.side_tables import read_gold, read_names, read_numbers
 from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 
