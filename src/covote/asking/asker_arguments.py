@@ -33,7 +33,7 @@ def checked_ids(items: Any) -> Array:
 def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
     """Return what an answer of each expert costs; as the panel says unless given."""
     if cost is None:
-        return panel.cost
+        return panel.cost.copy()  # as costs that are given: one type for compiled loops
     costs = per_name(cost, panel.names, panel.expert_index, "cost", "expert")
     for name, value in zip(panel.names, costs, strict=True):
         if not (math.isfinite(value) and value >= 0):

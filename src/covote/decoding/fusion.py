@@ -23,6 +23,7 @@ from covote.errors import InputError
 from covote.labels import NO_TIES, Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes
+from covote.votes.vote_checks import frozen
 
 Array = NDArray[Any]
 
@@ -177,11 +178,11 @@ def given(piece: Votes) -> Given:
     """Return what the experts gave in ragged votes, as it counts from 0."""
     assert piece.runs is not None
     begin, end = int(piece.runs.indptr[0]), int(piece.runs.indptr[-1])
-    none = np.empty(0, dtype=np.float32)
+    none = frozen(np.empty(0, dtype=np.float32))
     if piece.class_probability is not None and piece.class_start is not None:
         return Given(none, piece.class_probability, piece.class_start[begin : end + 1])
     assert piece.vote_probability is not None
-    return Given(piece.vote_probability[begin:end], none, np.empty(0, dtype=np.int64))
+    return Given(piece.vote_probability[begin:end], none, frozen(np.empty(0, dtype=np.int64)))
 
 
 @helper(inline="always")

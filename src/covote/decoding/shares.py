@@ -283,7 +283,8 @@ def _leading(runs: Ragged, known: Lists, classes: int, most: int) -> tuple[Array
     elif most < classes:
         listed &= share >= np.partition(share, classes - most, axis=0)[classes - most]
     item, best = np.nonzero(np.ascontiguousarray(listed.T))
-    return np.searchsorted(item, np.arange(share.shape[1] + 1)), best
+    # What `nonzero` returns is strided, and would be another type to compile for.
+    return np.searchsorted(item, np.arange(share.shape[1] + 1)), best.copy()
 
 
 @kernel(steps=lambda runs, known, classes, *_: _table_steps(runs, classes), plain=_leading)

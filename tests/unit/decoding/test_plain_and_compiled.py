@@ -5,6 +5,8 @@ import pytest
 
 from covote import Panel, Votes, decode, expert_report, pair_agreement, simulate
 from covote.compiled import running
+from covote.decoding.fusion import given
+from covote.decoding.shares import best_classes
 
 PANEL = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
 CROWD = Panel.from_blocks(3, [range(3)] * 5)
@@ -102,3 +104,15 @@ def test_both_ways_draw_the_same_answers(noise):
         with running(mode):
             drawn.append(simulate(PANEL, TRUTH, accuracy=0.7, missing=0.1, noise=noise, seed=3).dense)
     assert np.array_equal(*drawn)
+
+
+def test_probabilities_of_either_kind_and_ties_found_either_way_are_one_type_to_compile_for():
+    """Otherwise the loops over probabilities, which take longest to compile, are compiled four times."""
+    rng = np.random.default_rng(0)
+    votes = simulate(PANEL, TRUTH, seed=1)
+    soft = [rng.uniform(0.3, 1, (ITEMS, width)).astype(np.float32) for width in (7, int(PANEL.sizes.sum()))]
+    pieces = [Votes.from_dense(votes.dense, PANEL, probabilities=some).to_ragged() for some in soft]
+    assert {array.flags.writeable for piece in pieces for array in given(piece)} == {False}
+    for mode in ("plain", "compiled"):
+        with running(mode):
+            assert all(array.flags.c_contiguous for array in best_classes(pieces[0].ragged, PANEL, most=2))

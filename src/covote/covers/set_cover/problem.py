@@ -54,4 +54,4 @@ def pool_cover(knows: NDArray[np.bool_], need: NDArray[np.int32], cost: NDArray[
         columns.append(pairs[pairs >= 0])
     start = np.concatenate([[0], np.cumsum([len(column) for column in columns])]).astype(np.int64)
     rows = np.concatenate([*columns, np.empty(0, dtype=np.int32)])
-    return PoolCover(start, rows, need[wanted].astype(np.int32), np.ascontiguousarray(cost, dtype=np.float64))
+    return PoolCover(start, rows, need[wanted].astype(np.int32), np.array(cost, dtype=np.float64))
