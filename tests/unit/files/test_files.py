@@ -258,3 +258,26 @@ def test_an_item_of_blanks_alone_is_none(tmp_path, shape):
     (tmp_path / "votes.csv").write_text(long if shape == "long" else wide)
     with pytest.raises(InputError, match="row 2: no item"):
         decode_file(tmp_path / "votes.csv", tmp_path / "labels.csv", PANEL)
+
+
+@pytest.mark.parametrize("name", ["votes.csv", "votes.jsonl"])
+def test_text_that_is_kept_and_text_that_is_read_again_are_the_same(tmp_path, monkeypatch, name):
+    rows = [(n % 50, f"expert-{1 + n % 3}", "ant" if n % 3 < 2 else "bee") for n in range(400)]
+    lines = [json.dumps(dict(zip(("item", "expert", "label"), row, strict=True))) for row in rows]
+    if name == "votes.csv":
+        lines = ["item,expert,label", *(",".join(map(str, row)) for row in rows)]
+    path = tmp_path / name
+    path.write_text("\n".join(lines))
+    panel = Panel(["ant", "bee"], [[True, True]] * 3)
+    kept = VoteFile(path, panel, duplicates="last").read()
+    monkeypatch.setattr("covote.files.vote_batches._SMALL", 0)
+    again = VoteFile(path, panel, duplicates="last").read()
+    assert (kept.dense == again.dense).all()
+    assert kept.items.tolist() == again.items.tolist() == list(range(50))
+
+
+def test_whoever_examines_a_file_hears_which_names_match_loosely(tmp_path):
+    (tmp_path / "votes.csv").write_text("item,expert,label\n1,EXPERT-1,Ant\n")
+    file = VoteFile(tmp_path / "votes.csv", PANEL)
+    assert file.examine().problems == []
+    assert "'Ant' as 'ant'" in file.notes()[-1]

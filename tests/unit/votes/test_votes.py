@@ -1,10 +1,14 @@
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
-from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes import NONE_OF_MINE, NOT_ASKED, vote_checks
 from covote.votes.findings import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
@@ -240,3 +244,25 @@ def test_the_remedy_for_votes_of_an_expert_who_left_works():
 def test_every_item_has_an_id(ids):
     with pytest.raises(CovoteError, match="item 1 has no id"):
         Votes.from_dense(ROWS[:2], PANEL, items=ids)
+
+
+def plain_repeated(indptr, expert, label, keep_last):
+    keep, differ = [True] * len(expert), False
+    for first, last in itertools.pairwise(indptr):
+        for p, q in itertools.combinations(range(first, last), 2):
+            if expert[p] == expert[q]:
+                keep[p if keep_last else q] = False
+                differ |= label[p] != label[q]
+    return keep, differ
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), max_size=6), max_size=6),
+    st.booleans(),
+)
+def test_answers_that_come_again(items, keep_last):
+    indptr = np.cumsum([0, *map(len, items)])
+    votes = np.array([vote for item in items for vote in item], dtype=np.int64).reshape(-1, 2)
+    keep, differ = vote_checks.repeated(indptr, votes[:, 0], votes[:, 1], keep_last)
+    plain = plain_repeated(indptr.tolist(), votes[:, 0].tolist(), votes[:, 1].tolist(), keep_last)
+    assert (keep.tolist(), differ) == plain
