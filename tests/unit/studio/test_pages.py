@@ -1,5 +1,6 @@
 """Every page of an owner, the buttons on it, and what goes out and comes in."""
 
+import html
 import io
 import json
 import subprocess
@@ -90,6 +91,7 @@ def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
     newcomer = fresh.browser("owner")
     assert newcomer.post("/import", files=files, follow_redirects=False).status_code == 303
     assert newcomer.get("/export/labels.parquet").content == owner.get("/export/labels.parquet").content
+    assert '"left": 0' in html.unescape(fresh.browser("ann").get("/label").text)
     before = len(fresh.rows(answer))
     newcomer.post("/import", files=files)
     assert len(fresh.rows(answer)) == before

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, func, select
 from covote.studio.answers.results import Results
 from covote.studio.people.roster import Roster
 from covote.studio.rules import ADAPTIVE, Member, may_be_asked
-from covote.studio.storage.schema import DONE, LEASED, WAITING, answer, assignment, item, person
+from covote.studio.storage.schema import DONE, answer, item, person
 
 _POINTS = 60
 _RECENT = 3600.0
@@ -58,10 +58,9 @@ def standing(connection: Connection, setup: Row[Any], roster: Roster, results: R
 def _needed(
     connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]
 ) -> tuple[int | None, float | None]:
-    asked = [one for one in roster.members if may_be_asked(one, setup.ask)]
     if setup.ask not in ADAPTIVE:
-        left = {one.id: max(0, setup.size - done[one.id]) for one in asked}
-        return sum(left.values()), sum(left[one.id] * one.cost for one in asked)
+        left = [(one.cost, remaining(setup, one, done[one.id]) or 0) for one in roster.members]
+        return sum(count for _, count in left), sum(cost * count for cost, count in left)
     settled = connection.execute(
         select(func.count()).select_from(item).where(item.c.state == DONE)
     ).scalar_one()
@@ -112,14 +111,8 @@ def _curve(connection: Connection) -> list[tuple[float, int]]:
     return [(moment, int(count)) for moment, count in zip(moments, counts, strict=True)]
 
 
-def remaining(connection: Connection, setup: Row[Any], member: Member) -> int | None:
-    """Return how many items this person has still to answer; None where that depends on others' answers."""
+def remaining(setup: Row[Any], member: Member, answered: int) -> int | None:
+    """Return how many items a person has still to answer; None where that depends on others' answers."""
     if setup.ask in ADAPTIVE or not may_be_asked(member, setup.ask):
         return None
-    mine = connection.execute(
-        select(func.count())
-        .select_from(assignment)
-        .where(assignment.c.person_id == member.id, assignment.c.state.in_((WAITING, LEASED)))
-    ).scalar_one()
-    cursor = connection.execute(select(person.c.cursor).where(person.c.id == member.id)).scalar_one()
-    return int(setup.size) - int(cursor) + int(mine)
+    return max(0, int(setup.size) - answered)

@@ -63,14 +63,13 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
             leases = [reopened, *leases]
     with studio.database.read() as connection:
         setup, roster = studio.now(connection)
-        left = remaining(connection, setup, who)
         done = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
     known = [one for one in roster.classes if one.id in who.known]
     keys = [_LETTERS[n] if n < len(_LETTERS) else "" for n in range(len(known))]
     data = {
         "leases": [lease_dict(one) for one in leases],
         "store": f"covote:{setup.uid}:{who.id}:",
-        "left": left,
+        "left": remaining(setup, who, done),
         "done": done,
     }
     return page(
