@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from covote.simulation.error_curve import ErrorCurve, MethodErrors
 
+_METHODS = [name for name, one in DECODERS.items() if not one.needs_probabilities and name != "supervised"]
+"""Methods for votes alone: simulated experts give no probabilities, and no class is known beforehand."""
 _COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of further methods, unlike those of bounds
 
 
@@ -53,8 +55,8 @@ def simulate(
     method: Annotated[
         str,
         typer.Option(
-            help=f"How to decode, one or several (em,authority): {', '.join(DECODERS)}.",
-            autocompletion=one_of(*DECODERS),
+            help=f"How to decode, one or several (em,authority): {', '.join(_METHODS)}.",
+            autocompletion=one_of(*_METHODS),
         ),
     ] = "likelihood",
     panels: Annotated[

@@ -166,8 +166,8 @@ def pieces(votes: Votes) -> Iterator[tuple[Votes, slice]]:
     """Yield (ragged votes with probabilities, which items they are)."""
     if not votes.soft:
         raise InputError(
-            "these votes carry no probabilities; give them (Votes.from_dense(..., probabilities=...)) or "
-            "choose a method for plain votes, such as 'authority'"
+            "these votes carry no probabilities; give them in a column 'probability' or 'probabilities' "
+            "(Votes.from_dense: probabilities=...), or choose a method for plain votes, such as 'authority'"
         )
     for first in range(0, max(len(votes), 1), PART):
         span = slice(first, min(first + PART, len(votes)))

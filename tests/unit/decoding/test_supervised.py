@@ -80,7 +80,7 @@ def test_probabilities_are_judged_too(votes_and_truth):
 
 def test_it_says_how_many_labelled_items_it_needs(votes_and_truth):
     votes, truth = votes_and_truth
-    with pytest.raises(InputError, match="pass gold"):
+    with pytest.raises(InputError, match="give them with gold"):
         decode(votes, method="supervised")
     with pytest.raises(InputError, match="needs 20 or more"):
         decode(votes, method="supervised", gold=labelled(truth, 10))

@@ -137,7 +137,9 @@ class Supervised:
     def __post_init__(self) -> None:
         check_choice("learn_by", self.learn_by, ("auto", "temperature", "combination"))
         if self.gold is None or len(self.gold) == 0:
-            raise InputError("supervised needs labelled items; pass gold={item: class}")
+            raise InputError(
+                "supervised needs labelled items; give them with gold={item: class} (--gold gold.csv)"
+            )
 
     @property
     def _authority(self) -> Authority:
