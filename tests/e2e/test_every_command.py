@@ -168,7 +168,14 @@ def test_an_input_is_not_written_over(covote, folder, name, way):
 
 @pytest.mark.parametrize(
     ("option", "file"),
-    [("--report", "gold.html"), ("--stats", "gold.json"), ("-o", "gold.csv"), ("-o", "panel.csv")],
+    [
+        ("--report", "gold.html"),
+        ("--stats", "gold.json"),
+        ("-o", "gold.csv"),
+        ("-o", "panel.csv"),
+        ("--review", "gold.csv"),
+        ("--review", "votes.csv"),
+    ],
 )
 def test_no_output_of_decode_is_written_over_gold_or_panel(covote, folder, option, file):
     Panel.load("panel.toml").save("panel.csv")

@@ -137,11 +137,11 @@ def decode(
     if str(output_file) == "-" and as_json:
         raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
     if several.check_count_of_labels(labels, how):
-        alone: dict[str, Any] = {"--ties": ties, "--gold": gold, "--report": report, "--review": review}
-        alone |= {"--proba": proba}
-        alone |= {"--stats": stats, "--continue": past, "--engine": engine != "local"}
-        alone |= {"--scheduler": scheduler, "--workers": workers, "--duplicates": duplicates != "error"}
-        alone |= {"--method": method != "authority"}
+        alone = {
+            "--ties": ties, "--gold": gold, "--report": report, "--review": review, "--proba": proba,
+            "--stats": stats, "--continue": past, "--engine": engine != "local", "--scheduler": scheduler,
+            "--workers": workers, "--duplicates": duplicates != "error", "--method": method != "authority",
+        }  # fmt: skip
         refuse_for_sets([name for name, value in alone.items() if value])
         read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label, "match": match}
         read |= {"rename": rename, "unknown": unknown, "report": "all" if full else "one"}
@@ -157,8 +157,8 @@ def decode(
     given = Path(panel_file) if panel_file not in WORDS else None
     # What is learned may go back to where it came from: it is read before, and written at the end.
     written = None if str(output_file) == "-" else output_file
-    atomic.check_apart([written, proba, stats, report], [votes, given, gold, rename])
-    atomic.check_apart([written, proba, report], [past])
+    atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, rename])
+    atomic.check_apart([written, proba, report, review], [past])
     options = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
