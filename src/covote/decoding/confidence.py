@@ -30,15 +30,7 @@ from covote.decoding.fusion import Given, Rivals, gave, tempered
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.scoring import UNIT
 from covote.decoding.statistics import ONE, ProbabilityCounts
-from covote.decoding.tuning import (
-    CURVE_PRIOR,
-    LEAST,
-    MARGINS,
-    POWERS,
-    RIVALS,
-    SMOOTHING,
-    TINY,
-)
+from covote.decoding.tuning import CURVE_PRIOR, LEAST, MARGINS, POWERS, RIVALS, SMOOTHING, TINY
 from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes

@@ -158,7 +158,7 @@ def log_given(votes: Votes) -> NDArray[np.float32]:
     known = votes.panel.layout.known
     table = np.zeros((len(votes), len(known.members)), dtype=np.float32)
     for piece, span in pieces(votes):
-        _log_given(piece.ragged, given(piece), known, FLOOR, table[span])
+        _log_given(piece.ragged, given(piece), known, table[span])
     return table
 
 
@@ -360,8 +360,8 @@ def _fuse(
 
 
 @kernel
-def _log_given(runs: Ragged, given: Given, known: Lists, floor: float, out: Array) -> None:
-    """Write log(p + floor) of what was given, each answer's less their mean; nothing if not asked."""
+def _log_given(runs: Ragged, given: Given, known: Lists, out: Array) -> None:
+    """Write log(p + FLOOR) of what was given, each answer's less their mean; nothing if not asked."""
     for n in range(len(runs.indptr) - 1):
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
             low, high = known.start[runs.expert[p]], known.start[runs.expert[p] + 1]
@@ -369,7 +369,7 @@ def _log_given(runs: Ragged, given: Given, known: Lists, floor: float, out: Arra
             gave(given, p, runs.label[p], known.members[low:high], mine)
             mean = 0.0
             for c in range(high - low):
-                mine[c] = math.log(mine[c] + floor)
+                mine[c] = math.log(mine[c] + FLOOR)
                 mean += mine[c] / (high - low)
             for c in range(high - low):
                 out[n, low + c] = mine[c] - mean

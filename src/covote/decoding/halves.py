@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
-from covote.decoding.scoring import UNIT, Best, chance_of_best, decide, list_equal
+from covote.decoding.scoring import SCALE, Best, chance_of_best, decide, list_equal
 from covote.decoding.statistics import ONE
 from covote.panel import Panel
 from covote.votes.rows import Rows
@@ -54,7 +54,7 @@ def shared_out(
     left, right = _halves(patterns, panel)
     chances = [np.multiply.reduce(chance[half.cell], axis=1) for half in (left, right)]
     totals = [np.zeros(c.shape, dtype=np.int64) for c in chances]
-    _share_out(left.which, right.which, count, prior * chances[0], chances[1], ONE, *totals)
+    _share_out(left.which, right.which, count, prior * chances[0], chances[1], *totals)
     for half, total in zip((left, right), totals, strict=True):
         _count_answers(half.cell, total, table)
     share += totals[0].sum(axis=0)
@@ -67,9 +67,7 @@ def best(patterns: Rows, panel: Panel, weight: Array, base: Array, found: Best) 
     """
     left, right = _halves(patterns, panel)
     scores = [weight[half.cell].sum(axis=1) for half in (left, right)]
-    classes: Array = _best(
-        left.which, right.which, scores[0] + base, scores[1], panel.layout.heard, 1 / UNIT, found
-    )
+    classes: Array = _best(left.which, right.which, scores[0] + base, scores[1], panel.layout.heard, found)
     return classes
 
 
@@ -101,10 +99,10 @@ def _half(cell: Array, span: slice, panel: Panel) -> Half:
 
 @kernel
 def _share_out(
-    left: Array, right: Array, times: Array, left_chance: Array, right_chance: Array, one: int,
-    left_total: Array, right_total: Array,
+    left: Array, right: Array, times: Array, left_chance: Array, right_chance: Array, left_total: Array,
+    right_total: Array,
 ) -> None:  # fmt: skip
-    """Share every row out among the classes by left_chance * right_chance, as whole numbers out of `one`."""
+    """Share every row out among the classes by left_chance * right_chance, as whole numbers out of ONE."""
     classes = left_chance.shape[1]
     q = np.empty(classes)
     for n in range(len(times)):
@@ -115,7 +113,7 @@ def _share_out(
         for k in range(classes):
             q[k] = a[k] * b[k]
             total += q[k]
-        norm = one / total
+        norm = ONE / total
         x, y = left_total[left[n]], right_total[right[n]]
         for k in range(classes):
             part = np.int64(q[k] * norm + 0.5) * times[n]
@@ -135,7 +133,7 @@ def _count_answers(cell: Array, total: Array, table: Array) -> None:
 
 @kernel
 def _best(
-    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, scale: float, found: Best
+    left: Array, right: Array, left_score: Array, right_score: Array, known: Array, found: Best
 ) -> Array:
     """Find the best class of every row, how probable it is, and the next; return the classes of tied rows."""
     score = np.empty(left_score.shape[1], np.int64)
@@ -145,9 +143,9 @@ def _best(
         for c in range(len(known)):
             score[known[c]] = a[known[c]] + b[known[c]]
         found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(known, score)
-        found.confidence[n] = chance_of_best(known, score, top, scale)
+        found.confidence[n] = chance_of_best(known, score, top)
         if len(known) > 1:
-            found.margin[n] = (top - second) * scale
+            found.margin[n] = (top - second) * SCALE
         if found.shared[n] > 1:
             ties, at = list_equal(known, score, top, ties, at)
     return ties[:at].copy()

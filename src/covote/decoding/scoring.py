@@ -27,6 +27,9 @@ Array = NDArray[Any]
 UNIT = 1 << 24
 """One unit of log-likelihood in scores: scores are whole numbers, so no order depends on rounding."""
 
+SCALE = 1 / UNIT
+"""A score times this is a log-likelihood."""
+
 UNHEARD = np.iinfo(np.int64).min
 """The score of a class that nobody who knows it was asked about."""
 
@@ -267,11 +270,11 @@ def decide(listed: Array, score: Array) -> tuple[int, int, int, Any, Any]:
 
 
 @helper(inline="always")
-def chance_of_best(listed: Array, score: Array, top: int, scale: float) -> float:
-    """Return the chance of the best class by a softmax of score * scale."""
+def chance_of_best(listed: Array, score: Array, top: int) -> float:
+    """Return the chance of the best class: a softmax of the scores."""
     total = 0.0
     for c in range(len(listed)):
-        total += math.exp((score[listed[c]] - top) * scale)
+        total += math.exp((score[listed[c]] - top) * SCALE)
     return 1 / total if len(listed) else 0.0
 
 

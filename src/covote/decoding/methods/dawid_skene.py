@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT, Best
+from covote.decoding.scoring import SCALE, UNIT, Best
 from covote.decoding.shares import counters, forget, hear
 from covote.decoding.statistics import ONE, Statistics, fits
 from covote.errors import InputError, TooLargeError
@@ -104,18 +104,15 @@ class DawidSkene:
             items += int(count.sum())
             answers = (patterns.runs, patterns.cell, count, known)
             if weights is None:
-                _share_counts(*answers, ONE, share, table)
+                _share_counts(*answers, share, table)
             elif all_heard and _safe(weights, patterns.runs.indptr):
                 chance, prior = np.exp(weights.table / UNIT), np.exp(weights.base / UNIT)
                 if halves.pays(panel):
                     halves.shared_out(patterns, count, panel, chance, prior, share, table)
                 else:
-                    _product_counts(
-                        patterns.runs.indptr, patterns.cell, count, chance, prior, ONE, share, table
-                    )
+                    _product_counts(patterns.runs.indptr, patterns.cell, count, chance, prior, share, table)
             else:
-                model = Model(weights.table, weights.base, 1 / UNIT)
-                _model_counts(*answers, all_heard, model, ONE, share, table)
+                _model_counts(*answers, all_heard, weights.table, weights.base, share, table)
         found = Statistics.of_table(panel, "dawid-skene", items, share, table)
         if not len(rows):
             return found
@@ -178,14 +175,6 @@ def _warn_about_classifiers(counts: Statistics) -> None:
         )
 
 
-class Model(NamedTuple):
-    """The weight of every answer for every class (answers x classes), and of every class by itself."""
-
-    table: Array
-    base: Array
-    scale: float
-
-
 @helper(inline="always")
 def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Array) -> None:
     """Count one answer row for all classes."""
@@ -199,9 +188,7 @@ def _add(cell: Array, begin: int, end: int, part: Array, share: Array, table: Ar
 
 
 @kernel
-def _share_counts(
-    runs: Ragged, cell: Array, times: Array, known: Lists, one: int, share: Array, table: Array
-) -> None:
+def _share_counts(runs: Ragged, cell: Array, times: Array, known: Lists, share: Array, table: Array) -> None:
     """Share every item out by N_k / d_k."""
     counts, part = counters(len(share)), np.zeros(len(share), np.int64)
     for n in range(len(times)):
@@ -217,19 +204,18 @@ def _share_counts(
         for c in range(number):
             k = counts.heard[c]
             q = counts.votes[k] / counts.asked[k] / total if total > 0 else 1.0 / number
-            part[k] = np.int64(np.rint(q * one)) * times[n]
+            part[k] = np.int64(np.rint(q * ONE)) * times[n]
         _add(cell, begin, end, part, share, table)
         forget(counts, number)
 
 
 @kernel
 def _model_counts(
-    runs: Ragged, cell: Array, times: Array, known: Lists, all_heard: bool, model: Model, one: int,
-    share: Array, table: Array,
+    runs: Ragged, cell: Array, times: Array, known: Lists, all_heard: bool, weight: Array,
+    base: Array, share: Array, table: Array,
 ) -> None:  # fmt: skip
     """Share every item out by the model: base + the weights of its answers."""
     classes = len(share)
-    weight, base, scale = model.table, model.base, model.scale
     score, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
     q, is_heard = np.empty(classes), np.ones(classes, np.bool_)
     for n in range(len(times)):
@@ -252,25 +238,18 @@ def _model_counts(
                 top, first = score[k], False
         total = 0.0
         for k in range(classes):
-            gap = (score[k] - top) * scale
+            gap = (score[k] - top) * SCALE
             # Below one in 2^30 the share is 0 anyway.
             q[k] = math.exp(gap) if is_heard[k] and gap > -25 else 0.0
             total += q[k]
         for k in range(classes):
-            part[k] = np.int64(np.rint(q[k] / total * one)) * times[n]
+            part[k] = np.int64(np.rint(q[k] / total * ONE)) * times[n]
         _add(cell, begin, end, part, share, table)
 
 
 @kernel
 def _product_counts(
-    indptr: Array,
-    cell: Array,
-    times: Array,
-    chance: Array,
-    prior: Array,
-    one: int,
-    share: Array,
-    table: Array,
+    indptr: Array, cell: Array, times: Array, chance: Array, prior: Array, share: Array, table: Array
 ) -> None:
     """Do what `_model_counts` does where every class was heard and no product of chances comes near zero.
 
@@ -290,7 +269,7 @@ def _product_counts(
         total = 0.0
         for k in range(classes):
             total += q[k]
-        norm = one / total
+        norm = ONE / total
         for k in range(classes):
             part[k] = np.int64(q[k] * norm + 0.5) * times[n]
         _add(cell, begin, end, part, share, table)

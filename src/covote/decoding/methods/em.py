@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT, Best, chance_of_best, decide, label_rows, list_equal
+from covote.decoding.scoring import SCALE, UNIT, Best, chance_of_best, decide, label_rows, list_equal
 from covote.decoding.shares import Counters, counters, forget, hear
 from covote.decoding.statistics import ONE, Statistics
 from covote.errors import InputError
@@ -33,18 +33,16 @@ Array = NDArray[Any]
 SAFE = 300.0
 """Products of chances are formed directly while their logarithm stays below this."""
 
-
 MODEL, SHARES, AUTHORITY = 0, 1, 2
 """How to share an item out among the classes: by the model, by vote shares N_k / d_k, by the best of them."""
 
 
 class Coins(NamedTuple):
-    """What a right and a wrong answer and "none of mine" weigh inside expertise, per expert, in `scale`s."""
+    """What a right and a wrong answer and "none of mine" weigh inside expertise, per expert."""
 
     right: Array
     wrong: Array
     none: Array
-    scale: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class Accuracies:
 
     def per_answer(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what answers weigh (answers x classes) beyond what a class has if nobody votes for it."""
-        panel, (right, wrong, *_) = self.statistics.panel, self.coins
+        panel, (right, wrong, _) = self.statistics.panel, self.coins
         cells = panel.layout.cells
         votes = np.flatnonzero(cells.label < len(panel.classes))
         weight = np.zeros((len(cells.label), len(panel.classes)), dtype=np.int64)
@@ -139,7 +137,7 @@ class Em:
         rows, truth = gold_rows(self.gold, votes)
         items = len(rows)
         nothing = np.zeros(len(panel), np.int64)
-        how, weight = MODEL, Coins(nothing, nothing, nothing, 1.0)
+        how, weight = MODEL, Coins(nothing, nothing, nothing)
         if weights is None:
             how = SHARES if self.begin == "shares" else AUTHORITY
         else:
@@ -154,11 +152,11 @@ class Em:
                 assert weights is not None
                 _count_in_halves(patterns, count, weights, share, coins)
             elif products:
-                _complete_counts(patterns.runs, count, known, weight, np.exp(ratio), ONE, share, coins)
+                _complete_counts(patterns.runs, count, known, weight, np.exp(ratio), share, coins)
             else:
-                _coin_counts(patterns.runs, count, known, how, weight, ONE, share, coins)
+                _coin_counts(patterns.runs, count, known, how, weight, share, coins)
         if len(rows):
-            _known_counts(votes.subset(rows).ragged, truth, panel.knows, ONE, share, coins)
+            _known_counts(votes.subset(rows).ragged, truth, panel.knows, share, coins)
         return Statistics.of_coins(panel, "em", items, share, coins)
 
     def learn(self, panel: Panel, counts: Statistics, weights: Accuracies | None) -> Accuracies:
@@ -182,7 +180,7 @@ class Em:
             log_right, log_wrong = log_right + heard, log_wrong + heard
             log_none = np.full(len(panel), np.log(inside / outside))
         right, wrong, none = (np.rint(w * UNIT).astype(np.int64) for w in (log_right, log_wrong, log_none))
-        return Accuracies(counts, accuracy, Coins(right, wrong, none, 1 / UNIT))
+        return Accuracies(counts, accuracy, Coins(right, wrong, none))
 
     def score(self, votes: Votes, weights: Accuracies, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is the probability of the class under the model."""
@@ -255,10 +253,8 @@ def _add_up(runs: Ragged, n: int, known: Lists, coins: Coins, heard: Array, scor
 
 
 @helper(inline="always")
-def _shared_out(
-    how: int, heard: Array, counts: Counters, score: Array, scale: float, one: int, q: Array
-) -> None:
-    """Give every heard class its part of the item, as a whole number out of `one`."""
+def _shared_out(how: int, heard: Array, counts: Counters, score: Array, q: Array) -> None:
+    """Give every heard class its part of the item, as a whole number out of ONE."""
     total = 0.0
     count = len(heard)
     if how == MODEL:
@@ -266,7 +262,7 @@ def _shared_out(
         for c in range(1, count):
             top = max(top, score[heard[c]])
         for c in range(count):
-            q[c] = math.exp((score[heard[c]] - top) * scale)
+            q[c] = math.exp((score[heard[c]] - top) * SCALE)
             total += q[c]
     else:
         for c in range(count):
@@ -282,7 +278,7 @@ def _shared_out(
                 q[c] = 1.0
             total = count
     for c in range(count):
-        q[c] = np.rint(q[c] / total * one)
+        q[c] = np.rint(q[c] / total * ONE)
 
 
 @helper(inline="always")
@@ -295,7 +291,7 @@ def _note(found: Array, i: int, none: bool, inside: int, outside: int) -> None:
 
 @kernel
 def _coin_counts(
-    runs: Ragged, times: Array, known: Lists, how: int, coins: Coins, one: int, share: Array, found: Array
+    runs: Ragged, times: Array, known: Lists, how: int, coins: Coins, share: Array, found: Array
 ) -> None:
     """Count right answers and all answers inside expertise: the two rows of `found`.
 
@@ -313,7 +309,7 @@ def _coin_counts(
         heard = counts.heard[:number]
         if how == MODEL:
             _add_up(runs, n, known, coins, heard, score)
-        _shared_out(how, heard, counts, score, coins.scale, one, q)
+        _shared_out(how, heard, counts, score, q)
         whole = np.int64(0)
         for c in range(number):
             part[heard[c]] = np.int64(q[c]) * times[n]
@@ -335,7 +331,7 @@ def _coin_counts(
 
 @kernel
 def _complete_counts(
-    runs: Ragged, times: Array, known: Lists, coins: Coins, ratio: Array, one: int, share: Array, found: Array
+    runs: Ragged, times: Array, known: Lists, coins: Coins, ratio: Array, share: Array, found: Array
 ) -> None:
     """Do the same where everybody answered every item, and no product of `ratio`, right to wrong, overflows.
 
@@ -355,7 +351,7 @@ def _complete_counts(
     silent, everything, most = np.zeros(classes), 0.0, 0.0
     for k in range(classes):
         if is_heard[k]:
-            silent[k] = math.exp((base[k] - ground) * coins.scale)
+            silent[k] = math.exp((base[k] - ground) * SCALE)
         everything += silent[k]
         most = max(most, silent[k])
     voted, part = np.empty(classes, np.int64), np.zeros(classes, np.int64)
@@ -378,7 +374,7 @@ def _complete_counts(
             k = voted[c]
             q[k] = -q[k]
             total += q[k] - silent[k]
-        norm = one / total
+        norm = ONE / total
         if most * norm >= 0.5:
             for k in range(classes):
                 part[k] += np.int64(q[k] * norm + 0.5) * times[n]
@@ -398,15 +394,15 @@ def _complete_counts(
 
 
 @kernel
-def _known_counts(runs: Ragged, truth: Array, knows: Array, one: int, share: Array, found: Array) -> None:
+def _known_counts(runs: Ragged, truth: Array, knows: Array, share: Array, found: Array) -> None:
     """Count the answers to items whose class is known."""
     for n in range(len(truth)):
-        share[truth[n]] += one
+        share[truth[n]] += ONE
         for p in range(runs.indptr[n], runs.indptr[n + 1]):
-            inside = one if knows[runs.expert[p], truth[n]] else 0
-            _note(found, runs.expert[p], runs.label[p] < 0, inside, one - inside)
+            inside = ONE if knows[runs.expert[p], truth[n]] else 0
+            _note(found, runs.expert[p], runs.label[p] < 0, inside, ONE - inside)
             if inside and runs.label[p] == truth[n]:
-                found[0, runs.expert[p]] += one
+                found[0, runs.expert[p]] += ONE
 
 
 @kernel
@@ -422,9 +418,9 @@ def _coin_best(runs: Ragged, known: Lists, classes: int, coins: Coins, found: Be
         heard = counts.heard[:number]
         _add_up(runs, n, known, coins, heard, score)
         found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(heard, score)
-        found.confidence[n] = chance_of_best(heard, score, top, coins.scale)
+        found.confidence[n] = chance_of_best(heard, score, top)
         if number > 1:
-            found.margin[n] = (top - second) * coins.scale
+            found.margin[n] = (top - second) * SCALE
         if found.shared[n] > 1:
             ties, at = list_equal(heard, score, top, ties, at)
         forget(counts, number)
