@@ -34,7 +34,7 @@ SIZES = {
 }
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
            "/items", "/export", "/settings", "/login"]  # fmt: skip
-DEADLINE = 90.0
+DEADLINE = 180.0
 """Seconds after which something that is waited for will not come any more."""
 
 
