@@ -57,8 +57,8 @@ class _Seen:
             values = np.from_dlpack(ids)
             limits = [int(values.min()), int(values.max()), *(self.span or ())]
             self.span = min(limits), max(limits)
-        with_last = ids if self._last is None else pa.concat_arrays([self._last, ids])
-        self.ordered = self.ordered and in_order(with_last, strictly=self._strictly)
+        edge = ids[:1] if self._last is None else pa.concat_arrays([self._last, ids[:1]])
+        self.ordered = self.ordered and all(in_order(some, strictly=self._strictly) for some in (edge, ids))
         self._last = ids[-1:]
 
 

@@ -103,12 +103,12 @@ class Source:
                 if self.total == 0:
                     raise InputError(f"{self.path} is empty: it has no rows")
                 self._look_at_text()
-                with self._text_reader(None) as reader:
+                with self._text_reader(None) as (reader, _):
                     self.schema = _with_text(reader.schema) if self.kind == "json" else reader.schema
                 if self.untyped and not all(map(str.strip, self.names)):
                     self._named = unnamed(self.names)
-                    with self._text_reader(None) as reader:
-                        self.schema = reader.schema
+                    fields = zip(self.schema, self._named, strict=True)
+                    self.schema = pa.schema([field.with_name(name) for field, name in fields])
             names = self.names  # read from the file only now, and maybe no text
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
@@ -220,17 +220,19 @@ class Source:
 
     def _text(self, columns: list[str], few: bool) -> Iterator[pa.RecordBatch]:
         if self._kept is None and not few and self.total <= _SMALL and not self._zipped:
-            with self._text_reader(self.names, _BLOCK) as reader:
-                self._kept = pa.Table.from_batches(reader, reader.schema)
+            with self._text_reader(self.names, _BLOCK) as (reader, _):
+                self._kept = reader.read_all()
         if self._kept is not None:
             yield from self._kept.select(columns).to_batches(ROWS)
             return
-        with self._text_reader(columns, _FIRST if few else _BLOCK) as reader:
-            yield from reader
+        with self._text_reader(columns, _FIRST if few else _BLOCK) as (reader, file):
+            for batch in reader:
+                self.done = min(self.total, file.tell())
+                yield batch
 
     @contextmanager
-    def _text_reader(self, columns: list[str] | None, block: int = _FIRST) -> Iterator[Any]:
-        """Open a CSV or JSON-lines file; CSV has no types, so its columns stay text."""
+    def _text_reader(self, columns: list[str] | None, block: int = _FIRST) -> Iterator[tuple[Any, Any]]:
+        """Give a reader of a CSV or JSON-lines file, and the file; the columns of CSV stay text."""
         # Nobody closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
         # would go on with whatever file is opened next under the same number.
         file = pa.OSFile(str(self._place))
@@ -243,7 +245,7 @@ class Source:
             options = pj.ReadOptions(block_size=_BLOCK, use_threads=False)
             types = None if columns is None else self.json_types()
             with pj.open_json(pa.PythonFile(Shallow(stream, self.path), "r"), options, types) as reader:
-                yield self._counted(reader, file)
+                yield reader, file
             return
         from pyarrow import csv
 
@@ -261,7 +263,7 @@ class Source:
                 strings_can_be_null=True,
             )
         with csv.open_csv(stream, options, parse, convert) as reader:
-            yield self._counted(reader, file)
+            yield reader, file
 
     def json_types(self) -> Any:
         """Return options by which text that looks like a time stays text: it is a name, as it was written."""
@@ -280,19 +282,6 @@ class Source:
                         f"{self.path}: column {name!r} has numbers of more digits than can be kept apart; "
                         "write them as text, in quotes"
                     )
-
-    def _counted(self, reader: Any, file: Any) -> Any:
-        source = self
-
-        class Counted:
-            schema = reader.schema
-
-            def __iter__(self) -> Iterator[pa.RecordBatch]:
-                for batch in reader:
-                    source.done = min(source.total, file.tell())
-                    yield batch
-
-        return Counted()
 
     @contextmanager
     def explained(self) -> Iterator[None]:

@@ -280,7 +280,9 @@ class Reader:
         Its rows are numbered from the first one on, or as given.
         """
         panel = self.panel
-        rows = first_row if isinstance(first_row, np.ndarray) else first_row + np.arange(len(columns[0]))
+        rows = first_row
+        if not isinstance(rows, np.ndarray):
+            rows = np.arange(rows, rows + len(columns[0]))
         item, keep = self._items(columns[0], columns[1:], rows)
         if keep is not None:
             columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
