@@ -31,7 +31,7 @@ HOT, COLD = 0.6, 0.2
 FIRST_LENGTH = 4_000
 """Moves of a first run; each further round doubles them, for the better half of the plans."""
 
-MOST_LEFT = 3
+MOST_LEFT = 4
 """Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
 
 MOST_ENTRIES = (20, 1 / 32_000)

@@ -11,9 +11,6 @@ PRUNED = 2_000_000
 OTHERS = 3
 """How many covers beside the best one are kept to start from."""
 
-FORGETFUL = 30
-"""Most experts for which annealing finds structure from nothing."""
-
 
 class CoverSearch:
     """The best cover so far of v classes by experts of size k."""

@@ -11,7 +11,7 @@ import numpy as np
 from covote.covers.blocks import Cover, uniform_need, without_least_needed, without_room
 from covote.covers.constructions.recursions import in_table
 from covote.covers.random_kernels import chance
-from covote.covers.search.best_so_far import FORGETFUL, CoverSearch, annealed
+from covote.covers.search.best_so_far import CoverSearch, annealed
 from covote.covers.search.blow_ups import nearest_planes, weighted_plane
 from covote.covers.search.dual_annealing import (
     MOST_EXPERTS,
@@ -28,6 +28,9 @@ WARM = 0.3
 
 FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
+
+FORGETFUL = 30
+"""Most experts for which annealing finds structure from nothing."""
 
 
 class Start(NamedTuple):

@@ -61,8 +61,8 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
     root = round(moves**0.5)
     return Effort(
         weights=65 * root,  # twelve runs, and few weights
-        meeting=moves * 7 // 10 * search,
-        symmetry=moves * 2 // 5 * search,
+        meeting=moves * search,
+        symmetry=moves * 4 // 5 * search,
         annealing=moves // 2 * search,
         filling=moves,
         exhausting=50 * moves,
@@ -76,7 +76,7 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
 EFFORTS = {
     "fast": _effort(500_000, search=False),
     "normal": _effort(10_000_000),
-    "max": _effort(150_000_000, thorough=True),
+    "max": _effort(120_000_000, thorough=True),
 }
 
 

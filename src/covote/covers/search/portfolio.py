@@ -9,7 +9,7 @@ from covote.covers.blocks import Cover, linking, multiplied, resized, widened
 from covote.covers.constructions.recursions import build, in_table
 from covote.covers.constructions.triples import triples
 from covote.covers.search.base_block_search import cyclic
-from covote.covers.search.best_so_far import FORGETFUL, CoverSearch, annealed
+from covote.covers.search.best_so_far import CoverSearch, annealed
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import nearest_planes, weighted_plane
 from covote.covers.search.dual_shrinking import shrink
@@ -23,6 +23,9 @@ RUNS = (6, 4, 2)
 
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
+
+GREEDY = 50
+"""Most experts for which annealing a greedy cover may win."""
 
 TWISTS = 3
 """Most multipliers in a group of symmetries."""
@@ -220,7 +223,7 @@ def _anneal(search: CoverSearch, effort: Effort) -> None:
     if effort.annealing == 0:
         return
     starts = [search.found]
-    if len(search.found.blocks) <= FORGETFUL:
+    if len(search.found.blocks) <= GREEDY:
         starts.append(Cover(greedy(search.classes, search.size, seed=search.seed), "greedy cover"))
     for start in starts:
         if search.over:
