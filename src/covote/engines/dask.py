@@ -24,7 +24,7 @@ AHEAD = 3
 """Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
 
 _SETTINGS: dict[str, Any] = {
-    # Workers are forks of one process that has loaded Dask: half the CPU time of four that load it each.
+    # Workers are forks of one process that has loaded what all of them need; see `_preload`.
     "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
     "distributed.worker.profile.enabled": False,
     # Watching itself fifty times a second costs more than many a part.
@@ -78,12 +78,18 @@ class Dask:
         # The function may carry large tables: it goes to every worker once, and again where that is lost.
         carried = client.submit(_same, function, pure=False)
         waiting: deque[Any] = deque()
+        sent = 0
         try:
             while True:
                 threads = max(self.workers or 1, sum(client.nthreads().values()))  # workers come and go
-                more = list(islice(parts, AHEAD * threads - len(waiting)))
-                # Earlier parts first: their results are waited for.
-                waiting += client.map(_applied, [carried] * len(more), more, pure=False)
+                workers = sorted(client.nthreads())
+                for part in islice(parts, AHEAD * threads - len(waiting)):
+                    # A part goes to the same worker in every pass, which may have kept what it read of it.
+                    where: dict[str, Any] = {}
+                    if workers:
+                        where = {"workers": workers[sent % len(workers)], "allow_other_workers": True}
+                    waiting.append(client.submit(_applied, carried, part, pure=False, **where))
+                    sent += 1
                 if not waiting:
                     return
                 with _explained():
@@ -138,6 +144,7 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
     import dask
     import distributed
 
+    _preload()
     # The folder that Dask makes for itself stays behind when the process is told to end; this one does not.
     with (
         TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True) as folder,
@@ -160,6 +167,19 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
             raise EngineError(f"a Dask cluster cannot be started on this machine: {error}") from error
         with cluster:
             yield cluster
+
+
+def _preload() -> None:
+    """Let the process whose forks the workers are load Dask, numba and what this one has loaded of covote.
+
+    Four workers that load these each take two CPU seconds more (`benchmarks/scaling.py`, own cluster).
+    """
+    from distributed.utils import get_mp_context
+
+    context = get_mp_context()
+    if context.get_start_method() == "forkserver":
+        ours = [name for name in sys.modules if name.startswith("covote.")]
+        context.set_forkserver_preload(["distributed", "numba", *ours])
 
 
 @contextmanager
