@@ -34,6 +34,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_unconfigure():
+    """Let Python clear up everything at its end; DuckDB complains about what is left."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_settings(tmp_path_factory):
     """Keep what commands remember about a person (trusted panels) out of the settings of whoever tests."""
