@@ -25,6 +25,7 @@ from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from files import make_files
 
 WORKERS = 4
 TICK = os.sysconf("SC_CLK_TCK")
@@ -121,10 +122,8 @@ def run_there(command: list[str], address: str, root: int) -> tuple[float, float
     return own + cpu(tree) - before, max(peak(process) for process in tree[1:])
 
 
-def files(folder: Path, votes: int) -> dict[int, Path]:
+def vote_files(folder: Path, votes: int) -> dict[int, Path]:
     """Return files with a tenth of the votes, and with all."""
-    from benchmarks.files import make_files
-
     whole = folder / "long.parquet"
     if not whole.exists():
         make_files(folder, votes)
@@ -163,7 +162,7 @@ def main() -> None:
             end="",
         )
         print("| largest worker, own | running |\n|---|---|---|---|---|---|---|---|---|---|")
-        for votes, file in files(folder, arguments.votes).items():
+        for votes, file in vote_files(folder, arguments.votes).items():
             for name in arguments.methods.split("+"):
                 print(measured(folder, file, votes, name, METHODS[name], arguments.repeats), flush=True)
 
