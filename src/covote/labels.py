@@ -113,12 +113,12 @@ class Labels:
     panel: Panel
     index: NDArray[Any]
     tied: NDArray[np.bool_]
-    _ties: Ties | Callable[[], Ties] = NO_TIES
-    _evidence: Evidence | None = None
-    _ids: Any = None
-    _start: int = 0
+    found_ties: Ties | Callable[[], Ties] = NO_TIES
+    found_evidence: Evidence | None = None
+    ids: Any = None
+    start: int = 0
     gold: GoldScore | None = None
-    _proba: NDArray[np.float32] | None = None
+    found_proba: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -131,13 +131,13 @@ class Labels:
         ([1, 1], [0])
         """
         rows = np.atleast_1d(np.arange(len(self))[which])
-        ids = names.id_array(self._ids, self._start, self._start + len(self)).take(rows)
+        ids = names.id_array(self.ids, self.start, self.start + len(self)).take(rows)
         return self.take(rows, ids)
 
     @cached_property
     def items(self) -> NDArray[Any]:
         """The id of every item."""
-        return vote_checks.plain_ids(self._ids, self._start, self._start + len(self))
+        return vote_checks.plain_ids(self.ids, self.start, self.start + len(self))
 
     @cached_property
     def value(self) -> NDArray[np.object_]:
@@ -147,17 +147,17 @@ class Labels:
     @cached_property
     def ties(self) -> Ties:
         """The classes that share the best score, for the tied items."""
-        return self._ties() if callable(self._ties) else self._ties
+        return self.found_ties() if callable(self.found_ties) else self.found_ties
 
     @property
     def evidence(self) -> Evidence:
         """All that stands behind the labels."""
-        if self._evidence is None:
+        if self.found_evidence is None:
             raise InputError(
                 "these labels were decoded without evidence; decode with evidence=True for confidence, "
                 "margin, runner-up, violations and status"
             )
-        return self._evidence
+        return self.found_evidence
 
     @property
     def confidence(self) -> NDArray[np.float32]:
@@ -171,9 +171,9 @@ class Labels:
         That of the label is its confidence. The label need not be the most likely class: it is what the
         method decides, by default the authority vote.
         """
-        if self._proba is None:
+        if self.found_proba is None:
             raise InputError("these labels were decoded without probabilities; decode with proba=True")
-        return self._proba
+        return self.found_proba
 
     @property
     def margin(self) -> NDArray[np.float32]:
@@ -255,9 +255,16 @@ class Labels:
         tied = self.tied[rows]
         if len(self.ties.classes):
             ties = self.ties.take((np.cumsum(self.tied) - 1)[rows[tied]])
-        evidence = None if self._evidence is None else Evidence(*(values[rows] for values in self._evidence))
-        proba = None if self._proba is None else self._proba[rows]
-        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, _proba=proba)
+        evidence = self.found_evidence
+        if evidence is not None:
+            evidence = Evidence(*(values[rows] for values in evidence))
+        proba = None if self.found_proba is None else self.found_proba[rows]
+        return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, found_proba=proba)
+
+    def with_confidence(self, confidence: NDArray[Any]) -> Labels:
+        """Return the labels with another confidence."""
+        values = confidence.astype(np.float32, copy=False)
+        return replace(self, found_evidence=self.evidence._replace(confidence=values))
 
     def with_proba(self, table: NDArray[Any]) -> Labels:
         """Return the labels with the probabilities of all classes (items x classes).
@@ -274,7 +281,7 @@ class Labels:
         factor = np.divide(1 - confidence, rest, out=np.zeros(len(rows)), where=~few)
         table[rows] *= factor[:, None]
         table[rows, own] = np.where(few, 1.0, confidence)
-        return replace(self, _proba=table.astype(np.float32))
+        return replace(self, found_proba=table.astype(np.float32))
 
     def with_given(self, rows: NDArray[Any], truth: NDArray[Any], gold: GoldScore) -> Labels:
         """Return labels in which the items at `rows` have the class that is known of them."""
@@ -283,7 +290,7 @@ class Labels:
         ties = self.ties
         if len(ties.classes):
             ties = ties.take((np.cumsum(self.tied) - 1)[tied])
-        evidence, proba = self._evidence, self._proba
+        evidence, proba = self.found_evidence, self.found_proba
         if evidence is not None:
             evidence = Evidence(*map(np.copy, evidence))
             evidence.confidence[rows], evidence.margin[rows] = 1, np.nan
@@ -292,7 +299,15 @@ class Labels:
             proba = proba.copy()
             proba[rows] = 0
             proba[rows, truth] = 1
-        return replace(self, index=index, tied=tied, _ties=ties, _evidence=evidence, gold=gold, _proba=proba)
+        return replace(
+            self,
+            index=index,
+            tied=tied,
+            found_ties=ties,
+            found_evidence=evidence,
+            gold=gold,
+            found_proba=proba,
+        )
 
     def _names(self, index: NDArray[Any]) -> NDArray[np.object_]:
         classes = np.empty(len(self.panel.classes) + 1, dtype=object)
@@ -312,13 +327,14 @@ class Labels:
         columns = [c.dictionary_decode() if w else c for c, w in zip(batch, whole, strict=True)]
         return pa.table(columns, names=batch.schema.names)
 
-    def to_batch(self) -> pa.RecordBatch:
-        """Return the columns of :meth:`to_arrow` as one batch, in which all names are dictionary-encoded."""
-        import pyarrow as pa
+    def columns(self) -> dict[str, pa.Array]:
+        """Return every column of the labels by name, in order; names of classes and statuses are coded.
 
+        All tables, frames, files and reports take their columns from here, so a new one is one line.
+        """
         evidence, classes = self.evidence, names.name_array(self.panel.classes)
-        columns = {
-            "item": names.id_array(self._ids, self._start, self._start + len(self)),
+        return {
+            "item": names.id_array(self.ids, self.start, self.start + len(self)),
             "label": names.coded(self.index, classes),
             "confidence": names.arrow(evidence.confidence),
             "margin": names.arrow(evidence.margin),
@@ -326,7 +342,12 @@ class Labels:
             "violations": names.arrow(evidence.violations),
             "status": names.coded(evidence.status.view(np.int8), names.texts(STATUSES)),
         }
-        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+    def to_batch(self) -> pa.RecordBatch:
+        """Return the columns of :meth:`to_arrow` as one batch, in which all names are dictionary-encoded."""
+        import pyarrow as pa
+
+        return pa.RecordBatch.from_pydict(self.columns())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Let any library that speaks Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""
@@ -361,51 +382,49 @@ class Labels:
 
     def _repr_html_(self) -> str:
         few = self[: min(len(self), SHOWN)]
-        columns = {"item": few.items.tolist(), "label": few.value.tolist()}
-        if self._evidence is not None:
-            columns["confidence"] = [f"{value:.3f}" for value in few.confidence]
-            columns["status"] = few.status.tolist()
+        if self.found_evidence is None:
+            columns = {"item": few.items.tolist(), "label": few.value.tolist()}
+        else:
+            found = few.columns()
+            columns = {name: found[name].to_pylist() for name in ("item", "label", "confidence", "status")}
+            columns["confidence"] = [f"{value:.3f}" for value in columns["confidence"]]
         return html_table(repr(self)[len("Labels(") : -1], columns, len(self))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the same table as :meth:`to_arrow`, as a pandas DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "item": self.items,
-                "label": self._column(self.index),
-                "confidence": self.confidence,
-                "margin": self.margin,
-                "runner_up": self._column(self.runner_up_index),
-                "violations": self.violations,
-                "status": self.status,
-            }
-        )
-
-    def _column(self, index: NDArray[Any]) -> Any:
-        """Return class names as pandas likes them: integers with gaps stay integers."""
-        import pandas as pd
-
-        values = self._names(index)
-        if names.all_whole(self.panel.classes):
-            return pd.array(values.tolist(), dtype="Int64")
-        return values
+        columns = self.columns()
+        del columns["item"]
+        return pd.DataFrame({"item": self.items} | {name: _plain(some) for name, some in columns.items()})
 
     def __repr__(self) -> str:
         return f"Labels({len(self)} items, {int((self.index < 0).sum())} without a label)"
 
 
+def _plain(column: pa.Array) -> Any:
+    """Return a column as pandas likes it: integers with gaps stay integers."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return np.from_dlpack(column)
+    values = column.dictionary_decode()
+    if pa.types.is_integer(values.type):
+        return pd.array(values.to_pylist(), dtype="Int64")
+    return values.to_numpy(zero_copy_only=False)
+
+
 def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
     """Return the labels of consecutive parts as one; `ids` and `start` are those of the whole."""
     if len(parts) == 1:
-        return replace(parts[0], _ids=ids, _start=start)
+        return replace(parts[0], ids=ids, start=start)
     evidence = None
-    if parts[0]._evidence is not None:
+    if parts[0].found_evidence is not None:
         evidence = Evidence(*map(np.concatenate, zip(*(part.evidence for part in parts), strict=True)))
     sizes = np.concatenate([np.diff(part.ties.start) for part in parts])
     scores = [part.gold for part in parts if part.gold is not None]
-    tables = [part._proba for part in parts if part._proba is not None]
+    tables = [part.found_proba for part in parts if part.found_proba is not None]
     return Labels(
         parts[0].panel,
         np.concatenate([part.index for part in parts]),

@@ -124,7 +124,9 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     names = [labels.value[n], *labels.tied_classes(n), labels.runner_up[n]]
     names += [name for name, _ in Counter(answers.values()).most_common(MOST)]
     known = {name for name in names if name is not None}
-    chances = {} if labels._proba is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
+    chances = (
+        {} if labels.found_proba is None else dict(zip(votes.panel.classes, labels.proba[n], strict=True))
+    )
     kept = [name for name in dict.fromkeys(names) if name in known][: max(MOST, len(labels.tied_classes(n)))]
     candidates, others = sides(votes.panel, kept, answers, chances)
     plain = item.item() if isinstance(item, np.generic) else item

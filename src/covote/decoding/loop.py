@@ -145,7 +145,7 @@ class Wanted:
     gold: Gold | None = None
 
 
-def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:  # noqa: B008
+def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:
     """Yield the labels of every part, after having learned from all of them what the decoder learns."""
     if wanted.proba and not estimates(decoder):
         raise no_proba(decoder)

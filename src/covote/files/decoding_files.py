@@ -297,12 +297,12 @@ def label_part(
             found, places = known.labels, rows.places(known.rows)
         labels = found.take(places[rows.inverse], votes._ids, votes.start)
     else:
-        labels = replace(find(votes), _ids=votes._ids, _start=votes.start)
+        labels = replace(find(votes), ids=votes._ids, start=votes.start)
         tally.add(votes, labels)
     tally.remember(votes, labels)
     return PartDone(
         labels.to_batch() if write else None,
-        proba_batch(labels) if labels._proba is not None else None,
+        proba_batch(labels) if labels.found_proba is not None else None,
         tally,
         labels.gold,
     )

@@ -172,7 +172,7 @@ def writing_labels(path: str | os.PathLike[str]) -> Iterator[LabelWriter]:
 
 def proba_batch(labels: Labels) -> pa.RecordBatch:
     """Return how likely every class is: the item, then one column per class, named as the class."""
-    columns = [id_array(labels._ids, labels._start, labels._start + len(labels))]
+    columns = [id_array(labels.ids, labels.start, labels.start + len(labels))]
     columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
     return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])
 

@@ -189,7 +189,7 @@ class Authority:
             if evidence:
                 chance = confidence.of_label(rivals, labels.index)
                 halfway = ((labels.confidence + chance) / 2).astype(np.float32)
-                labels = replace(labels, _evidence=labels.evidence._replace(confidence=halfway))
+                labels = labels.with_confidence(halfway)
             found.append(labels)
         return joined(found, votes._ids, votes.start)
 

@@ -237,7 +237,7 @@ class Supervised:
             index, mean = labels.index[span], labels.confidence[span] if votes.soft else None
             share = own_share(agreement(piece, weights.authority) / weights.temperature, index, mean)
             confidence[span] = np.where(index >= 0, trusted(share, weights.trust), 0)
-        return replace(labels, _evidence=labels.evidence._replace(confidence=confidence))
+        return labels.with_confidence(confidence)
 
     def proba(self, votes: Votes, weights: Judgement) -> NDArray[np.float64]:
         """Return how likely every class is, as labelled items tell."""
