@@ -6,14 +6,25 @@ BIN := .venv/bin
 
 .PHONY: demo test slow fuzz format clean
 
-# A stamp per set of dependencies: a second run installs nothing.
-.venv/installed: pyproject.toml
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+# The environment, with a pip that knows dependency groups.
+.venv/pip:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) --upgrade 'pip>=25.1'
 	touch $@
 
-.venv/installed-test: pyproject.toml .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+# A stamp per set of dependencies, each made by one call of pip: a second run installs nothing.
+.venv/installed: pyproject.toml .venv/pip
+	$(PIP) --editable .
+	touch $@
+
+.venv/installed-test: pyproject.toml .venv/pip
+	$(PIP) --editable '.[all]' --group test
+	touch $@ .venv/installed .venv/installed-studio
+
+.venv/installed-bench: pyproject.toml .venv/installed-test
+	$(PIP) --editable '.[all]' --group bench
 	touch $@
 
 # What the tests run as separate processes (a model server, a federated-learning framework): it needs other
@@ -23,16 +34,17 @@ BIN := .venv/bin
 	.venv/peers/bin/pip install --quiet --disable-pip-version-check --requirement tests/peers.txt
 	touch $@
 
-.PHONY: peers
+.PHONY: bench peers
+bench: .venv/installed-bench
 peers: .venv/peers/installed
 
 demo: .venv/installed
 	$(BIN)/covote demo
 
 # A web application in which people label together, with an example in it.
-.venv/installed-studio: pyproject.toml .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[studio]'
-	touch $@
+.venv/installed-studio: pyproject.toml .venv/pip
+	$(PIP) --editable '.[studio]'
+	touch $@ .venv/installed
 
 .PHONY: studio
 studio: .venv/installed-studio

@@ -1,6 +1,6 @@
 """Speed and memory of the decoders beside crowd-kit, snorkel and cleanlab, in one process tree.
 
-    pip install -e '.[bench]'
+    make bench                   (installs the peers)
     python benchmarks/decoding.py [--quick] [-o benchmarks/results/decoding.md]
 
 CPU time (user and system, all threads), the best of several runs for covote, one run for the slow peers.
