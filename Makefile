@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow fuzz format clean
+.PHONY: demo docs test slow fuzz format clean
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
@@ -21,7 +21,11 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .venv/installed-test: pyproject.toml .venv/pip
 	$(PIP) --editable '.[all]' --group test
-	touch $@ .venv/installed .venv/installed-studio
+	touch $@ .venv/installed .venv/installed-docs .venv/installed-studio
+
+.venv/installed-docs: pyproject.toml .venv/pip
+	$(PIP) --editable . --group docs
+	touch $@ .venv/installed
 
 .venv/installed-bench: pyproject.toml .venv/installed-test
 	$(PIP) --editable '.[all]' --group bench
@@ -40,6 +44,11 @@ peers: .venv/peers/installed
 
 demo: .venv/installed
 	$(BIN)/covote demo
+
+# The documentation as a site that works without network access, from a folder: docs/_build/index.html.
+docs: .venv/installed-docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
+	@echo "Open docs/_build/index.html."
 
 # A web application in which people label together, with an example in it.
 .venv/installed-studio: pyproject.toml .venv/pip
@@ -84,4 +93,4 @@ format: .venv/installed-test
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo docs/_build

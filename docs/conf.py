@@ -1,0 +1,37 @@
+"""How the documentation site is built: `make docs`, then open docs/_build/index.html."""
+
+import sys
+from pathlib import Path
+
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "covote"
+author = "The covote developers"
+copyright = "The covote developers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
+lexers["csv"] = TextLexer()
+exclude_patterns = ["_build", "_ext"]
+nitpicky = False
+
+myst_enable_extensions = ["dollarmath", "attrs_inline"]
+myst_heading_anchors = 4
+html_math_renderer = "mathml"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = "covote"
+html_static_path = ["_static"]
+html_css_files = ["covote.css"]
+html_show_sphinx = False
+html_copy_source = False
+# Prompts are not copied with the commands.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,49 @@
+"""The documentation is a site that needs no network."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", DOCS, folder],
+        capture_output=True,
+        text=True,
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    return folder
+
+
+def test_pages_load_nothing_from_other_hosts(site):
+    loaded = [
+        (page.name, address)
+        for page in site.rglob("*.html")
+        for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text(encoding="utf-8"))
+        for address in re.findall(r'(?:src|href)="((?:https?:)?//[^"]*)"', tag)
+    ]
+    assert loaded == []
+
+
+def test_formulas_are_typeset(site):
+    assert "<math" in (site / "bounds.html").read_text(encoding="utf-8")
+
+
+def test_the_search_index_is_a_script_that_a_browser_loads_from_a_folder(site):
+    assert "authority" in (site / "searchindex.js").read_text(encoding="utf-8")
+
+
+def test_every_page_is_in_exactly_one_chapter():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = [
+        line for block in re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL) for line in block.split()
+    ]
+    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    assert {page: listed.count(page) for page in pages} == dict.fromkeys(pages, 1)
