@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from covote.learn import PanelClassifier
     from covote.panel import Certificate, Panel
     from covote.simulation import simulate
+    from covote.tables import Reading
     from covote.votes import Votes
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "Labels",
     "Panel",
     "PanelClassifier",
+    "Reading",
     "Votes",
     "__version__",
     "compare",
@@ -53,6 +55,7 @@ _PLACES = {
     "Labels": "labels",
     "Panel": "panel",
     "PanelClassifier": "learn",
+    "Reading": "tables",
     "Votes": "votes",
     "compare": "decoding",
     "complete": "covers",

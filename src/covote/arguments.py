@@ -29,6 +29,12 @@ def check_count(value: int, what: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
+    """Reject a word that is not among the choices."""
+    if value not in choices:
+        raise InputError(f"{what}={value!r} is not one of {', '.join(repr(c) for c in choices)}")
+
+
 def check_size(classes: int, size: int) -> tuple[int, int]:
     """Return the number of classes and the size of the experts as ints, or say why no panel fits them."""
     classes = check_count(classes, "the number of classes", 2)

@@ -18,6 +18,7 @@ from covote.files import decode_file, vote_files
 from covote.files.report import charts
 from covote.files.report.report import report_page
 from covote.labelling import label_file
+from covote.tables import Reading
 from covote.votes import rows
 
 SMALL = Panel.from_blocks(
@@ -149,7 +150,9 @@ def test_names_as_people_write_them(engine, tmp_path):
     assert found[0][0] == clean
     for where in (None, engine):
         with pytest.raises(InputError, match="EXPERT-1"):
-            decode_file(votes, tmp_path / "labels.parquet", SMALL, engine=where, match="exact")
+            decode_file(
+                votes, tmp_path / "labels.parquet", SMALL, engine=where, reading=Reading(match="exact")
+            )
 
 
 def test_items_of_any_type_and_of_any_length(engine, tmp_path):

@@ -13,9 +13,9 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from covote import CovoteError, Panel, Votes
-from covote.files import VoteFile, decode_file, inferred_panel, open_panel, read_names
-from covote.panel.cells import read_cells
+from covote import CovoteError, Panel, Reading, Votes
+from covote.files import VoteFile, decode_file, inferred_panel, open_panel
+from covote.tables.cells import read_cells
 from covote.votes.findings import DroppedWarning
 
 HERE = Path(__file__).parent
@@ -85,7 +85,7 @@ def opened(entry):
     known = entry["panel"]
     panel = makers[known](path) if known in makers else Panel.load(HERE / "panels" / known)
     if "rename" in entry:
-        options["rename"] = read_names(HERE / "votes" / entry["rename"], panel)
+        options["rename"] = HERE / "votes" / entry["rename"]
     return path, panel, options
 
 
@@ -98,8 +98,8 @@ def test_votes_that_are_accepted(entry, tmp_path):
     path, panel, options = opened(entry)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        votes = VoteFile(path, panel, **options).read()
-        outcome = decode_file(path, tmp_path / "labels.parquet", panel, **options)
+        votes = VoteFile(path, panel, Reading(**options)).read()
+        outcome = decode_file(path, tmp_path / "labels.parquet", panel, reading=Reading(**options))
     told = [str(warning.message) for warning in caught if warning.category is DroppedWarning]
     assert bool(told) == ("dropped" in entry)
     for words in entry.get("dropped", ()):
@@ -123,7 +123,7 @@ def test_votes_that_are_refused(entry, tmp_path):
     panel, options = panel_of(entry)
     path = HERE / "votes" / entry["file"]
     with pytest.raises(CovoteError) as caught:
-        decode_file(path, tmp_path / "labels.parquet", panel, **options)
+        decode_file(path, tmp_path / "labels.parquet", panel, reading=Reading(**options))
     message = str(caught.value)
     assert [words for words in (entry["file"], *entry["refused"]) if words not in message] == [], message
     assert "\n" not in message

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from covote import Panel, Votes, decode
 from covote.errors import InputError
 from covote.files import VoteFile, decode_file, vote_batches, vote_files
+from covote.tables import Reading
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 FORMATS = ["csv", "parquet", "jsonl"]
@@ -190,7 +191,7 @@ def test_repeated_answers_in_any_order(tmp_path_factory, monkeypatch, case, keep
     path = tmp_path_factory.mktemp("votes") / "votes.parquet"
     write(path, ["item", "expert", "label"], rows)
     monkeypatch.setattr(vote_files, "_ROOM", 0 if lie == "sorted on disk" else 1 << 20)
-    file = VoteFile(path, panel, duplicates=keep)
+    file = VoteFile(path, panel, Reading(duplicates=keep))
     expected = plain_votes(panel, rows, keep)
     if expected is None:
         with pytest.raises(InputError, match=r"row \d+: expert .* answered .* but .* in row \d+"):

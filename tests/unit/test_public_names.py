@@ -14,6 +14,7 @@ PUBLIC = {
     "Labels",
     "Panel",
     "PanelClassifier",
+    "Reading",
     "Votes",
     "__version__",
     "compare",

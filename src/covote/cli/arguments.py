@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +19,7 @@ from covote.decoding import DECODERS
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
-
-if TYPE_CHECKING:
-    from covote.votes import Votes
+from covote.tables import Reading
 
 _REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
 
@@ -152,12 +152,53 @@ def one_of(*values: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def read_votes(votes: Path, panel: Panel, match: str, rename: Path | None) -> Votes:
-    """Read all votes of a file; names match as `match` says, and mean what the table `rename` says."""
-    from covote.files import VoteFile, read_names
+def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of :class:`Reading`, in place of its parameter `reading`."""
+    given = inspect.signature(command, eval_str=True)
+    added = _reading_options()
 
-    names = {} if rename is None else read_names(rename, panel)
-    return VoteFile(votes, panel, match=cast(Any, match), rename=names).read()  # the choice is checked there
+    @wraps(command)
+    def reading_first(*args: Any, **kwargs: Any) -> None:
+        said = {one.name.removeprefix(_PREFIX): kwargs.pop(one.name) for one in added}
+        said["blank"] = tuple(said["blank"] or ())
+        command(*args, reading=Reading(**said), **kwargs)
+
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in given.parameters.items()
+        if name != "reading"
+    ]
+    last = [parameter for parameter in own if parameter.name == "as_json"]
+    parameters = [*(one for one in own if one not in last), *added, *last]
+    reading_first.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    reading_first.__annotations__ = {one.name: one.annotation for one in parameters}
+    return reading_first
+
+
+_PREFIX = "reading_"  # of the parameters that stand for the fields of a reading
+
+
+def _reading_options() -> list[inspect.Parameter]:
+    """Return a parameter for each field of a reading; what it says and which words it takes is told there."""
+    choices, words, found = Reading.choices(), Reading.help(), []
+    for name, default in Reading().__dict__.items():
+        option = typer.Option(
+            f"--{name}",
+            help=words[name],
+            metavar=f"[{'|'.join(choices[name])}]" if name in choices else None,
+            rich_help_panel="How the votes are read",
+            autocompletion=one_of(*choices[name]) if name in choices else None,
+        )
+        kind: Any = {"blank": list[str] | None, "rename": Path | None}.get(name, str | None)
+        found.append(
+            inspect.Parameter(
+                f"{_PREFIX}{name}",
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default or None,
+                annotation=Annotated[kind, option],
+            )
+        )
+    return found
 
 
 PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.")]
@@ -197,22 +238,7 @@ LabelCount = Annotated[
         help="With --labels several: how many labels an item has, at most (with --forced: exactly).",
     ),
 ]
-Match = Annotated[
-    str,
-    typer.Option(
-        help="loose: case, blanks and accents in names do not matter; exact: they do.",
-        autocompletion=one_of("loose", "exact"),
-    ),
-]
-Rename = Annotated[
-    Path | None,
-    typer.Option(help="A table of two columns: names as the votes have them, and as the panel has them."),
-]
-NoneOfMine = Annotated[str, typer.Option(help='The label that means "none of mine".')]
-Item = Annotated[str | None, typer.Option(help="The column of items, if it is not found.")]
-Expert = Annotated[str | None, typer.Option(help="The column of experts, if it is not found.")]
-Label = Annotated[str | None, typer.Option(help="The column of labels, if it is not found.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 EngineName = Annotated[
     str,
     typer.Option(
@@ -247,6 +273,8 @@ Ties = Annotated[
     ),
 ]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
-VotesFile = Annotated[Path, typer.Argument(help="Votes: .parquet, .csv or .jsonl; long or wide.")]
+VotesFile = Annotated[
+    Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")
+]
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report with pictures to this .html file.")]

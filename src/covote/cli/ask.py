@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +11,10 @@ from covote import atomic
 from covote.asking import Asker, Question
 from covote.cli import outcome as outcomes
 from covote.cli import output
-from covote.cli.arguments import Gold, Json, Match, Rename, Report, one_of, read_votes
+from covote.cli.arguments import Gold, Json, Report, one_of, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
+from covote.tables import Reading
 
 if TYPE_CHECKING:
     from covote.votes import Votes
@@ -22,6 +23,7 @@ _HELP = "a class, 'none' (none of mine), 'skip' (no answer), 'undo' or 'quit'"
 _ITEMS = 10_000  # items that one saved state can hold
 
 
+@reads_votes
 def ask(
     votes: Annotated[
         Path | None,
@@ -45,32 +47,34 @@ def ask(
         Path | None,
         typer.Option(help="In the terminal, keep all answers in this .npz file, and go on from it."),
     ] = None,
-    match: Match = "loose",
-    rename: Rename = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Ask no more experts than needed: replay a table of votes, or ask one question after another."""
     if panel_file is None:
         raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
+    from covote.files import VoteFile, read_gold
+
     panel = Panel.load(panel_file)
     if votes is None:
-        if gold is not None or report is not None or rename is not None or as_json:
+        if gold is not None or report is not None or reading != Reading() or as_json:
             raise InputError(
-                "--gold, --report, --rename and --json are about votes to replay; name the file of votes"
+                "--gold, --report, --json and how votes are read are about votes to replay; name the file of "
+                "votes"
             )
         _converse(panel, rule, state)
         return
     outcomes.check_report(report)
-    atomic.check_apart([report], [votes, panel_file, gold, rename])
-    read = read_votes(votes, panel, match, rename)
-    _replay(read, votes.name, gold, report, as_json)
+    atomic.check_apart([report], [votes, panel_file, gold, reading.rename_file])
+    known = None if gold is None else read_gold(gold, panel, reading)
+    _replay(VoteFile(votes, panel, reading).read(), votes.name, known, report, as_json)
 
 
-def _replay(votes: Votes, source: str, gold: Path | None, report: Path | None, as_json: bool) -> None:
+def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: bool) -> None:
     from covote.files.replay import replay
-    from covote.files.side_tables import read_gold
 
-    found = replay(votes, None if gold is None else read_gold(gold, votes.panel))
+    found = replay(votes, gold)
     if report is not None:
         found.write(report, source)
     if as_json:

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from covote.bounds import best_lower_bound
 from covote.cli import output, several
 from covote.cli.arguments import (
-    Expert,
     HowMany,
-    Item,
     Json,
-    Label,
     LabelCount,
-    Match,
-    NoneOfMine,
     Picture,
-    Rename,
     StandardStreams,
     Times,
+    reads_votes,
 )
 from covote.errors import CovoteError
 from covote.panel import Panel
 from covote.panel.checks import some_of
+from covote.tables import Reading
 
 _SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
 _MOST = 100_000  # the same in JSON
 
 
+@reads_votes
 def check(
     file: Annotated[
         Path,
@@ -45,12 +42,8 @@ def check(
     labels: HowMany = "one",
     count: LabelCount = None,
     picture: Picture = None,
-    none: NoneOfMine = "none of mine",
-    match: Match = "loose",
-    rename: Rename = None,
-    item: Item = None,
-    expert: Expert = None,
-    label: Label = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Say which pairs of classes a panel covers (status 1 if not all), or what is wrong with votes (2).
@@ -59,9 +52,7 @@ def check(
     """
     many = several.check_count_of_labels(labels, {"--count": count is not None})
     if panel_file is not None:
-        read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label}
-        read["lists"] = many
-        _check_votes(file, panel_file, rename, {**read, "match": match}, as_json)
+        _check_votes(file, panel_file, reading, many, as_json)
         return
     output.check_places(picture, read=[file])
     panel = Panel.load(file)
@@ -98,20 +89,17 @@ def check(
         raise typer.Exit(1)
 
 
-def _check_votes(
-    votes: Path, panel_file: Path, rename: Path | None, read: dict[str, Any], as_json: bool
-) -> None:
+def _check_votes(votes: Path, panel_file: Path, reading: Reading, lists: bool, as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
-    from covote.files import VoteFile, read_names
+    from covote.files import VoteFile
 
     panel = Panel.load(panel_file)
     problems: list[str] = []
     details: dict[str, Any] = {}
     notes: list[str] = []
     with StandardStreams(votes, None, "csv") as streams:
-        names = {} if rename is None else read_names(rename, panel, read["none"])
         try:
-            file = VoteFile(streams.votes, panel, rename=names, **cast(Any, read))
+            file = VoteFile(streams.votes, panel, reading, lists=lists)
             found = file.examine()
         except CovoteError as error:
             problems = [str(error)]
@@ -137,7 +125,7 @@ def _check_votes(
         output.say(
             "Nothing is wrong." if not problems else "Correct this, or see --rename and --unknown drop."
         )
-        if not problems and not read["lists"]:
+        if not problems and not lists:
             output.say(f"Next: covote decode {votes} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Json, Match, Rename, Seed, VotesFile, VotesPanel, read_votes
+from covote.cli.arguments import Json, Seed, VotesFile, VotesPanel, reads_votes
 from covote.panel import Panel
+from covote.tables import Reading
 
 
+@reads_votes
 def compare(
     votes: VotesFile,
     panel_file: VotesPanel,
@@ -20,19 +22,19 @@ def compare(
         Path | None, typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.")
     ] = None,
     seed: Seed = 0,
-    match: Match = "loose",
-    rename: Rename = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Say how every method does on items whose class is known, and which one to use."""
     from covote.decoding import compare as compared
     from covote.decoding.gold import like_items
-    from covote.files import read_gold
+    from covote.files import VoteFile, read_gold
 
-    output.check_places(picture, read=[votes, panel_file, gold, rename])
+    output.check_places(picture, read=[votes, panel_file, gold, reading.rename_file])
     panel = Panel.load(panel_file)
-    known = read_gold(gold, panel)
-    read = read_votes(votes, panel, match, rename)
+    known = read_gold(gold, panel, reading)
+    read = VoteFile(votes, panel, reading).read()
     found = compared(read, like_items(known, read), seed=seed)
     if picture is not None:
         output.draw(found, picture)

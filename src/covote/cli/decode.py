@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,29 +15,25 @@ from covote.cli import outcome as outcomes
 from covote.cli import output, several
 from covote.cli.arguments import (
     EngineName,
-    Expert,
     Forced,
     Full,
     Gold,
     HowMany,
-    Item,
     Json,
-    Label,
     LabelCount,
-    Match,
     Method,
-    NoneOfMine,
-    Rename,
     Report,
     Scheduler,
     StandardStreams,
     Ties,
     Workers,
     one_of,
+    reads_votes,
 )
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.panel.cells import folded
+from covote.tables import Reading
+from covote.tables.cells import folded
 
 if TYPE_CHECKING:
     from covote.files import Outcome
@@ -46,6 +42,7 @@ WORDS = ("all", "infer")
 """Panels that the votes themselves give."""
 
 
+@reads_votes
 def decode(
     votes: Annotated[
         Path,
@@ -95,25 +92,6 @@ def decode(
     past: Annotated[
         Path | None, typer.Option("--continue", help="Go on from statistics saved before.")
     ] = None,
-    unknown: Annotated[
-        str,
-        typer.Option(
-            help="Answers that an expert cannot give: error or drop.", autocompletion=one_of("error", "drop")
-        ),
-    ] = "error",
-    duplicates: Annotated[
-        str,
-        typer.Option(
-            help="Two different answers of one expert to one item: error, first or last.",
-            autocompletion=one_of("error", "first", "last"),
-        ),
-    ] = "error",
-    none: NoneOfMine = "none of mine",
-    match: Match = "loose",
-    rename: Rename = None,
-    item: Item = None,
-    expert: Expert = None,
-    label: Label = None,
     kind: Annotated[
         str,
         typer.Option(
@@ -126,6 +104,8 @@ def decode(
     scheduler: Scheduler = None,
     workers: Workers = None,
     as_json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Label every item from the votes of the experts, and say where somebody must have been wrong."""
     from covote.files import decode_file, read_gold
@@ -140,12 +120,12 @@ def decode(
         alone = {
             "--ties": ties, "--gold": gold, "--report": report, "--review": review, "--proba": proba,
             "--stats": stats, "--continue": past, "--engine": engine != "local", "--scheduler": scheduler,
-            "--workers": workers, "--duplicates": duplicates != "error", "--method": method != "authority",
+            "--workers": workers, "--duplicates": reading.duplicates != "error",
+            "--method": method != "authority",
         }  # fmt: skip
         refuse_for_sets([name for name, value in alone.items() if value])
-        read: dict[str, Any] = {"none": none, "item": item, "expert": expert, "label": label, "match": match}
-        read |= {"rename": rename, "unknown": unknown, "report": "all" if full else "one"}
-        options: dict[str, Any] = {**read, "forced": forced, "count": count}
+        options: dict[str, Any] = {"report": "all" if full else "one", "forced": forced, "count": count}
+        options["reading"] = reading
         several.decode_several(votes, output_file, panel_file, options, kind, as_json)
         return
     outcomes.check_report(report)
@@ -157,15 +137,14 @@ def decode(
     given = Path(panel_file) if panel_file not in WORDS else None
     # What is learned may go back to where it came from: it is read before, and written at the end.
     written = None if str(output_file) == "-" else output_file
-    atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, rename])
+    atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, reading.rename_file])
     atomic.check_apart([written, proba, report, review], [past])
     options = {} if ties is None else {"ties": ties}
     if past is not None:
         options["past"] = _statistics(past)
-    read = {"none": none, "item": item, "expert": expert, "label": label}
     with StandardStreams(votes, output_file, kind) as streams:
-        panel, read["rename"] = _panel_and_names(streams.votes, panel_file, rename, read)
-        known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel)}
+        panel = _panel(streams.votes, panel_file, reading)
+        known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel, reading)}
         if stats is not None:
             _check_stats(stats, "authority" if method == "auto" else method, options, known.get("gold"))
         where = _cluster(engine, scheduler, workers)
@@ -175,10 +154,7 @@ def decode(
                 streams.labels,
                 panel,
                 method=method,
-                unknown=cast(Any, unknown),  # checked there
-                duplicates=cast(Any, duplicates),
-                match=cast(Any, match),
-                **read,
+                reading=reading,
                 proba=proba,
                 looks=REVIEW if review is not None else LOOKS if report is not None else 0,
                 progress=progress,
@@ -203,17 +179,13 @@ def decode(
             output.say("Nothing was written; -o labels.parquet keeps the labels.")
 
 
-def _panel_and_names(
-    votes: Path, panel: str, rename: Path | None, read: dict[str, Any]
-) -> tuple[Panel, dict[str, str]]:
-    """Return the panel, and what is meant by names that it does not have."""
-    from covote.files import inferred_panel, open_panel, read_names
+def _panel(votes: Path, panel: str, reading: Reading) -> Panel:
+    """Return the panel of a file, or the one that the votes themselves give."""
+    from covote.files import inferred_panel, open_panel
 
     if panel in WORDS:
-        names = {} if rename is None else read_names(rename, None)
-        return (open_panel if panel == "all" else inferred_panel)(votes, **read, rename=names), names
-    found = Panel.load(panel)
-    return found, {} if rename is None else read_names(rename, found, read["none"])
+        return (open_panel if panel == "all" else inferred_panel)(votes, reading)
+    return Panel.load(panel)
 
 
 def _assumed(panel: Panel, word: str) -> str:

@@ -7,29 +7,31 @@ from typing import Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Gold, Json, Match, Method, Rename, VotesFile, VotesPanel, read_votes
+from covote.cli.arguments import Gold, Json, Method, VotesFile, VotesPanel, reads_votes
 from covote.panel import Panel
+from covote.tables import Reading
 
 
+@reads_votes
 def explain(
     votes: VotesFile,
     item: Annotated[str, typer.Argument(help="The item, as the votes name it.")],
     panel_file: VotesPanel,
     method: Method = "authority",
     gold: Gold = None,
-    match: Match = "loose",
-    rename: Rename = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Show what speaks for each class that an item may be, and who must be wrong."""
     from covote.decoding import decode, make
     from covote.decoding import explain as explained
     from covote.decoding.gold import like_items
-    from covote.files import read_gold
+    from covote.files import VoteFile, read_gold
 
     panel = Panel.load(panel_file)
-    known = None if gold is None else read_gold(gold, panel)
-    read = read_votes(votes, panel, match, rename)
+    known = None if gold is None else read_gold(gold, panel, reading)
+    read = VoteFile(votes, panel, reading).read()
     if known is not None:
         known = dict(like_items(known, read))
     (name,) = like_items({item: None}, read)

@@ -24,15 +24,18 @@ from covote.cli.arguments import (
     Workers,
     number,
     one_of,
+    reads_votes,
     whole,
 )
 from covote.errors import InputError
 from covote.panel.checks import some_of
+from covote.tables import Reading
 
 if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
 
 
+@reads_votes
 def label(
     data: Annotated[
         Path,
@@ -99,6 +102,8 @@ def label(
     scheduler: Scheduler = None,
     workers: Workers = None,
     as_json: Json = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Ask the models of a panel about every item, and label the items from their answers.
 
@@ -116,7 +121,7 @@ def label(
     outcomes.check_report(report)
     if output_file is None:
         output_file = data.with_name(f"{data.stem}.labels.csv")
-    atomic.check_apart([output_file, report], [data, panel_file, gold])
+    atomic.check_apart([output_file, report], [data, panel_file, gold, reading.rename_file])
     models = models_of(panel_file)
     running = sorted(set(running_code(models)))
     before = bool(running) and not trust and is_trusted(panel_file, models)
@@ -125,7 +130,7 @@ def label(
     panel = panel_of_models(panel_file, trust or before)
     options: dict[str, Any] = {} if ties is None else {"ties": ties}
     if gold is not None:
-        options["gold"] = read_gold(gold, panel)
+        options["gold"] = read_gold(gold, panel, reading)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
     with chosen, output.progress_bar(each=True) as bar, output.warnings_as_lines():
         found = _going_on(

@@ -31,17 +31,15 @@ def decode_several(
     votes: Path, output_file: Path | None, panel_file: str, options: dict[str, Any], kind: str, as_json: bool
 ) -> None:
     """Write the labels of items that may have several, and tell how many of them are sure."""
-    from covote.files import decode_sets_file, read_names
+    from covote.files import decode_sets_file
 
     if panel_file in ("all", "infer"):
         raise InputError("--labels several needs to know who knows what; name a panel file with --panel")
     written = None if str(output_file) == "-" else output_file
-    atomic.check_apart([written], [votes, Path(panel_file), options["rename"]])
+    atomic.check_apart([written], [votes, Path(panel_file), options["reading"].rename_file])
     panel = Panel.load(panel_file)
-    rename = options.pop("rename")
-    names = {} if rename is None else read_names(rename, panel, options["none"])
     with StandardStreams(votes, output_file, kind) as streams, output.warnings_as_lines():
-        found = decode_sets_file(streams.votes, streams.labels, panel, rename=names, **options)
+        found = decode_sets_file(streams.votes, streams.labels, panel, **options)
     if as_json:
         output.say_json(
             {

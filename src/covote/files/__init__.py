@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from covote.files.decoding_files import Outcome, SetsOutcome, decode_file, decode_sets_file, decode_votes
 from covote.files.label_files import writing_labels
-from covote.files.side_tables import read_gold, read_names, read_numbers
+from covote.files.side_tables import read_gold, read_numbers
 from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "inferred_panel",
     "open_panel",
     "read_gold",
-    "read_names",
     "read_numbers",
     "writing_labels",
 ]

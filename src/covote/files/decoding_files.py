@@ -27,6 +27,7 @@ from covote.labels import GoldScore, Labels
 from covote.panel import Name, Panel
 from covote.panel.several import check_model
 from covote.progress import Progress, Work
+from covote.tables import Reading
 from covote.votes import Reports, Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
@@ -134,14 +135,7 @@ def decode_file(
     labels: Literal["one", "several"] = "one",
     method: str = "authority",
     gold: Mapping[Any, Name] | None = None,
-    unknown: Literal["error", "drop"] = "error",
-    duplicates: Literal["error", "first", "last"] = "error",
-    none: str = "none of mine",
-    item: str | None = None,
-    expert: str | None = None,
-    label: str | None = None,
-    match: Literal["loose", "exact"] = "loose",
-    rename: Mapping[Any, Any] | None = None,
+    reading: Reading | None = None,
     proba: str | os.PathLike[str] | None = None,
     looks: int = 0,
     progress: Progress | None = None,
@@ -168,8 +162,8 @@ def decode_file(
         Items whose class is known; they keep it.
     proba
         A Parquet or CSV file for how likely every class is: the item, then one column per class.
-    unknown, duplicates, none, item, expert, label, match, rename
-        As for :class:`covote.files.VoteFile`.
+    reading
+        How columns, names and cells of the votes are understood.
     looks
         How many of the most doubtful items to remember.
     progress
@@ -183,18 +177,12 @@ def decode_file(
         given: dict[str, Any] = {
             "method": method != "authority",
             "gold": gold,
-            "duplicates": duplicates != "error",
+            "duplicates": reading is not None and reading.duplicates != "error",
         }
         given |= {"proba": proba, "looks": looks, "engine": engine}
         refuse_for_sets([name for name, value in given.items() if value])
-        return decode_sets_file(
-            votes_file, output, panel, unknown=unknown, none=none, item=item, expert=expert, label=label,
-            match=match, rename=rename, **options,
-        )  # fmt: skip
-    file = VoteFile(
-        votes_file, panel, unknown=unknown, duplicates=duplicates, none=none, item=item, expert=expert,
-        label=label, match=match, rename=rename,
-    )  # fmt: skip
+        return decode_sets_file(votes_file, output, panel, reading=reading, **options)
+    file = VoteFile(votes_file, panel, reading)
     file.warn_of_dropped()
     outcome = decode_votes(
         file, output, method=method, gold=gold, proba=proba, looks=looks, progress=progress, engine=engine,
@@ -424,7 +412,7 @@ def decode_sets_file(
     report: Literal["one", "all"] = "one",
     forced: bool = False,
     count: int | None = None,
-    **read: Any,
+    reading: Reading | None = None,
 ) -> SetsOutcome:
     """Say all labels of every item of a file that are certain, and write them.
 
@@ -441,14 +429,14 @@ def decode_sets_file(
         count only.
     panel, report, forced, count
         As for :func:`covote.decode` with ``labels="several"``.
-    read
-        `unknown`, `none`, `item`, `expert`, `label`, `match`, `rename` as for :class:`covote.files.VoteFile`.
+    reading
+        How columns, names and cells of the answers are understood.
     """
     check_model(report, count, len(panel.classes))
     if output is not None:
         _check_names(panel, label_format(output))
         atomic.check_place(output)
-    file = VoteFile(votes_file, panel, lists=True, **read)
+    file = VoteFile(votes_file, panel, reading, lists=True)
     reader = file.collecting()
     assert reader.found is not None
     codes = Codes.joined(list(file.codes(reader)))
@@ -462,7 +450,7 @@ def decode_sets_file(
         reports = Reports.from_codes(reader, part, at[some] - start, ids[start : start + _SETS].to_pylist())
         answers += int(reports.asked.sum())
         parts.append(decode_sets(reports, report=report, forced=forced, count=count))
-    dropped = reader.found.judge(file.reader.unknown)
+    dropped = reader.found.judge(file.reader.reading.unknown)
     if output is not None:
         with writing_labels(output) as writer:
             for sets in parts:

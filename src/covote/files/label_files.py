@@ -17,8 +17,8 @@ import pyarrow as pa
 from covote import atomic
 from covote.errors import InputError
 from covote.labels import Labels
-from covote.panel.cells import write_sheet
 from covote.panel.checks import shown
+from covote.tables.cells import write_sheet
 from covote.votes.names import arrow, id_array
 
 ROWS = 1 << 19

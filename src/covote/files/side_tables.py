@@ -11,23 +11,25 @@ import pyarrow.compute as pc
 from covote.errors import InputError
 from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
-from covote.panel.cells import CLASSES, ITEMS, is_called, read_cells, words
 from covote.panel.checks import did_you_mean, shown, some_of
+from covote.tables import Reading
+from covote.tables.cells import CLASSES, ITEMS, is_called, read_cells, words
+from covote.votes import NONE_OF_MINE
 from covote.votes.names import STRANGE, Matcher, item_ids, whole_ids
+from covote.votes.tables import Reader
 
 GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
 """What people call the column of known classes, besides what they call labels."""
-_HEADINGS = words("old from name written alias as vote votes found original label expert before source")
 
 
-def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
+def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | None = None) -> dict[Any, Name]:
     """Read the known classes, ``{item: class}``, from a table with the columns item and label.
 
     Rows without a label are skipped: a review file comes back with those filled in that somebody looked at.
     """
     source = Source(path)
     item, label = _columns(source)
-    classes = Matcher(panel.classes)
+    classes = Reader(panel, reading or Reading()).classes
     ids, labels = [], []
     wrong: dict[str, int] = {}
     first = 1
@@ -36,7 +38,7 @@ def read_gold(path: str | os.PathLike[str], panel: Panel) -> dict[Any, Name]:
             batch = batch.filter(pc.or_(batch.column(0).is_valid(), batch.column(1).is_valid()))
         ids.append(item_ids(batch.column(0), f"{source.path}, ", first))
         codes, entries, rows = classes.codes(batch.column(1))
-        for row in np.flatnonzero(codes[rows] == STRANGE).tolist():
+        for row in np.flatnonzero((codes[rows] == STRANGE) | (codes[rows] == NONE_OF_MINE)).tolist():
             wrong.setdefault(str(entries[rows[row]]), first + row)
         labels += [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
         first += batch.num_rows
@@ -79,40 +81,6 @@ def _columns(source: Source) -> tuple[str, str]:
             )
         found.append((exact or near)[0])
     return found[0], found[1]
-
-
-def read_names(
-    path: str | os.PathLike[str], panel: Panel | None, none: str = "none of mine"
-) -> dict[str, str]:
-    """Read ``{name as written: name of the panel}`` from a .csv, .tsv or .xlsx file with two columns.
-
-    Every second name is an expert or a class of the panel, or the word for "none of mine".
-    """
-    rows = _filled(path)
-    wrong = [f"row {n} has {len(row)} cells" for n, row in enumerate(rows, start=1) if len(row) != 2]
-    if not rows or wrong:
-        said = "; ".join(wrong[:5]) or "it has no rows"
-        raise InputError(f"{path}: {said}; a file of names has two columns: as written, as the panel has it")
-    known = None if panel is None else [Matcher(panel.names), Matcher(panel.classes, none=none)]
-
-    def is_known(name: str) -> bool:
-        return known is None or any(matcher.code(name) >= 0 or name == none for matcher in known)
-
-    heading = is_called(rows[0][0], _HEADINGS) or (panel is not None and not is_known(rows[0][1]))
-    found: dict[str, str] = {}
-    for old, new in rows[1 if heading and len(rows) > 1 else 0 :]:
-        if not is_known(new):
-            wrong.append(f"{shown(new)} (for {shown(old)})")
-        elif found.setdefault(old, new) != new:
-            raise InputError(
-                f"{path}: {shown(old)} means {shown(found[old])} and also {shown(new)}; keep one"
-            )
-    if wrong:
-        raise InputError(
-            f"{path}: neither an expert nor a class of the panel: {', '.join(wrong[:20])}; the second column "
-            "has names of the panel"
-        )
-    return found
 
 
 def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: str) -> dict[Name, float]:

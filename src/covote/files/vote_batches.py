@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
-from covote.panel.cells import separator, sheet
+from covote.tables.cells import separator, sheet
 from covote.votes.vote_columns import LOOK, UNNAMED
 
 ROWS = 1 << 17

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from covote.files.vote_batches import ROWS, Source
 from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.progress import Progress
+from covote.tables import Reading
 from covote.votes import Reports, Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import joined
@@ -75,18 +76,8 @@ class VoteFile:
         The file; its ending says the format.
     panel
         Who could answer what.
-    unknown
-        Answers of an unknown expert, or of a class that the expert does not know.
-    duplicates
-        Two different answers of one expert to one item.
-    none
-        The label that means "none of mine".
-    item, expert, label
-        Other names of the columns.
-    match
-        "loose": names match over case, blanks and accents; "exact": they do not.
-    rename
-        What is meant by names of experts and labels: ``{"A. Lee": "dr-lee"}``.
+    reading
+        How columns, names and cells are understood.
     lists
         Whether cells may hold several classes, for items with several labels.
     """
@@ -95,25 +86,18 @@ class VoteFile:
         self,
         path: str | os.PathLike[str],
         panel: Panel,
+        reading: Reading | None = None,
         *,
-        unknown: Literal["error", "drop"] = "error",
-        duplicates: Literal["error", "first", "last"] = "error",
-        none: str = "none of mine",
-        item: str | None = None,
-        expert: str | None = None,
-        label: str | None = None,
-        match: Literal["loose", "exact"] = "loose",
-        rename: Mapping[Any, Any] | None = None,
         lists: bool = False,
     ) -> None:
         self.panel = panel
         self.lists = lists
-        self.reader = Reader(panel, unknown, duplicates, none, f"{Path(path)}, ", match, rename)
+        self.reader = Reader(panel, reading or Reading(), f"{Path(path)}, ")
         self.source = source = Source(path)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         look = (lambda: without_lists(source.look())) if lists else source.look
-        self.columns = self.reader.columns(source.names, "auto", (item, expert, label), look)
+        self.columns = self.reader.columns(source.names, "auto", look)
         if self.columns.item is None:
             raise InputError(
                 f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
@@ -153,7 +137,7 @@ class VoteFile:
     @cached_property
     def dropped(self) -> Findings | None:
         """What is dropped of the file; None where nothing may be."""
-        if self.reader.unknown != "drop":
+        if self.reader.reading.unknown != "drop":
             return None
         found = self.examine()
         found.judge("drop")
@@ -206,7 +190,7 @@ class VoteFile:
         for codes in self.codes(reader, like=nature):
             rows += len(codes.who)
             kept = [*kept, codes._replace(chance=None)] if rows <= _MOST else []
-        if not kept or (reader.duplicates != "error" and not self.lists):
+        if not kept or (reader.reading.duplicates != "error" and not self.lists):
             return
         joint = Codes.joined(kept)
         with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
@@ -244,7 +228,7 @@ class VoteFile:
     def nature(self) -> Nature:
         """What the items of the file are like; a look at all of them."""
         wide = self.shape == "wide"
-        found = nature_of(self.source, self.item, wide=wide, loose=self.reader.match == "loose")
+        found = nature_of(self.source, self.item, wide=wide, loose=self.reader.reading.match == "loose")
         if wide and not found.ordered:
             self._refuse_repeated(found)  # ascending items cannot repeat; of others we must ask
         return found._replace(ordered=wide or found.ordered)
@@ -271,7 +255,7 @@ class VoteFile:
             self.reader.refuse_strangers(self.columns, lambda name: 1)
             yield from self._read_rows(rows)
         except (InputError, UnknownNameError):
-            self.examine().judge(self.reader.unknown)
+            self.examine().judge(self.reader.reading.unknown)
             raise
 
     def _read_rows(self, rows: range | None) -> Iterator[Votes]:
@@ -352,7 +336,7 @@ class VoteFile:
             there[at[silent]] = True
             votes += len(at) - len(silent)
             fill(columns, codes, at)
-        if self.reader.duplicates != "last" and given(columns) < votes:
+        if self.reader.reading.duplicates != "last" and given(columns) < votes:
             # Somebody answers an item twice, which is rare.
             yield from self._sorted_votes()
             return
@@ -404,30 +388,21 @@ def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
 # Without a panel
 
 
-def open_panel(path: str | os.PathLike[str], **options: Any) -> Panel:
+def open_panel(path: str | os.PathLike[str], reading: Reading | None = None) -> Panel:
     """Return the panel of a file of votes in which every expert knows every class that anybody answered."""
-    return _panel(path, everything=True, **options)
+    return _panel(path, reading or Reading(), everything=True)
 
 
-def inferred_panel(path: str | os.PathLike[str], **options: Any) -> Panel:
+def inferred_panel(path: str | os.PathLike[str], reading: Reading | None = None) -> Panel:
     """Return the panel in which every expert knows exactly the labels it ever gave.
 
     An expert that knows a class but never answered it in this file is taken not to know it: with many votes
-    this is who answers what, with few it is a guess. Names that are all integers become integers. Options are
-    `none`, `item`, `expert`, `label` and `rename`, as for :class:`covote.files.VoteFile`.
+    this is who answers what, with few it is a guess. Names that are all integers become integers.
     """
-    return _panel(path, everything=False, **options)
+    return _panel(path, reading or Reading(), everything=False)
 
 
-def _panel(
-    path: str | os.PathLike[str],
-    *,
-    everything: bool,
-    item: str | None = None,
-    expert: str | None = None,
-    label: str | None = None,
-    **meaning: Any,
-) -> Panel:
+def _panel(path: str | os.PathLike[str], reading: Reading, *, everything: bool) -> Panel:
     source = Source(path)
 
     def read(names: list[str]) -> Iterator[list[pa.Array]]:
@@ -435,8 +410,8 @@ def _panel(
         return (batch.columns for batch in source.batches(names))
 
     try:
-        columns = find_columns(source.names, (item, expert, label), "auto", None, source.look)
-        return answered_panel(columns, read, everything=everything, **meaning)
+        columns = find_columns(source.names, reading.columns, "auto", None, source.look)
+        return answered_panel(columns, read, reading, everything=everything)
     except InputError as error:
         named = str(error).startswith(str(source.path))
         raise InputError(str(error) if named else f"{source.path}: {error}") from error

@@ -35,7 +35,8 @@ from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
 from covote.labels import AGREED, Labels
 from covote.models.kind import Trust
-from covote.panel import Name, Panel, cells
+from covote.panel import Name, Panel
+from covote.tables.cells import arrow_table
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 WAYS = ("everyone", "doubtful", "adaptive")
@@ -253,7 +254,7 @@ def _written(data: Any, folder: Path) -> Path:
         return folder / "data.npy"
     import pyarrow.parquet as pq
 
-    table = cells.arrow_table(data, "data")
+    table = arrow_table(data, "data")
     index = [name for name in table.column_names if name.startswith("__index_level_")]
     with atomic.replacing(folder / "data.parquet") as beside:
         pq.write_table(table.drop_columns(index).replace_schema_metadata(None), beside)

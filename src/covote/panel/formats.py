@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError, UnknownNameError
-from covote.panel.cells import (
+from covote.panel.checks import shown
+from covote.tables.cells import (
     CLASSES,
     COSTS,
     EXPERTS,
@@ -32,9 +33,9 @@ from covote.panel.cells import (
     sheet,
     split,
     text_of_cell,
+    without_empty,
     words,
 )
-from covote.panel.checks import shown
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
 _TABLES = ("csv", "tsv", "xlsx")
@@ -282,11 +283,11 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     >>> panel_of_rows([["ann", "skin, eye"], ["bob", "eye"]])["classes"]
     ['skin', 'eye']
     """
-    rows = _trimmed(rows)
+    rows = without_empty(rows)
     if not rows:
         raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
     while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _is_matrix(rows[1:]):
-        rows = _trimmed(rows[1:])  # a title
+        rows = without_empty(rows[1:])  # a title
     pair = _long_columns(rows[0])
     if pair is not None:
         return _long(rows, *pair)
@@ -304,18 +305,8 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
 
 def has_panel(rows: Rows) -> bool:
     """Whether the cells are those of a panel, not one class after another."""
-    rows = _trimmed(rows)
+    rows = without_empty(rows)
     return bool(rows) and len(rows[0]) > 1 and (len(rows) > 1 or is_called(rows[0][0], EXPERTS))
-
-
-def _trimmed(rows: Rows) -> Rows:
-    """Return the rows without empty ones and without columns that are empty from top to bottom."""
-    width = max(map(len, rows), default=0)
-    filled = [any(column < len(row) and row[column] for row in rows) for column in range(width)]
-    last = max((column for column in range(width) if filled[column]), default=-1) + 1
-    kept = [row[:last] for row in rows if any(row)]
-    inner = [column for column in range(last) if filled[column]]
-    return kept if len(inner) == last else [[row[c] for c in inner if c < len(row)] for row in kept]
 
 
 def _is_matrix(rows: Rows) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.votes.names import encoded, entry_rows
+from covote.tables import Reading
+from covote.votes.names import STRANGE, Matcher, encoded, entry_rows
 from covote.votes.vote_columns import Columns
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
@@ -19,10 +20,9 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 i
 def answered_panel(
     columns: Columns,
     read: Callable[[list[str]], Iterable[Sequence[Any]]],
+    reading: Reading,
     *,
     everything: bool,
-    none: str = "none of mine",
-    rename: Mapping[Any, Any] | None = None,
 ) -> Panel:
     """Return the panel of votes: everybody knows every class, or each exactly what it ever answered.
 
@@ -34,21 +34,23 @@ def answered_panel(
         Which column of the table is which.
     read
         Returns the named columns, a batch of rows at a time.
+    reading
+        Which labels mean "none of mine" or "no answer", and what other names mean.
     everything
         Whether everybody knows every class.
-    none
-        The label that means "none of mine", which is no class.
-    rename
-        What is meant by some names.
     """
-    meant = {str(old): new for old, new in (rename or {}).items()}
+    meant = reading.meanings()
+    silent = Matcher((), reading, labels=True)
     given: dict[Any, set[Any]] = {}
     for batch in read(columns.of_answers):
         for who, what in _pairs(columns, batch):
             if who is not None:
                 labels = given.setdefault(meant.get(str(who), who), set())
                 labels.add(None if what is None else meant.get(str(what), what))
-    answers = {who: labels - {None, none} for who, labels in given.items()}
+    answers = {
+        who: {label for label in labels if label is not None and silent.code(label) == STRANGE}
+        for who, labels in given.items()
+    }
     answers = {who: labels for who, labels in answers.items() if labels or (everything and len(answers) > 1)}
     if not any(answers.values()):
         raise InputError("there are no votes: no expert ever answered a class")

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
-from covote.panel import Name, cells
-from covote.panel.cells import folded, words
+from covote.panel import Name
 from covote.panel.checks import did_you_mean, nearest
+from covote.tables import Reading, cells
+from covote.tables.cells import folded, words
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def arrow_table(table: Any) -> pa.Table:
 class Matcher:
     """Finds the names of a table among those of a panel.
 
-    A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, unless
-    `match` is "exact", over case, blanks and accents. `rename` says what other names mean, and goes first.
-    `none` is the word for "none of mine", with the code -2.
+    A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, where
+    `reading` matches loosely, over case, blanks and accents. `rename` says what other names mean, and goes
+    first. Among `labels`, the word for "none of mine" has the code -2, and those for "no answer" have -4.
 
     Attributes
     ----------
@@ -55,14 +56,17 @@ class Matcher:
     def __init__(
         self,
         names: tuple[Name, ...],
-        match: str = "loose",
-        rename: Mapping[Any, Any] | None = None,
-        none: str | None = None,
+        reading: Reading | None = None,
+        rename: Mapping[str, Any] | None = None,
+        *,
+        labels: bool = False,
     ) -> None:
+        reading = reading or Reading()
         self.names = names
-        self._none = none
-        self._loose = match == "loose"
-        self._rename = {str(old): new for old, new in (rename or {}).items()}
+        self._none = reading.none if labels else None
+        self._blank = frozenset(reading.blank) if labels else frozenset()
+        self._loose = reading.match == "loose"
+        self._rename = rename or {}
         self.loosely: dict[str, Name | None] = {}
 
     @cached_property
@@ -100,6 +104,8 @@ class Matcher:
             entry = int(entry)  # pandas turns integers with gaps into floats
         if self._rename:
             entry = self._rename.get(str(entry), entry)
+            if entry is None:
+                return NULL
         if isinstance(entry, str | int) and not isinstance(entry, bool) and entry in self._exact:
             return self._exact[entry]
         k = self._texts.get(str(entry), -1)
@@ -107,6 +113,8 @@ class Matcher:
             return k
         if self._none is not None and entry == self._none:
             return NONE_OF_MINE
+        if entry in self._blank:
+            return NULL
         return self._loosely(str(entry)) if self._loose else STRANGE
 
     def _loosely(self, text: str) -> int:

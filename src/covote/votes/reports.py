@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.tables import Reading
 from covote.votes.findings import DroppedWarning
 from covote.votes.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
 from covote.votes.tables import Codes, Reader
@@ -87,31 +88,24 @@ class Reports:
         table: Any,
         panel: Panel,
         *,
-        unknown: Literal["error", "drop"] = "error",
-        none: str = "none of mine",
-        item: str | None = None,
-        expert: str | None = None,
-        label: str | None = None,
-        match: Literal["loose", "exact"] = "loose",
-        rename: Mapping[Any, Any] | None = None,
+        reading: Reading | None = None,
+        **options: Any,
     ) -> Reports:
         """Take a table as of :meth:`covote.Votes.from_table`, in which a cell may hold several classes.
 
         A cell holds a class, a list of classes, or text with classes between semicolons (``"cat; dog"``). An
         expert may also have several rows about an item. An empty list, or the label `none`, says that the
         expert knows none of the labels; an empty cell, that it was not asked. The items stand in the order in
-        which they first come.
+        which they first come. `reading` and `options` are as for :meth:`covote.Votes.from_table`.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]], ["ann", "bob"])
         >>> reports = Reports.from_table({"item": ["x"], "ann": ["cat; dog"], "bob": [None]}, panel)
         >>> reports.lists()
         [[('cat', 'dog'), None]]
         """
-        reader = Reader(panel, unknown, none=none, match=match, rename=rename).collecting()
+        reader = Reader(panel, Reading.of(reading, options)).collecting()
         found = arrow_table(table)
-        columns = reader.columns(
-            found.column_names, "auto", (item, expert, label), lambda: without_lists(found.slice(0, LOOK))
-        )
+        columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, LOOK)))
         reader.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
@@ -122,7 +116,7 @@ class Reports:
         order = codes.item.dictionary_encode()
         at = np.from_dlpack(order.indices).astype(np.int64)
         reports = cls.from_codes(reader, codes, at, order.dictionary.to_pylist())
-        dropped = reader.found.judge(unknown)
+        dropped = reader.found.judge(reader.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=2)
         return reports
@@ -142,7 +136,7 @@ class Reports:
             p = both[0]
             reader.fault(
                 f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
-                f"for item {ids[item[p]]!r}, and said {reader.none!r} of it, too; remove one"
+                f"for item {ids[item[p]]!r}, and said {reader.reading.none!r} of it, too; remove one"
             )
         named = what >= 0
         triples = np.unique(np.stack([item[named], who[named], what[named]], axis=1), axis=0)
@@ -262,7 +256,7 @@ def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, r
     parts: list[Codes] = []
     for at, labels in (
         (np.repeat(np.arange(len(rows)), lengths), cells.flatten()),
-        (empty, pa.array([reader.none] * len(empty), pa.string())),
+        (empty, pa.array([reader.reading.none] * len(empty), pa.string())),
         (missing, pa.nulls(len(missing), pa.string())),
     ):
         if len(at) or not parts:

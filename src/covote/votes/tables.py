@@ -8,8 +8,8 @@ There is one way from a table to votes, wherever the table comes from: a batch o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
+from covote.tables import Reading
 from covote.votes.answered_panel import answered_panel
 from covote.votes.findings import Count, DroppedWarning, Findings
 from covote.votes.names import (
@@ -34,7 +35,6 @@ from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
     Ragged,
-    check_choice,
     contradiction,
     frozen,
     is_complete,
@@ -100,28 +100,27 @@ class Reader:
     """
 
     panel: Panel
-    unknown: str = "error"
-    duplicates: str = "error"
-    none: str = "none of mine"
+    reading: Reading = field(default_factory=Reading)
     where: str = ""
-    match: str = "loose"
-    rename: Mapping[Any, Any] | None = None
     found: Findings | None = None
 
-    def __post_init__(self) -> None:
-        check_choice("unknown", self.unknown, ("error", "drop"))
-        check_choice("duplicates", self.duplicates, ("error", "first", "last"))
-        check_choice("match", self.match, ("loose", "exact"))
+    @cached_property
+    def meanings(self) -> dict[str, Any]:
+        """What is meant by names that the panel does not have."""
+        plain = [Matcher(self.panel.names), Matcher(self.panel.classes, self.reading, labels=True)]
+        return self.reading.meanings(
+            lambda name: name == self.reading.none or any(known.code(name) >= 0 for known in plain)
+        )
 
     @cached_property
     def experts(self) -> Matcher:
         """The names of the experts."""
-        return Matcher(self.panel.names, self.match, self.rename)
+        return Matcher(self.panel.names, self.reading, self.meanings)
 
     @cached_property
     def classes(self) -> Matcher:
         """The names of the classes."""
-        return Matcher(self.panel.classes, self.match, self.rename, self.none)
+        return Matcher(self.panel.classes, self.reading, self.meanings, labels=True)
 
     def collecting(self) -> Reader:
         """Return a reader that collects what is wrong."""
@@ -132,12 +131,11 @@ class Reader:
         self,
         names: list[str],
         shape: str,
-        given: Sequence[str | None],
         look: Callable[[], pa.Table],
     ) -> Columns:
         """Return which column of a table is which."""
         try:
-            return find_columns(names, given, shape, (self.experts, self.classes), look)
+            return find_columns(names, self.reading.columns, shape, (self.experts, self.classes), look)
         except (InputError, UnknownNameError) as error:
             where = self.where.removesuffix(", ")
             raise type(error)(f"{where}: {error}" if where else str(error)) from error
@@ -146,16 +144,14 @@ class Reader:
         """Return the names that were matched over case, blanks and accents so far."""
         return self.experts.loosely | self.classes.loosely
 
-    def read(
-        self, table: Any, shape: str, given: tuple[str | None, str | None, str | None], first_row: int
-    ) -> Votes:
+    def read(self, table: Any, shape: str, first_row: int) -> Votes:
         """Return the votes of a table, its items in the order in which they first come."""
         found = arrow_table(table)
-        columns = self.columns(found.column_names, shape, given, lambda: found.slice(0, LOOK))
+        columns = self.columns(found.column_names, shape, lambda: found.slice(0, LOOK))
         reader = self.collecting()
         votes = reader._read(found, columns, first_row)
         assert reader.found is not None
-        dropped = reader.found.judge(self.unknown)
+        dropped = reader.found.judge(self.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=3)
         return votes
@@ -200,7 +196,7 @@ class Reader:
 
     def refuse_strangers(self, columns: Columns, answers: Callable[[str], int]) -> None:
         """Refuse columns of answers whose expert is not in the panel, or collect them."""
-        if not columns.strangers or (self.unknown == "drop" and self.found is None):
+        if not columns.strangers or (self.reading.unknown == "drop" and self.found is None):
             return
         reader = self if self.found is not None else self.collecting()
         assert reader.found is not None
@@ -238,7 +234,7 @@ class Reader:
             codes, entries, at = self.classes.codes(column)
             known = np.append(self.panel.knows[i], True)  # codes below 0 are looked at apart
             wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
-            if wrong.any() and (self.unknown == "error" or self.found is not None):
+            if wrong.any() and (self.reading.unknown == "error" or self.found is not None):
                 bad = np.flatnonzero(wrong[at])  # a dictionary may hold labels that no row has
                 which, first, count = np.unique(at[bad], return_index=True, return_counts=True)
                 refused += [
@@ -300,7 +296,7 @@ class Reader:
         pair += what
         verdict = self._verdicts.take(pair)
         if verdict.any():
-            if verdict.max() > 1 and (self.unknown == "error" or self.found is not None):
+            if verdict.max() > 1 and (self.reading.unknown == "error" or self.found is not None):
                 bad = np.flatnonzero(verdict > 1)
                 pairs = expert_row[bad].astype(np.int64) * (len(labels) + 1) + label_row[bad]
                 which, first, count = np.unique(pairs, return_index=True, return_counts=True)
@@ -397,14 +393,14 @@ class Reader:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
             fill(columns, codes, at)
             # As many answers as rows: nobody answers twice, and nothing has to be looked up.
-            if self.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
+            if self.reading.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
                 return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
         indptr = np.searchsorted(at[order], np.arange(size + 1)).astype(np.int64)
-        keep, differ = repeated(indptr, who, what, self.duplicates == "last")
-        if differ and self.duplicates == "error":
+        keep, differ = repeated(indptr, who, what, self.reading.duplicates == "last")
+        if differ and self.reading.duplicates == "error":
             self.fault(self.conflicts(codes, at))
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
@@ -438,7 +434,7 @@ class Reader:
         number = len(np.unique(first[wrong]))
         more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
         before, after = int(order[first[p]]), int(order[p])
-        names = (*self.panel.classes, self.none)
+        names = (*self.panel.classes, self.reading.none)
         one, two = (names[max(int(codes.what[p]), -1)] for p in (before, after))
         return (
             f"row {codes.row[after]}: expert {self.panel.names[int(codes.who[after])]!r} "
@@ -448,18 +444,10 @@ class Reader:
         )
 
 
-def open_panel(
-    table: pa.Table,
-    shape: str,
-    given: Sequence[str | None],
-    none: str,
-    rename: Mapping[Any, Any] | None = None,
-) -> Panel:
+def open_panel(table: pa.Table, shape: str, reading: Reading) -> Panel:
     """Return the panel of a table of votes in which everybody knows every class that anybody answered."""
-    columns = find_columns(table.column_names, given, shape, None, lambda: table.slice(0, LOOK))
-    return answered_panel(
-        columns, lambda names: [table.select(names).columns], everything=True, none=none, rename=rename
-    )
+    columns = find_columns(table.column_names, reading.columns, shape, None, lambda: table.slice(0, LOOK))
+    return answered_panel(columns, lambda names: [table.select(names).columns], reading, everything=True)
 
 
 def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_choice as check_choice
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
@@ -35,12 +36,6 @@ def smallest_int(count: int) -> np.dtype[Any]:
         if count - 1 <= np.iinfo(kind).max:
             return np.dtype(kind)
     return np.dtype(np.int64)
-
-
-def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not among the choices."""
-    if value not in choices:
-        raise InputError(f"{what}={value!r} is not one of {', '.join(repr(c) for c in choices)}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

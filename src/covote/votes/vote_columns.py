@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.panel.cells import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 from covote.panel.checks import did_you_mean, some_of
+from covote.tables.cells import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 from covote.votes.names import NULL, Matcher, by_text, encoded, entry_rows
 from covote.votes.vote_checks import NONE_OF_MINE
 

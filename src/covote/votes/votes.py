@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_choice
 from covote.errors import InputError
 from covote.panel import Name, Panel
+from covote.tables import Reading
 from covote.votes import arrays, frames, tables, vote_checks
 from covote.votes.findings import DroppedWarning, dropped_outside
 from covote.votes.names import arrow_table
@@ -106,7 +108,7 @@ class Votes:
             What to do with a vote for a class that the expert does not know: refuse it, or drop it, of which
             a warning tells.
         """
-        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
+        check_choice("unknown", unknown, ("error", "drop"))
         columns, complete, dropped = vote_checks.checked_columns(array, panel, unknown == "drop")
         if dropped:
             left = int(np.count_nonzero(columns != vote_checks.NOT_ASKED))
@@ -166,17 +168,11 @@ class Votes:
         table: Any,
         panel: Panel | None = None,
         *,
+        reading: Reading | None = None,
         shape: Literal["auto", "long", "wide"] = "auto",
         layout: Literal["auto", "dense", "ragged"] = "auto",
-        unknown: Literal["error", "drop"] = "error",
-        duplicates: Literal["error", "first", "last"] = "error",
-        none: str = "none of mine",
-        item: str | None = None,
-        expert: str | None = None,
-        label: str | None = None,
-        match: Literal["loose", "exact"] = "loose",
-        rename: Mapping[Any, Any] | None = None,
         first_row: int = 1,
+        **options: Any,
     ) -> Votes:
         """Take votes by name from a table: pandas, polars, pyarrow, duckdb, a dict of columns.
 
@@ -189,22 +185,11 @@ class Votes:
             columns of a wide table that hold no answers are left aside. A missing label means "not asked".
         panel
             Who knows what; without it, everybody knows everything, as in a crowd.
+        reading, options
+            How columns, names and cells are understood: a :class:`covote.Reading`, or its fields as keywords
+            (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
         shape, layout
             Say which, if the guess would be wrong.
-        unknown
-            Votes of an unknown expert, for an unknown class or for a class the expert does not know: refused,
-            all in one message, or dropped with a warning.
-        duplicates
-            Two different answers of one expert to one item. The same answer twice counts once.
-        none
-            The label that means "none of mine".
-        item, expert, label
-            Other names of the columns.
-        match
-            "loose": names match over case, blanks and accents where that is unambiguous; "exact": they do
-            not.
-        rename
-            What is meant by names of experts and labels: ``{"A. Lee": "dr-lee"}``.
         first_row
             The number of the table's first row in error messages.
 
@@ -213,18 +198,18 @@ class Votes:
         ...                   "label": ["cat", "dog", "cat"]}, panel)
         Votes(2 items, 3 answers of 2 experts, dense)
         """
-        vote_checks.check_choice("shape", shape, ("auto", "long", "wide"))
-        vote_checks.check_choice("layout", layout, ("auto", "dense", "ragged"))
+        check_choice("shape", shape, ("auto", "long", "wide"))
+        check_choice("layout", layout, ("auto", "dense", "ragged"))
+        how = Reading.of(reading, options)
         if panel is None:
             table = arrow_table(table)
-            panel = tables.open_panel(table, shape, (item, expert, label), none, rename)
+            panel = tables.open_panel(table, shape, how)
         elif not isinstance(panel, Panel):
             raise InputError(
                 f"panel is {panel!r}, not a Panel; make one with Panel.load or Panel.from_blocks, or leave "
                 "it out where everybody knows everything"
             )
-        reader = tables.Reader(panel, unknown, duplicates, none, match=match, rename=rename)
-        votes = reader.read(table, shape, (item, expert, label), first_row)
+        votes = tables.Reader(panel, how).read(table, shape, first_row)
         if layout == "auto":
             return votes
         return votes.to_dense() if layout == "dense" else votes.to_ragged()
@@ -319,14 +304,14 @@ class Votes:
         ``unknown="drop"`` leaves out experts and classes that the other panel does not have: so
         ``votes.for_panel(panel.without("ann"), unknown="drop")`` are the votes without ann's.
         """
-        vote_checks.check_choice("unknown", unknown, ("error", "drop"))
+        check_choice("unknown", unknown, ("error", "drop"))
         return self if panel == self.panel else arrays.translated(self, panel, unknown == "drop")
 
     # How they look
 
     def to_arrow(self, shape: Literal["long", "wide"] = "long") -> pa.Table:
         """Return a table of names: long (item, expert, label) or wide (item and a column for each expert)."""
-        vote_checks.check_choice("shape", shape, ("long", "wide"))
+        check_choice("shape", shape, ("long", "wide"))
         return frames.votes_table(self, shape)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -14,6 +14,7 @@ from covote.errors import FileError, InputError
 from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
 from covote.files.report.tally import Tally
 from covote.labels import STATUSES
+from covote.tables import Reading
 from covote.votes import NOT_ASKED
 
 PANEL = Panel.from_blocks(
@@ -269,9 +270,9 @@ def test_text_that_is_kept_and_text_that_is_read_again_are_the_same(tmp_path, mo
     path = tmp_path / name
     path.write_text("\n".join(lines))
     panel = Panel(["ant", "bee"], [[True, True]] * 3)
-    kept = VoteFile(path, panel, duplicates="last").read()
+    kept = VoteFile(path, panel, Reading(duplicates="last")).read()
     monkeypatch.setattr("covote.files.vote_batches._SMALL", 0)
-    again = VoteFile(path, panel, duplicates="last").read()
+    again = VoteFile(path, panel, Reading(duplicates="last")).read()
     assert (kept.dense == again.dense).all()
     assert kept.items.tolist() == again.items.tolist() == list(range(50))
 

@@ -139,6 +139,16 @@ def sheet(path: str | os.PathLike[str]) -> list[list[str]]:
     raise InputError(f"{path} is empty: it has no cells")
 
 
+def without_empty(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows without empty ones and without columns that are empty from top to bottom."""
+    width = max(map(len, rows), default=0)
+    filled = [any(column < len(row) and row[column] for row in rows) for column in range(width)]
+    last = max((column for column in range(width) if filled[column]), default=-1) + 1
+    kept = [row[:last] for row in rows if any(row)]
+    inner = [column for column in range(last) if filled[column]]
+    return kept if len(inner) == last else [[row[c] for c in inner if c < len(row)] for row in kept]
+
+
 def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> None:
     """Write rows as the only sheet of a spreadsheet; text stays text, also if it begins like a formula."""
     openpyxl = _openpyxl()
