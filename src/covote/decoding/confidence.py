@@ -28,8 +28,8 @@ from covote.compiled import helper, kernel
 from covote.decoding import fusion, shares, tie_score
 from covote.decoding.fusion import Given, Rivals, gave, tempered
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT
-from covote.decoding.statistics import ONE, ProbabilityCounts
+from covote.decoding.linear import ONE, UNIT
+from covote.decoding.statistics import ProbabilityCounts
 from covote.decoding.tuning import CURVE_PRIOR, LEAST, MARGINS, POWERS, RIVALS, SMOOTHING, TINY
 from covote.labels import Ties
 from covote.panel.layout import Lists

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
-from covote.decoding.scoring import Best, decide, list_equal
+from covote.decoding.linear import Best
+from covote.decoding.scoring import decide, list_equal
 from covote.decoding.shares import grown, insert
 from covote.errors import InputError
 from covote.labels import NO_TIES, Ties

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import kernel
-from covote.decoding.scoring import SCALE, Best, chance_of_best, decide, list_equal
-from covote.decoding.statistics import ONE
+from covote.decoding.linear import ONE, Best
+from covote.decoding.scoring import SCALE, chance_of_best, decide, list_equal
 from covote.panel import Panel
 from covote.votes.rows import Rows
 

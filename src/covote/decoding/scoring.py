@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding import shares
+from covote.decoding.linear import UNIT, Best, softmax
 from covote.decoding.shares import grown, insert
 from covote.errors import InputError
 from covote.labels import Labels, Ties, joined
@@ -24,9 +25,6 @@ from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
 
-UNIT = 1 << 24
-"""One unit of log-likelihood in scores: scores are whole numbers, so no order depends on rounding."""
-
 SCALE = 1 / UNIT
 """A score times this is a log-likelihood."""
 
@@ -35,31 +33,6 @@ UNHEARD = np.iinfo(np.int64).min
 
 Column = Callable[[int], NDArray[np.int64]]
 """From a class to the weight of every possible answer (see `Layout.cells`) for it."""
-
-
-class Best(NamedTuple):
-    """The best class of every answer row, how many share its place, its chance, its lead, and the next class.
-
-    The best class is -1 if nobody was heard, the next one if there is none or if there are several.
-    """
-
-    chosen: NDArray[np.int64]
-    shared: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    margin: NDArray[np.float64]
-    runner_up: NDArray[np.int64]
-
-    @classmethod
-    def empty(cls, size: int) -> Best:
-        """Make room for the rows that a loop goes through."""
-        return cls(
-            np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size), np.full(size, np.nan),
-            np.full(size, -1, np.int64),
-        )  # fmt: skip
-
-    def ties(self, classes: Array) -> Ties:
-        """Return the ties, given the classes of all tied rows one after another."""
-        return Ties(np.concatenate([[0], np.cumsum(self.shared[self.shared > 1])]), classes)
 
 
 def labels_of_rows(
@@ -166,14 +139,6 @@ def chances(
     """Return how likely every class is (items x classes): a softmax of what :func:`apply` scores by."""
     start = 0.0 if base is None else base / UNIT
     return softmax((scores(votes, column) + start) / temperature)
-
-
-def softmax(score: Array) -> NDArray[np.float64]:
-    """Return probabilities; a class with score -inf gets 0, a row of them nothing at all."""
-    top = score.max(axis=1, keepdims=True, initial=-np.inf)
-    e = np.exp(score - np.where(np.isfinite(top), top, 0))
-    found: NDArray[np.float64] = e / np.maximum(e.sum(axis=1, keepdims=True), 1e-300)
-    return found
 
 
 def scores(votes: Votes, column: Column) -> NDArray[np.float64]:

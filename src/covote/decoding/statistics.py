@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.decoding.linear import ONE
 from covote.decoding.tuning import MARGINS, POWERS
 from covote.errors import FileError, InputError
 from covote.panel import Panel
 
 Array = NDArray[Any]
-
-ONE = 1 << 30
-"""One item in counts. Counts are whole numbers, so that parts add up exactly, in any order."""
 
 DENSE = 1 << 23
 """A table of more counts than this is kept as a sorted list of the counts that are not 0."""

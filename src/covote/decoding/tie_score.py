@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from covote.compiled import kernel
 from covote.decoding import shares
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import UNIT
-from covote.decoding.statistics import ONE, Statistics, fits
+from covote.decoding.linear import ONE, UNIT
+from covote.decoding.statistics import Statistics, fits
 from covote.decoding.tuning import FEW, INSIDE, LARGE, PRIOR
 from covote.labels import Ties
 from covote.panel import Panel
@@ -152,7 +152,7 @@ def _shared(patterns: Rows, count: Array) -> Statistics:
     # Every best class of a row with every answer of the row.
     at, _ = _answers_of(indptr, row)
     answers = np.diff(indptr)[row]
-    keys = patterns.cell[at] * len(panel.classes) + np.repeat(best, answers)
+    keys = patterns.cell[at].astype(np.int64) * len(panel.classes) + np.repeat(best, answers)
     return Statistics.of(panel, "authority", int(count.sum()), share, keys, np.repeat(amount, answers))
 
 
@@ -163,7 +163,8 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
     for patterns, span in row_parts(part.subset(rows)):
         row = patterns.spread_values(np.arange(len(patterns)))
         at, _ = _answers_of(patterns.runs.indptr, row)
-        keys.append(patterns.cell[at] * classes + np.repeat(truth[span], np.diff(patterns.runs.indptr)[row]))
+        cell = patterns.cell[at].astype(np.int64)
+        keys.append(cell * classes + np.repeat(truth[span], np.diff(patterns.runs.indptr)[row]))
     flat = np.concatenate(keys)
     share = np.bincount(truth, minlength=classes).astype(np.int64) * ONE
     return Statistics.of(part.panel, method, len(rows), share, flat, np.full(len(flat), ONE, dtype=np.int64))

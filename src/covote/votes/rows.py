@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,6 +19,8 @@ from covote.votes.names import arrow
 from covote.votes.vote_checks import Ragged, frozen, is_complete, smallest_int
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from covote.votes.votes import Votes
 
 Array = NDArray[Any]
@@ -39,6 +41,10 @@ BLOCK = 1 << 13
 """Items whose keys are worked out together, so few that they stay in the fastest cache."""
 MOST = 1 << 20
 """Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
+PIECE = 1 << 20
+"""Numbers (rows x classes) that are worked out at once."""
+WHOLE = 1 << 25
+"""Numbers (cells x classes) that may be kept in memory; larger panels have weights piece by piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +74,7 @@ class Rows:
         return self.votes.ragged
 
     @cached_property
-    def cell(self) -> NDArray[np.int64]:
+    def cell(self) -> NDArray[np.int32]:
         """Each answer as one number: which expert gave which answer (see `Layout.cells`)."""
         panel, (_, expert, label) = self.votes.panel, self.runs
         cells, digits = panel.layout.cells, len(panel.classes) + 2
@@ -78,13 +84,25 @@ class Rows:
         wanted *= digits
         wanted += label
         wanted += 2
-        none = cells.start[1:] - 1
+        none = (cells.start[1:] - 1).astype(np.int32)
         if panel.knows.size <= TABLE:
             table = np.repeat(none, digits)
             table[there] = votes
             return table.take(wanted)
-        place = votes.take(np.searchsorted(there, wanted), mode="clip")
+        place = votes.astype(np.int32).take(np.searchsorted(there, wanted), mode="clip")
         return np.where(label < 0, none.take(expert), place)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The answers as a sparse matrix (rows x cells): 1 where a row has the answer."""
+        return self.sparse(self.cell, len(self.votes.panel.layout.cells.label))
+
+    def sparse(self, column: Array, columns: int) -> csr_array:
+        """Return a sparse matrix with a 1 for every answer, in the given columns."""
+        from scipy.sparse import csr_array
+
+        entries = column.astype(np.int32, copy=False), self.runs.indptr.astype(np.int32)
+        return csr_array((_ones(len(column)), *entries), shape=(len(self), columns))
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
@@ -105,15 +123,47 @@ class Rows:
 
     def pieces(self) -> Iterator[tuple[Rows, slice]]:
         """Yield (some of the rows, which they are), so few that all classes of each fit into memory."""
-        size, at = max(1024, (1 << 24) // max(len(self.votes.panel.classes), 256)), 0
-        for part in self.votes.parts(size):
-            yield each_row(part), slice(at, at + len(part))
-            at += len(part)
+        size = self._piece
+        if len(self) <= size:
+            yield self, slice(0, len(self))
+            return
+        for n, piece in enumerate(self._cut):
+            yield piece, slice(n * size, n * size + len(piece))
+
+    @property
+    def _piece(self) -> int:
+        panel, most = self.votes.panel, PIECE
+        if len(panel.layout.cells.label) * len(panel.classes) > WHOLE:
+            most //= 1 + len(self.runs.expert) // max(len(self), 1)  # an answer needs room for its weights
+        return max(most // max(len(panel.classes), 1), 16)
+
+    @cached_property
+    def _cut(self) -> tuple[Rows, ...]:
+        """The pieces; kept, since methods that learn go over the same rows several times."""
+        (indptr, expert, label), cell, found = self.runs, self.cell, []
+        for first in range(0, len(self), self._piece):
+            last = min(first + self._piece, len(self))
+            at = slice(indptr[first], indptr[last])
+            piece = Rows(self.votes.part(first, last), self.count[first:last], None)
+            runs = Ragged(indptr[first : last + 1] - indptr[first], expert[at], label[at])
+            piece.__dict__.update(runs=runs, cell=cell[at])  # parts of frozen arrays; only a shortcut
+            found.append(piece)
+        return tuple(found)
 
     def count_without(self, items: Array) -> NDArray[np.int64]:
         """Return the counts when some items are left out."""
         which = items if self.inverse is None else self.inverse[items]
         return self.count - np.bincount(which, minlength=len(self.count))
+
+
+@lru_cache(maxsize=32)
+def _many_ones(size: int) -> NDArray[np.int64]:
+    return frozen(np.ones(size, dtype=np.int64))
+
+
+def _ones(size: int) -> NDArray[np.int64]:
+    """Return the entries of a matrix of ones; all matrices share them."""
+    return _many_ones(1 << max(size - 1, 1).bit_length())[:size]
 
 
 def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from covote import Panel
-from covote.decoding.statistics import ONE, Statistics
+from covote.decoding.linear import ONE
+from covote.decoding.statistics import Statistics
 from covote.errors import FileError
 
 PANEL = Panel.from_blocks(["skin", "eye", "ear"], [["skin", "eye"], ["eye", "ear"], ["skin", "ear"]])

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring, tie_score
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import SCALE, UNIT, Best
+from covote.decoding.linear import ONE, UNIT, Best
+from covote.decoding.scoring import SCALE
 from covote.decoding.shares import counters, forget, hear
-from covote.decoding.statistics import ONE, Statistics, fits
+from covote.decoding.statistics import Statistics, fits
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Panel

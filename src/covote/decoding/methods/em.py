@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding import halves, scoring
 from covote.decoding.gold import Gold, gold_rows
-from covote.decoding.scoring import SCALE, UNIT, Best, chance_of_best, decide, label_rows, list_equal
+from covote.decoding.linear import ONE, UNIT, Best
+from covote.decoding.scoring import SCALE, chance_of_best, decide, label_rows, list_equal
 from covote.decoding.shares import Counters, counters, forget, hear
-from covote.decoding.statistics import ONE, Statistics
+from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, per_name
 from covote.compiled import helper, kernel
-from covote.decoding.scoring import UNIT, Best, label_rows, scores, softmax
+from covote.decoding.linear import UNIT, Best, softmax
+from covote.decoding.scoring import label_rows, scores
 from covote.decoding.shares import grown, insert
 from covote.errors import InputError
 from covote.labels import Labels

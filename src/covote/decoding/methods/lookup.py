@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.scoring import Best, labels_of_rows
+from covote.decoding.linear import Best
+from covote.decoding.scoring import labels_of_rows
 from covote.errors import InputError, TooLargeError
 from covote.labels import NO_LABEL, Labels, joined
 from covote.panel import Panel

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
-from covote.decoding.scoring import Best, label_rows
+from covote.decoding.linear import Best
+from covote.decoding.scoring import label_rows
 from covote.decoding.shares import Counters, counters, forget, grown, hear, insert
 from covote.labels import Labels
 from covote.panel import Panel

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import fusion, shares, tie_score
-from covote.decoding.scoring import UNIT, labels_of_rows, softmax
+from covote.decoding.linear import UNIT, softmax
+from covote.decoding.scoring import labels_of_rows
 from covote.errors import InputError
 from covote.labels import Labels, joined
 from covote.panel import Panel

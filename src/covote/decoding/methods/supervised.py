@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from covote.decoding import scoring, tie_score
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.linear import Best, softmax
 from covote.decoding.methods.authority import Authority, TieWeights, soft_scores
 from covote.decoding.methods.soft import Coupling
 from covote.decoding.methods.supervised_fits import (
@@ -34,7 +35,6 @@ from covote.decoding.methods.supervised_fits import (
     own_share,
     trusted,
 )
-from covote.decoding.scoring import softmax
 from covote.decoding.statistics import Statistics
 from covote.decoding.tie_score import Weights, remembered
 from covote.errors import InputError, TooLargeError
@@ -300,7 +300,7 @@ def _chances(part: Votes, authority: TieWeights, better: Combination | Correctio
     return found
 
 
-def _best(table: Array) -> scoring.Best:
+def _best(table: Array) -> Best:
     """Return the best classes by chances in millionths."""
     rows, best = np.arange(len(table)), table.argmax(axis=1)
     top = table[rows, best]
@@ -312,7 +312,7 @@ def _best(table: Array) -> scoring.Best:
     alone = (rest == next_top[:, None]).sum(axis=1) == 1
     runner_up = np.where(alone & (next_top > 0), second, -1)
     margin = np.where(next_top < 0, np.nan, (top - next_top) / 1e6)
-    return scoring.Best(np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up)
+    return Best(np.where(top > 0, best, -1), shared, top / 1e6, margin, runner_up)
 
 
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:

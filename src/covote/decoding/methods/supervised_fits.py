@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.scoring import softmax
+from covote.decoding.linear import softmax
 
 Array = NDArray[Any]
 
