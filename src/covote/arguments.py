@@ -1,9 +1,10 @@
-"""Checks that all bounds share: what may be asked at all."""
+"""What arguments may be, and how values stand in messages."""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 
 if TYPE_CHECKING:
-    from covote.panel import Name, Panel
+    from covote.panel import Panel
+
+Name = str | int
+"""A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
+_SHOWN = 6  # names in a message
+_LONGEST = 60  # characters of a name in a message
 
 
 def check_count(value: int, what: str, least: int = 1) -> int:
@@ -110,3 +116,51 @@ def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: 
     if values.shape != (len(names),):
         raise InputError(f"{what} has shape {values.shape}; give one number per {of} ({len(names)})")
     return values
+
+
+# How values stand in messages
+
+
+def some_of(names: Sequence[Name]) -> str:
+    """Return the first few names, for a message.
+
+    >>> some_of("abc"), some_of(range(9))
+    ('a, b, c', '0, 1, 2, 3, 4, 5, ... 9 in all')
+    """
+    more = f", ... {len(names):,} in all" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
+
+
+def shown(name: object) -> str:
+    """Return a name as a message has it: a stray quote can make one of a whole file.
+
+    >>> shown("skin"), len(shown("skin" * 1000))
+    ("'skin'", 63)
+    """
+    text = repr(name[:_LONGEST] if isinstance(name, str) else name)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def did_you_mean(name: object, known: Sequence[Name]) -> str:
+    """Suggest the name that was meant: another type of the same text, or a near miss."""
+    meant = nearest(name, known)
+    if meant is None:
+        return ""
+    if str(meant) == str(name):
+        return f" (there is {meant!r}, of type {type(meant).__name__})"
+    return f" (did you mean {meant!r}?)"
+
+
+def nearest(name: object, known: Sequence[Name]) -> Name | None:
+    """Return the name that was meant: of the same text, or a near miss; None if none is near.
+
+    >>> nearest("dr lee", ["dr-lee", "ann"])
+    'dr-lee'
+    """
+    texts = {str(other): other for other in known}
+    if str(name) in texts:
+        return texts[str(name)]
+    text = str(name)[:_LONGEST]
+    near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
+    near = near or difflib.get_close_matches(text, list(texts), n=1)
+    return texts[near[0]] if near else None

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.votes import names, vote_checks
+from covote.tables import names
+from covote.votes import vote_checks
 from covote.votes.frames import SHOWN, html_table, polars_frame, write_table
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
 from covote.errors import InputError
-from covote.files import VoteFile, decode_file, vote_batches, vote_files
-from covote.tables import Reading
+from covote.files import VoteFile, decode_file, vote_files
+from covote.tables import Reading, batches
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 FORMATS = ["csv", "parquet", "jsonl"]
@@ -23,7 +23,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So small that items, and runs of equal items, are cut everywhere."""
-    monkeypatch.setattr(vote_batches, "ROWS", 7)
+    monkeypatch.setattr(batches, "ROWS", 7)
     monkeypatch.setattr(vote_files, "ROWS", 5)
     monkeypatch.setattr(vote_files, "PART_ITEMS", 4)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from covote.errors import CoverError
 from covote.panel import Name, Panel
 from covote.panel.several import check_model, closures, members
+from covote.tables.names import name_array
 from covote.votes import Votes
-from covote.votes.names import name_array
 from covote.votes.reports import Reports
 
 if TYPE_CHECKING:

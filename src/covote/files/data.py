@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from covote import atomic
 from covote.errors import FileError, InputError, MissingDependencyError
-from covote.files.vote_batches import Shallow, Source, format_of
 from covote.panel.checks import did_you_mean, some_of
-from covote.votes.names import item_ids, whole_ids
+from covote.tables.batches import Shallow, Source, format_of
+from covote.tables.names import item_ids, whole_ids
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 """Some items: an array (its first axis), or the columns of a table by name."""

@@ -28,10 +28,10 @@ from covote.panel import Name, Panel
 from covote.panel.several import check_model
 from covote.progress import Progress, Work
 from covote.tables import Reading
+from covote.tables.names import arrow
 from covote.votes import Reports, Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
-from covote.votes.names import arrow
 from covote.votes.reports import SEPARATOR
 from covote.votes.rows import Rows, fits, merged
 from covote.votes.tables import Codes

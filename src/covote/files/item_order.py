@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
-from covote.files.vote_batches import Source
-from covote.votes.names import changes, in_order, item_ids, plain_items, whole_ids, with_blanks
+from covote.tables.batches import Source
+from covote.tables.names import changes, in_order, item_ids, plain_items, whole_ids, with_blanks
 
 _MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
 

@@ -19,7 +19,7 @@ from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel.checks import shown
 from covote.tables.cells import write_sheet
-from covote.votes.names import arrow, id_array
+from covote.tables.names import arrow, id_array
 
 ROWS = 1 << 19
 """Labels in a row group."""

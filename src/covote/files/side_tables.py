@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow.compute as pc
 
 from covote.errors import InputError
-from covote.files.vote_batches import Source
 from covote.panel import Name, Panel
 from covote.panel.checks import did_you_mean, shown, some_of
 from covote.tables import Reading
+from covote.tables.batches import Source
 from covote.tables.cells import CLASSES, ITEMS, is_called, read_cells, words
+from covote.tables.names import STRANGE, Matcher, item_ids, whole_ids
 from covote.votes import NONE_OF_MINE
-from covote.votes.names import STRANGE, Matcher, item_ids, whole_ids
 from covote.votes.tables import Reader
 
 GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")

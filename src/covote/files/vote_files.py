@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
 from covote.files.item_order import Nature, by_item, first_repeated, nature_of, trimmed
-from covote.files.vote_batches import ROWS, Source
 from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.progress import Progress
 from covote.tables import Reading
+from covote.tables.batches import ROWS, Source
+from covote.tables.columns import find_columns
+from covote.tables.names import arrow, changes, plain_items, repeated_item
 from covote.votes import Reports, Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import joined
 from covote.votes.findings import DroppedWarning, Findings
-from covote.votes.names import arrow, changes, plain_items, repeated_item
 from covote.votes.reports import spread, without_lists
 from covote.votes.tables import Codes, Reader, fill, given
 from covote.votes.vote_checks import NOT_ASKED, frozen, is_complete, smallest_int
-from covote.votes.vote_columns import find_columns
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""

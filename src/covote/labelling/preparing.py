@@ -29,13 +29,13 @@ from covote.files.data import (
     refuse_repeated,
     staged,
 )
-from covote.files.vote_batches import Source
 from covote.labelling.journal import ENDING, Answered, Kept, Part, encoded
 from covote.labelling.questions import Candidate, changed, opened
 from covote.models import Answers
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
+from covote.tables.batches import Source
 from covote.votes import NOT_ASKED
 
 Images = Mapping[str, str]

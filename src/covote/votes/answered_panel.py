@@ -11,8 +11,8 @@ import numpy as np
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.votes.names import STRANGE, Matcher, encoded, entry_rows
-from covote.votes.vote_columns import Columns
+from covote.tables.columns import Columns
+from covote.tables.names import STRANGE, Matcher, encoded, entry_rows
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.votes.names import arrow, id_array
+from covote.tables.names import arrow, id_array
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
-from covote.votes.names import STRANGE, Matcher
+from covote.tables.names import STRANGE, Matcher
 
 _LISTED = 20  # names of one kind in a message
 NEARLY_NOTHING = 20

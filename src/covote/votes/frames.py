@@ -12,7 +12,7 @@ import numpy as np
 
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
-from covote.votes.names import id_array, name_array, named
+from covote.tables.names import id_array, name_array, named
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
+from covote.tables.columns import LOOK, Columns
+from covote.tables.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
 from covote.votes.findings import DroppedWarning
-from covote.votes.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
 from covote.votes.tables import Codes, Reader
-from covote.votes.vote_columns import LOOK, Columns
 from covote.votes.votes import Votes
 
 if TYPE_CHECKING:

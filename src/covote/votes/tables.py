@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.votes.answered_panel import answered_panel
-from covote.votes.findings import Count, DroppedWarning, Findings
-from covote.votes.names import (
+from covote.tables.columns import LOOK, Columns, find_columns
+from covote.tables.names import (
     NULL,
     STRANGE,
     Matcher,
@@ -31,6 +30,8 @@ from covote.votes.names import (
     plain_items,
     refuse_repeated,
 )
+from covote.votes.answered_panel import answered_panel
+from covote.votes.findings import Count, DroppedWarning, Findings
 from covote.votes.vote_checks import (
     NONE_OF_MINE,
     NOT_ASKED,
@@ -41,7 +42,6 @@ from covote.votes.vote_checks import (
     repeated,
     smallest_int,
 )
-from covote.votes.vote_columns import LOOK, Columns, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

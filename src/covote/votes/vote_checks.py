@@ -11,9 +11,9 @@ from covote.arguments import check_choice as check_choice
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.checks import shown, some_of
+from covote.tables.names import NONE_OF_MINE as NONE_OF_MINE
+from covote.tables.names import NOT_ASKED as NOT_ASKED
 
-NOT_ASKED = -1
-NONE_OF_MINE = -2
 SLACK = 0.005
 """How much more than 1 probabilities may add up to, for each class: people round to two digits."""
 

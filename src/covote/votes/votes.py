@@ -16,9 +16,9 @@ from covote.arguments import check_choice
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
+from covote.tables.names import arrow_table
 from covote.votes import arrays, frames, tables, vote_checks
 from covote.votes.findings import DroppedWarning, dropped_outside
-from covote.votes.names import arrow_table
 from covote.votes.rows import Rows, answer_rows
 from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
 

@@ -112,7 +112,7 @@ def test_compressed_text_and_tabs(tmp_path):
 
 
 def test_integers_until_a_later_row_says_otherwise(tmp_path, monkeypatch):
-    monkeypatch.setattr("covote.files.vote_batches._BLOCK", 1 << 12)
+    monkeypatch.setattr("covote.tables.batches._BLOCK", 1 << 12)
     rows = [f"{n},expert-1,ant" for n in range(2000)] + ["007,expert-1,bee"]
     (tmp_path / "votes.csv").write_text("\n".join(["item,expert,label", *rows]))
     items = VoteFile(tmp_path / "votes.csv", PANEL).read().items
@@ -271,7 +271,7 @@ def test_text_that_is_kept_and_text_that_is_read_again_are_the_same(tmp_path, mo
     path.write_text("\n".join(lines))
     panel = Panel(["ant", "bee"], [[True, True]] * 3)
     kept = VoteFile(path, panel, Reading(duplicates="last")).read()
-    monkeypatch.setattr("covote.files.vote_batches._SMALL", 0)
+    monkeypatch.setattr("covote.tables.batches._SMALL", 0)
     again = VoteFile(path, panel, Reading(duplicates="last")).read()
     assert (kept.dense == again.dense).all()
     assert kept.items.tolist() == again.items.tolist() == list(range(50))

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.panel.checks import did_you_mean, some_of
 from covote.tables.cells import CLASSES, EXPERTS, ITEMS, folded, is_called, words
-from covote.votes.names import NULL, Matcher, by_text, encoded, entry_rows
-from covote.votes.vote_checks import NONE_OF_MINE
+from covote.tables.names import NONE_OF_MINE, NULL, Matcher, by_text, encoded, entry_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import Name, did_you_mean, nearest
 from covote.errors import InputError
-from covote.panel import Name
-from covote.panel.checks import did_you_mean, nearest
-from covote.tables import Reading, cells
+from covote.tables import cells
 from covote.tables.cells import folded, words
-from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED
+from covote.tables.reading import Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NOT_ASKED = -1
+NONE_OF_MINE = -2
 STRANGE = -3
 """The code of a name that the panel does not have."""
 NULL = -4

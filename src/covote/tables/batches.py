@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
 from covote.tables.cells import separator, sheet
-from covote.votes.vote_columns import LOOK, UNNAMED
+from covote.tables.columns import LOOK, UNNAMED
 
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
