@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from covote.errors import FileError, InputError
+from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import Source
 from covote.tables.names import changes, in_order, item_ids, plain_items, whole_ids, with_blanks
 
-_MEMORY = "1GB"  # beyond it, DuckDB sorts on disk
+IN_MEMORY = 1 << 28
+"""Bytes of rows that are sorted here; beyond it, DuckDB sorts them on disk."""
+_DUCKDB = "1GB"
 
 
 class Nature(NamedTuple):
@@ -115,58 +117,111 @@ def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
     return Nature(integers, found.ordered, span, tuple(starts if wide else cuts), blanks)
 
 
-# Larger than memory: DuckDB sorts and streams
+# Rows in the order of their items: in memory where they fit, else DuckDB sorts and streams
 
 
 def by_item(batches: Iterator[pa.RecordBatch], rows: int) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the rows of all batches ordered by ``item``, and for one item by ``row``."""
-    yield from _asked(batches, "SELECT * FROM votes ORDER BY item, row", rows)
+    """Yield the rows of all batches ordered by ``item``, and for one item as they came.
+
+    `batches` have the columns ``item`` and ``row``, the second of which ascends.
+    """
+    held, more = _held(batches)
+    if more is not None:
+        yield from _asked(held, more, "SELECT * FROM votes ORDER BY item, row", rows)
+        return
+    whole = pa.concat_batches(held)
+    order = _order(whole.column("item"))
+    for start in range(0, len(order), rows):
+        yield whole.take(order[start : start + rows])
 
 
 def first_repeated(batches: Iterator[pa.RecordBatch]) -> tuple[Any, int, int] | None:
     """Return (item, its first row, its last row) of an item with more than one row, if there is any."""
+    held, more = _held(batches)
+    if more is None:
+        return _first_repeated(pa.concat_batches(held))
     question = (
         "SELECT item, min(row) AS first, max(row) AS last FROM votes GROUP BY item HAVING count(*) > 1 "
         "ORDER BY last LIMIT 1"
     )
-    with closing(_asked(batches, question, 1)) as answer:
+    with closing(_asked(held, more, question, 1)) as answer:
         for batch in answer:
             for found in batch.to_pylist():
                 return found["item"], found["first"], found["last"]
     return None
 
 
+def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
+    """Return the batches that fit into memory, and those that do not; None if all do."""
+    held: list[pa.RecordBatch] = []
+    room = IN_MEMORY
+    for batch in batches:
+        held.append(batch)
+        room -= batch.get_total_buffer_size()
+        if room < 0:
+            return held, batches
+    return held, None
+
+
+def _order(items: pa.Array) -> pa.Array:
+    try:
+        return pc.array_sort_indices(items)  # equal items stay in the order in which they came
+    except pa.ArrowNotImplementedError as error:
+        raise _no_order(items.type) from error
+
+
+def _no_order(kind: pa.DataType) -> InputError:
+    return InputError(f"items of type {kind} cannot be sorted; name them by whole numbers or text")
+
+
+def _first_repeated(rows: pa.RecordBatch) -> tuple[Any, int, int] | None:
+    items = rows.column("item")
+    order = _order(items)
+    begins = np.concatenate([[True], changes(items.take(order))])
+    first = np.flatnonzero(begins)
+    last = np.concatenate([first[1:], [len(begins)]]) - 1
+    number = np.asarray(np.from_dlpack(rows.column("row")))[np.asarray(np.from_dlpack(order))]
+    several = np.flatnonzero(last > first)
+    if not len(several):
+        return None
+    group = several[np.argmin(number[last[several]])]
+    return items[order[first[group]].as_py()].as_py(), int(number[first[group]]), int(number[last[group]])
+
+
 def _asked(
-    batches: Iterator[pa.RecordBatch], question: str, rows: int
+    held: list[pa.RecordBatch], more: Iterator[pa.RecordBatch], question: str, rows: int
 ) -> Generator[pa.RecordBatch, None, None]:
     """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
-    import duckdb  # only files in no order need it
-
-    first = next(batches)
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingDependencyError(
+            "this file is not in the order of its items and too large to be sorted in memory; install what "
+            "sorts it on disk with: pip install 'covote[large]', or sort the file by item"
+        ) from error
+    schema = held[0].schema
     failure: list[Exception] = []
 
     def guarded() -> Iterator[pa.RecordBatch]:
         try:
-            yield first
-            yield from batches
+            while held:
+                yield held.pop(0)
+            yield from more
         except Exception as error:
             failure.append(error)  # DuckDB would bury it in a message of its own
             raise
 
     with tempfile.TemporaryDirectory(prefix="covote-") as folder, duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        connection.execute(f"SET memory_limit = '{_DUCKDB}'")
         connection.execute("SET temp_directory = ?", [folder])
         try:
-            connection.register("votes", pa.RecordBatchReader.from_batches(first.schema, guarded()))
+            connection.register("votes", pa.RecordBatchReader.from_batches(schema, guarded()))
             yield from connection.sql(question).to_arrow_reader(rows)
         except (duckdb.Error, OSError) as error:
             if failure:
                 raise failure[0] from None
             if isinstance(error, duckdb.NotImplementedException):
-                kind = first.schema.field("item").type
-                raise InputError(
-                    f"items of type {kind} cannot be sorted; name them by whole numbers or text"
-                ) from error
+                raise _no_order(schema.field("item").type) from error
             if isinstance(error, FileError):
                 raise
             reason = str(error).splitlines()[0]
