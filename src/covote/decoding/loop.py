@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import PART, Votes
+from covote.votes.rows import Rows
 
 T = TypeVar("T")
 
@@ -113,6 +114,9 @@ class Parts(Protocol):
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
         """Yield what a task makes of every part, in order; the task can be pickled."""
 
+    def distinct(self) -> Votes | None:
+        """Return the different answer rows of all parts, or None where every part is labelled by itself."""
+
 
 @dataclass(frozen=True)
 class InMemory:
@@ -135,6 +139,9 @@ class InMemory:
         with ThreadPoolExecutor(self.workers) as pool:
             yield from pool.map(task, list(self.votes.parts(size)) or [self.votes])
 
+    def distinct(self) -> None:
+        """Return None: votes in memory remember their own rows."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -147,26 +154,64 @@ class Wanted:
 
 def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:
     """Yield the labels of every part, after having learned from all of them what the decoder learns."""
-    if wanted.proba and not estimates(decoder):
-        raise no_proba(decoder)
-    weights = decoder.start(parts.panel)
-    if learns(decoder):
-        # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
-        simple = decoder.only_for_ties and not wanted.evidence and not wanted.proba and wanted.gold is None
-        bare = _without_ties(parts, decoder, weights) if simple else None
+    # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
+    simple = not wanted.evidence and not wanted.proba and wanted.gold is None
+    if simple and learns(decoder) and decoder.only_for_ties:
+        bare = _without_ties(parts, decoder, decoder.start(parts.panel))
         if bare is not None:
             yield from bare
             return
-        weights = learned(parts, decoder)
-    yield from parts.map(partial(labelled, decoder=decoder, weights=weights, wanted=wanted))
+    yield from parts.map(fit(parts, decoder, wanted))
 
 
-def labelled(votes: Votes, *, decoder: Decoder, weights: Any, wanted: Wanted) -> Labels:
-    """Return the labels of a part of the votes, by weights that were learned."""
-    labels = decoder.score(votes, weights, wanted.evidence or wanted.proba)
-    if wanted.proba and estimates(decoder):
-        labels = labels.with_proba(decoder.proba(votes, weights))
-    return given(labels, votes, wanted.gold, learned=learns(decoder))
+class KnownRows(NamedTuple):
+    """The different answer rows of all parts, and their labels."""
+
+    rows: Rows
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A decoder with what it learned from all parts: called with a part, it returns the labels of that part.
+
+    `known` are the labels of all answer rows, where these were collected.
+    """
+
+    decoder: Decoder
+    weights: Any
+    wanted: Wanted
+    known: KnownRows | None = None
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The counts behind the weights, if the decoder learns."""
+        found: Statistics | None = self.weights.statistics if learns(self.decoder) else None
+        return found
+
+    def __call__(self, votes: Votes) -> Labels:
+        """Return the labels of a part of the votes."""
+        rows = None if self.known is None else votes.rows
+        if self.known is not None and rows is not None and rows.inverse is not None:
+            places = rows.places(self.known.rows)
+            return self.known.labels.take(places[rows.inverse], votes._ids, votes.start)
+        labels = self.decoder.score(votes, self.weights, self.wanted.evidence or self.wanted.proba)
+        if self.wanted.proba and estimates(self.decoder):
+            labels = labels.with_proba(self.decoder.proba(votes, self.weights))
+        labels = given(labels, votes, self.wanted.gold, learned=learns(self.decoder))
+        return replace(labels, ids=votes._ids, start=votes.start)
+
+
+def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:
+    """Let a decoder learn from all parts."""
+    if wanted.proba and not estimates(decoder):
+        raise no_proba(decoder)
+    # Items with the same answers have the same label, unless some of them are known.
+    rows = parts.distinct() if wanted.gold is None else None
+    fitted = Fitted(decoder, learned(parts if rows is None else InMemory(rows), decoder), wanted)
+    if rows is None or wanted.proba:  # probabilities of all classes would take too much room
+        return fitted
+    return replace(fitted, known=KnownRows(rows.rows, fitted(rows)))
 
 
 def no_proba(decoder: Decoder) -> InputError:

@@ -18,12 +18,12 @@ from covote import atomic
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.label_sets import LabelSets, decode_sets
-from covote.decoding.loop import InMemory, Wanted, estimates, labelled, learned, learns, no_proba
+from covote.decoding.loop import Fitted, Parts, Wanted, estimates, fit, no_proba
 from covote.errors import InputError, TooLargeError
 from covote.files.label_files import label_format, proba_batch, writing_labels
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource
-from covote.labels import GoldScore, Labels
+from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.panel.several import check_model
 from covote.progress import Progress, Work
@@ -232,21 +232,12 @@ def decode_votes(
         check_proba(decoder, source.panel)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
-    weights, statistics = decoder.start(source.panel), None
-    by_row = gold is None
-    rows = merged(parts.map(_rows)) if by_row and fits(source.panel) else None
-    if learns(decoder):
-        weights = learned(parts if rows is None else InMemory(rows), decoder)
-        statistics = weights.statistics
+    fitted = fit(parts, decoder, Wanted(proba=proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    find = partial(
-        labelled, decoder=decoder, weights=weights, wanted=Wanted(proba=proba is not None, gold=gold)
-    )
-    tally, score, known = Tally(source.panel, looks), None, None
-    if rows is not None and proba is None:  # probabilities of all classes would take too much room
-        known = LabelledRows(rows.rows, find(rows))
-        tally.add(rows, known.labels)
-    task = partial(label_part, find=find, by_row=by_row, known=known, looks=looks, write=output is not None)
+    tally, score = Tally(source.panel, looks), None
+    if fitted.known is not None:
+        tally.add(fitted.known.rows.votes, fitted.known.labels)
+    task = partial(label_part, fitted=fitted, looks=looks, write=output is not None)
     with ExitStack() as files:
         writer = None if output is None else files.enter_context(writing_labels(output))
         proba_writer = None if proba is None else files.enter_context(writing_labels(proba))
@@ -257,35 +248,14 @@ def decode_votes(
                 writer.write_batch(part.labels)
             if proba_writer is not None:
                 proba_writer.write_batch(part.proba)
-    return Outcome(source.panel, tally, statistics, score, method)
+    return Outcome(source.panel, tally, fitted.statistics, score, method)
 
 
-class LabelledRows(NamedTuple):
-    """The different answer rows of all parts, and their labels."""
-
-    rows: Rows
-    labels: Labels
-
-
-def label_part(
-    votes: Votes, *, find: Callable[[Votes], Labels], by_row: bool, known: LabelledRows | None, looks: int,
-    write: bool,
-) -> PartDone:  # fmt: skip
-    """Return the labels of a part as they are written, and what they add up to unless the rows are known.
-
-    `by_row` says that items with the same answers have the same label.
-    """
+def label_part(votes: Votes, *, fitted: Fitted, looks: int, write: bool) -> PartDone:
+    """Return the labels of a part as they are written, and what they add up to unless the rows are known."""
+    labels = fitted(votes)
     tally = Tally(votes.panel, looks)
-    if by_row and not votes.soft and votes.rows.inverse is not None:
-        rows = votes.rows
-        if known is None:
-            found, places = find(rows.votes), np.arange(len(rows))
-            tally.add(rows.votes, found)
-        else:
-            found, places = known.labels, rows.places(known.rows)
-        labels = found.take(places[rows.inverse], votes._ids, votes.start)
-    else:
-        labels = replace(find(votes), ids=votes._ids, start=votes.start)
+    if fitted.known is None:
         tally.add(votes, labels)
     tally.remember(votes, labels)
     return PartDone(
@@ -305,6 +275,10 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
             f"a file of probabilities would have {len(panel.classes):,} columns; the limit is "
             f"{_MOST_COLUMNS:,} classes"
         )
+
+
+def _distinct(parts: Parts) -> Votes | None:
+    return merged(parts.map(_rows)) if fits(parts.panel) else None
 
 
 def _rows(votes: Votes) -> Rows | None:
@@ -347,6 +321,10 @@ class Here:
         if room > 0:
             self._kept[:] = [*kept, None]  # None: these are all
 
+    def distinct(self) -> Votes | None:
+        """Return the different answer rows of all parts, if they are few."""
+        return _distinct(self)
+
 
 @dataclass(frozen=True)
 class OnEngine:
@@ -370,6 +348,10 @@ class OnEngine:
             if self.work.advance(1):
                 raise KeyboardInterrupt
             yield from results
+
+    def distinct(self) -> Votes | None:
+        """Return the different answer rows of all parts, if they are few."""
+        return _distinct(self)
 
 
 _KEPT: dict[str, dict[int, list[Votes]]] = {}
