@@ -30,8 +30,8 @@ import covote
 from covote import Panel, Votes, decode
 
 KINDS = ("full cover", "1 removed", "2 removed", "30% removed", "random panel")
-HARD = ("authority", "anchored", "likelihood", "em", "dawid-skene")
-SOFT = ("authority", "coupling", "mean")
+HARD = ("learned", "anchored", "likelihood", "em", "dawid-skene")
+SOFT = ("learned", "coupling", "mean")
 """The default is measured on all panels; the others, which take longer, on the first of each kind of every
 case, and beyond 50 classes only on full covers and random panels."""
 
@@ -125,7 +125,7 @@ def trusted(data: str, votes: Votes, truth: np.ndarray, labels: covote.Labels, t
     has = labels.index >= 0
     correct = (labels.index == truth)[has]
     for name, confidence in (
-        (", 1 / ties", share_among_ties(decode(votes, ties="report"))[has]),
+        (", 1 / ties", share_among_ties(decode(votes, method="authority"))[has]),
         ("", labels.confidence[has]),
     ):
         row = trust[f"{data}, {'soft' if votes.soft else 'hard'}"]
@@ -151,7 +151,7 @@ def measure(case: Case, gains: Table, errors: Table, trust: Table, repeats: int,
             for method in methods[:1] if only_default or kind in done else methods:
                 labels = decode(votes, method=method)
                 gains[f"{method}, {form}"][kind].append(100 * (right(labels, case.truth) - base))
-                if method == "authority":
+                if method == "learned":
                     has = labels.index >= 0
                     miss = calibration_error(labels.confidence[has], (labels.index == case.truth)[has])
                     errors[f"no labels, {form}"][kind].append(miss)
@@ -175,7 +175,7 @@ def supervise(
         correct = (labels.index == case.truth)[rest]
         errors[f"{what}, {form}"][kind].append(calibration_error(labels.confidence[rest], correct))
         if per_class >= 20:
-            plain = decode(votes, ties="report")
+            plain = decode(votes, method="authority")
             before = right(plain, case.truth)  # the paper's, on all items
             default = (decode(votes, gold=gold).index == case.truth)[rest]
             gains[f"supervised ({what}), {form}"][kind].append(100 * (correct.mean() - before))

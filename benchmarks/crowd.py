@@ -41,7 +41,7 @@ def crowd(path: Path) -> tuple[Votes, np.ndarray, Any]:
 def crowd_table(data: Path, only: tuple[str, ...] = (), largest: int = LARGEST) -> list[str]:
     """Return a Markdown table of accuracies on the items whose truth is known."""
     peers = crowd_kit()
-    head = ["authority", "em", "dawid-skene", *peers, *(["dawid-skene against crowd-kit's"] if peers else [])]
+    head = ["learned", "em", "dawid-skene", *peers, *(["dawid-skene against crowd-kit's"] if peers else [])]
     lines = [f"Crowds (accuracy in %, {'crowd-kit beside' if peers else 'crowd-kit is not installed'}):", ""]
     lines += [f"| set | items | answers | {' | '.join(head)} |", "|---|---|---|" + "---|" * len(head)]
     found = {
@@ -51,7 +51,7 @@ def crowd_table(data: Path, only: tuple[str, ...] = (), largest: int = LARGEST) 
         if votes.answers > largest:
             continue
         known = truth >= 0
-        labels = [decode(votes, method=method).index for method in ("authority", "em", "dawid-skene")]
+        labels = [decode(votes, method=method).index for method in ("learned", "em", "dawid-skene")]
         labels += [peer(frame).reindex(votes.items).to_numpy() for peer in peers.values()]
         right = [100 * (each[known] == truth[known]).mean() for each in labels]
         cells = [f"{value:.2f}" for value in right] + ([f"{right[2] - right[-1]:+.2f}"] if peers else [])

@@ -134,12 +134,12 @@ def few_classes(items):
         np.where(np.random.default_rng(1).random(votes.dense.shape) < 0.1, np.int8(-1), votes.dense)
     )
     partial = Votes.from_dense(gaps, panel)
-    seconds = cpu(lambda: bare(partial, ties="report"), 20)
+    seconds = cpu(lambda: bare(partial, method="authority"), 20)
     some = min(items, 100_000)
     frame = long_frame(partial.part(0, some))
     theirs = cpu(lambda: MajorityVote().fit_predict(frame)) / some
     report(
-        "  a tenth of the answers missing, ties='report', evidence=False",
+        "  a tenth of the answers missing, method='authority', evidence=False",
         ">= 1,500 x",
         f"{theirs / (seconds / items):,.0f} x",
         f"{partial.answers / seconds:.2e} votes per CPU-second; crowd-kit on {some:,} items",
@@ -188,14 +188,14 @@ def many_classes(items):
     rng = np.random.default_rng(0)
     panel = Panel.from_blocks(100, [rng.choice(100, 12, replace=False).tolist() for _ in range(115)])
     votes, truth = simulated(panel, items)
-    labels = decode(votes, ties="report")
+    labels = decode(votes, method="authority")
     assert (labels.index[~labels.tied] == truth[~labels.tied]).all()
-    ours = cpu(lambda: bare(votes, ties="report"), 5) / items
+    ours = cpu(lambda: bare(votes, method="authority"), 5) / items
     some = min(items, 50_000)
     frame = long_frame(votes.part(0, some))
     theirs = cpu(lambda: MajorityVote().fit_predict(frame)) / some
     report(
-        f"authority, {items:,} x 115, K=100, R=12, ties='report', evidence=False",
+        f"authority, {items:,} x 115, K=100, R=12, method='authority', evidence=False",
         ">= 1,000 x", f"{theirs / ours:,.0f} x",
         f"{ours * 1e9:.0f} ns an item; crowd-kit MajorityVote {theirs * 1e6:.0f} us on {some:,} items",
     )  # fmt: skip
@@ -224,7 +224,7 @@ def ragged(items, answers=20):
     label = np.where(panel.knows[experts, truth[:, None]], truth[:, None], label)
     indptr = np.arange(len(experts) + 1) * answers
     votes = Votes.from_ragged(indptr, experts.ravel(), label.ravel(), panel)
-    seconds = cpu(lambda: bare(votes, ties="report"), 5)
+    seconds = cpu(lambda: bare(votes, method="authority"), 5)
     frame = long_frame(votes.part(0, 20_000))
     theirs = cpu(lambda: MajorityVote().fit_predict(frame)) / 20_000
     report(

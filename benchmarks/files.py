@@ -146,7 +146,7 @@ def main() -> None:
             file = folder / f"{shape}.parquet"
             results = best(
                 {
-                    "paper": decode(folder, shape, "--ties", "report"),
+                    "paper": decode(folder, shape, "--method", "authority"),
                     "default": decode(folder, shape),
                     "count": duck(COUNTS[shape], file),
                     "other": duck(query, file),

@@ -20,7 +20,7 @@ import numpy as np
 
 import covote
 
-METHODS = ("authority", "anchored", "em", "dawid-skene")
+METHODS = ("learned", "anchored", "em", "dawid-skene")
 CASES = ((8, 4), (10, 4), (15, 5), (20, 7))
 ACCURACIES = (0.95, 0.85, 0.75)
 
@@ -62,7 +62,7 @@ def main() -> None:
                 for seed in range(given.seeds):
                     right = measured(classes, size, accuracy, removed, given.items, seed)
                     for method, share in right.items():
-                        found[method].append(100 * (share - (method != "authority") * right["authority"]))
+                        found[method].append(100 * (share - (method != "learned") * right["learned"]))
             cells = [f"{np.mean(found['authority']):.1f}%"]
             cells += [f"{np.mean(found[m]):+.1f} ({min(found[m]):+.1f})" for m in METHODS[1:]]
             lines.append(f"| {accuracy:.0%}, {kind} | {' | '.join(cells)} |")

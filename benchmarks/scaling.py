@@ -29,7 +29,7 @@ from files import make_files
 
 WORKERS = 4
 TICK = os.sysconf("SC_CLK_TCK")
-METHODS = {"authority": [], "authority, ties reported": ["--ties", "report"], "em": ["--method", "em"]}
+METHODS = {"learned": [], "authority": ["--method", "authority"], "em": ["--method", "em"]}
 CLUSTER = """
 import sys
 from distributed import LocalCluster

@@ -66,12 +66,12 @@ def main():
     pooled.fit(*(np.concatenate(part) for part in zip(*everything, strict=True)))
     print(f"Had they been allowed to pool their records, one model: {pooled.score(new, truth):.1%}.")
 
-    labels = decode(fused.votes(new), ties="report")
+    labels = decode(fused.votes(new), method="authority")
     right = fused.predict(new) == truth
     print("\nThe votes say by themselves how far to trust a label:")
     for status, count in labels.count().items():
         rows = labels.status == status
-        if status != "unheard" and count:
+        if status != "incomplete" and count:
             print(f"  {status:9} {count:5} patients, right {right[rows].mean():.1%}")
 
     patient = int(np.flatnonzero(labels.status == "conflict")[0])

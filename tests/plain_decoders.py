@@ -43,7 +43,7 @@ def status(panel: Panel, row: Any, label: int | None, tied: bool) -> str:
     if tied or len(possible) > 1:
         return "tied"
     if len(counts) < len(panel.classes):
-        return "unheard"
+        return "incomplete"
     return "agreed" if possible == [label] else "conflict"
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-STATUSES = ("agreed", "tied", "conflict", "unheard", "given")
-AGREED, TIED, CONFLICT, UNHEARD, GIVEN = range(5)
+STATUSES = ("agreed", "tied", "conflict", "incomplete", "given")
+AGREED, TIED, CONFLICT, INCOMPLETE, GIVEN = range(5)
 NO_LABEL = -1
 
 
@@ -202,8 +202,8 @@ class Labels:
 
         ``agreed``: all authorities of the label name it, and if nobody erred, no other class is possible.
         ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
-        somebody erred. ``unheard``: nobody who knows some class answered (or nobody knows it at all), so that
-        class is still possible.
+        somebody erred. ``incomplete``: nobody who knows some class answered (or nobody knows it at all), so
+        that class is still possible.
         ``given``: the class was known beforehand, whatever the votes say.
         """
         return np.array(STATUSES)[self.evidence.status]

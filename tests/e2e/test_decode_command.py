@@ -406,8 +406,8 @@ def test_duplicates_by_choice(covote, files):
             "panel.toml",
             "--duplicates",
             choice,
-            "--ties",
-            "report",
+            "--method",
+            "authority",
             "-o",
             f"{choice}.parquet",
         )
@@ -468,7 +468,7 @@ def test_arguments_that_make_no_sense(covote, files, arguments, words):
     ("arguments", "words"),
     [
         (("--method", "pairwise", "--stats", "stats.json"), "'pairwise' learns nothing"),
-        (("--ties", "report", "--stats", "stats.json"), "'authority' learns nothing"),
+        (("--method", "authority", "--stats", "stats.json"), "'authority' learns nothing"),
         (("--stats", "stats.txt"), ".json or .npz"),
     ],
 )

@@ -142,8 +142,8 @@ def test_the_labels_are_those_of_the_decoder_in_memory(covote, folder):
     panel = save_panel(folder, NAMES)
     x = np.load(folder / "data.npy")[:, 0]
     dense = [[k if CLASSES[k] in known else CLASSES.index(known[0]) for known in BLOCKS] for k in x]
-    run_label(covote, "--ties", "report")
-    expected = decode(Votes.from_dense(dense, panel), ties="report").to_arrow()
+    run_label(covote, "--method", "authority")
+    expected = decode(Votes.from_dense(dense, panel), method="authority").to_arrow()
     found = pq.read_table("labels.parquet")
     for column in ("label", "confidence", "margin", "runner_up", "violations", "status"):
         np.testing.assert_equal(found.column(column).to_pylist(), expected.column(column).to_pylist(), column)
@@ -475,7 +475,6 @@ def test_a_panel_without_models_and_empty_data_are_explained(covote, folder):
     ("arguments", "words"),
     [
         (("--method", "magic"), "no method 'magic'"),
-        (("--method", "pairwise", "--ties", "report"), "no option 'ties'"),
         (("--method", "supervised"), "gold"),
         (("--gold", "none.csv"), "no file none.csv"),
     ],

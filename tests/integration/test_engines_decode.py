@@ -29,8 +29,8 @@ LARGE = Panel(
     9, np.random.default_rng(0).random((25, 9)) < 0.6
 )  # its rows of answers do not fit into 64 bits
 METHODS = [
+    ("learned", {}),
     ("authority", {}),
-    ("authority", {"ties": "report"}),
     ("likelihood", {}),
     ("pairwise", {}),
     ("anchored", {}),
@@ -110,13 +110,13 @@ def test_every_engine_gives_the_same_file(engine, tmp_path, panel, shape):
 def test_rows_of_answers_that_nearly_all_differ(engine, tmp_path):
     panel = Panel(9, np.random.default_rng(0).random((12, 9)) < 0.6)  # its rows fit into 64 bits
     votes = write(tmp_path / "votes.parquet", panel, "wide", 900, accuracy=0.5)
-    assert_same(both(engine, votes, panel, tmp_path, ties="report"))
+    assert_same(both(engine, votes, panel, tmp_path, method="authority"))
     assert_same(both(engine, votes, panel, tmp_path, method="likelihood"))
     # A part with few rows of answers among others.
     table = pq.read_table(votes)
     first = table.take([0] * 500).set_column(0, "item", pa.array(range(-500, 0)))
     pq.write_table(pa.concat_tables([first, table.cast(first.schema)]), votes, row_group_size=200)
-    assert_same(both(engine, votes, panel, tmp_path, ties="report"))
+    assert_same(both(engine, votes, panel, tmp_path, method="authority"))
 
 
 def test_more_rows_of_answers_than_are_kept_together(tmp_path, monkeypatch):
@@ -167,7 +167,7 @@ def test_items_of_any_type_and_of_any_length(engine, tmp_path):
 def test_gold_and_probabilities(engine, tmp_path):
     votes = write(tmp_path / "votes.parquet", SMALL)
     gold = {n: SMALL.classes[n % 5] for n in range(200)}
-    for method in ("em", "supervised", "authority"):
+    for method in ("em", "supervised", "learned"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method, gold=gold))
     for name, where in (("here.csv", None), ("there.csv", engine)):
         decode_file(votes, None, SMALL, gold=gold, proba=tmp_path / name, engine=where)
@@ -175,7 +175,7 @@ def test_gold_and_probabilities(engine, tmp_path):
     table = pq.read_table(votes)
     chances = np.random.default_rng(3).random(table.num_rows)
     pq.write_table(table.append_column("probability", pa.array(chances)), votes, row_group_size=397)
-    for method in ("authority", "mean"):
+    for method in ("learned", "mean"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method))
 
 
@@ -236,7 +236,7 @@ def lose(mark, before, function, part):
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize(
     ("panel", "method", "options"),
-    [(SMALL, "authority", {"ties": "report"}), (SMALL, "em", {}), (LARGE, "em", {"iterations": 2})],
+    [(SMALL, "authority", {}), (SMALL, "em", {}), (LARGE, "em", {"iterations": 2})],
 )
 def test_a_killed_worker_changes_nothing(cluster, tmp_path, panel, method, options, before):
     size = 3000 if panel is SMALL else 700

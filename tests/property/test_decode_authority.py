@@ -42,7 +42,7 @@ def check(panel, rows, labels):
 @given(panels_and_votes(complete=True))
 def test_complete_votes_are_decoded_as_the_plain_twin_does(case):
     panel, rows = case
-    check(panel, rows, decode(Votes.from_dense(rows, panel), ties="report"))
+    check(panel, rows, decode(Votes.from_dense(rows, panel), method="authority"))
 
 
 @settings(max_examples=40)
@@ -50,5 +50,5 @@ def test_complete_votes_are_decoded_as_the_plain_twin_does(case):
 def test_votes_with_gaps_are_decoded_as_the_plain_twin_does(case):
     panel, rows = case
     votes = Votes.from_dense(rows, panel)
-    check(panel, rows, decode(votes, ties="report"))
-    check(panel, rows, decode(votes.to_ragged(), ties="report"))
+    check(panel, rows, decode(votes, method="authority"))
+    check(panel, rows, decode(votes.to_ragged(), method="authority"))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from covote import Votes, decode
 from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
-from covote.decoding.methods.authority import Authority, TieWeights
+from covote.decoding.methods.learned import LearnedVote, TieWeights
 from covote.decoding.tuning import INSIDE
 from tests import plain_decoders
 from tests import plain_estimators as plain
@@ -50,7 +50,7 @@ def test_ties_are_decided_as_the_plain_tie_score_does(case, times):
     shares = plain.authority_shares(panel, rows)
     n = plain.counts(panel, rows, shares)
     weights = tie_score.learn(tie_score.statistics(votes))
-    chosen = Authority().score(votes, TieWeights(weights, enough=True), evidence=False).index
+    chosen = LearnedVote().score(votes, TieWeights(weights, enough=True), evidence=False).index
     each = len(rows) // times
     assert (chosen.reshape(times, each) == chosen[:each]).all()
     for row, scores, label in zip(
@@ -137,9 +137,9 @@ def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power)
     panel, rows, flat = case
     votes = Votes.from_dense(rows, panel, probabilities=flat)
     labels = {m: decode(votes, method=m, **o) for m, o in
-              (("coupling", {"power": power}), ("mean", {}), ("authority", {}))}  # fmt: skip
+              (("coupling", {"power": power}), ("mean", {}), ("learned", {}))}  # fmt: skip
     # The reading by each expert's own curve has its twin in tests/unit/decoding/test_confidence.py.
-    own = learned(InMemory(votes), DECODERS["authority"]()).own
+    own = learned(InMemory(votes), DECODERS["learned"]()).own
     shares = plain.authority_shares(panel, rows)
     answers = plain.counts(panel, rows, shares)
     tie_scores = plain.inside_and_outside(panel, rows, answers)
@@ -165,12 +165,12 @@ def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power)
         for k in tied:
             default[k] *= factor[k] * (mass / after if after else 1)
         both = {k: counts[k][0] / counts[k][1] + 0.3 * default[k] for k in counts}
-        scores = {"coupling": q, "mean": mean} | ({} if own else {"authority": both})
+        scores = {"coupling": q, "mean": mean} | ({} if own else {"learned": both})
         for method, score in scores.items():
             best = {k for k, s in score.items() if s > max(score.values()) - 1e-5}
             label = labels[method].index[n]
             assert label in best or (label == -1 and len(best) != 1)
-        assert labels["authority"].tied[n] or len(plain_decoders.authority(panel, row)) <= 1
+        assert labels["learned"].tied[n] or len(plain_decoders.authority(panel, row)) <= 1
 
 
 @settings(max_examples=20)
@@ -182,13 +182,13 @@ def test_probabilities_in_both_layouts_give_the_same_labels(case):
         np.minimum(flat[:, : len(panel)], 1) if flat.shape[1] >= len(panel) else flat,
     ):
         votes = Votes.from_dense(rows, panel, probabilities=probabilities)
-        for method in ("authority", "coupling", "mean"):
+        for method in ("learned", "coupling", "mean"):
             dense, ragged = decode(votes, method=method), decode(votes.to_ragged(), method=method, workers=2)
             assert (dense.index == ragged.index).all()
             np.testing.assert_array_equal(dense.confidence, ragged.confidence)
 
 
-@pytest.mark.parametrize("method", ["authority", "anchored", "em", "dawid-skene"])
+@pytest.mark.parametrize("method", ["learned", "anchored", "em", "dawid-skene"])
 @settings(max_examples=20)
 @given(panels_and_votes(), st.integers(0, 12))
 def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, cut):

@@ -117,7 +117,7 @@ def _bytes(item):
 
 
 @settings(max_examples=30)
-@given(cases(), st.sampled_from(["long", "wide"]), st.sampled_from(["authority", "likelihood", "pairwise"]))
+@given(cases(), st.sampled_from(["long", "wide"]), st.sampled_from(["learned", "likelihood", "pairwise"]))
 def test_streamed_labels_are_those_in_memory(tmp_path_factory, case, shape, method):
     panel, ids, matrix = case
     if mixed(panel, matrix):

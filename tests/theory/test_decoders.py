@@ -41,8 +41,8 @@ def test_lookup_authority_likelihood_and_pairwise_agree_on_every_vector_of_a_cov
     told = table.index >= 0
     for labels in (
         decode(votes),
-        decode(votes, ties="report"),
-        decode(votes.to_ragged(), ties="report"),
+        decode(votes, method="authority"),
+        decode(votes.to_ragged(), method="authority"),
         decode(votes, method="likelihood"),
         decode(votes, method="pairwise"),
     ):
@@ -80,7 +80,7 @@ def test_what_f_wrong_answers_can_do(name, f):
     fewest = np.where((wrong == wrong.min(axis=1)[:, None]).sum(axis=1) == 1, wrong.argmin(axis=1), -1)
     assert always_right(fewest, wrong, f) == correctable
     assert always_right(decode(votes, method="pairwise").index, wrong, f) >= correctable
-    assert always_right(decode(votes, ties="report").index, wrong, f) == authority_reaches
+    assert always_right(decode(votes, method="authority").index, wrong, f) == authority_reaches
     # Perfect accuracy is the limit in which violations count first.
     assert always_right(decode(votes, method="likelihood").index, wrong, f) >= correctable
 
@@ -92,7 +92,7 @@ def test_what_f_wrong_answers_can_do(name, f):
 def test_the_counterexample_to_the_authority_vote():
     panel = PANELS["the counterexample"]
     votes = Votes.from_dense([[0, 0, 1, 1, 1, 1, 1]], panel)  # truth 0, one of three authorities errs
-    labels = decode(votes, ties="report")
+    labels = decode(votes, method="authority")
     assert labels.value.tolist() == [1]
     assert labels.margin[0] == pytest.approx(5 / 7 - 2 / 3)
     assert labels.violations.tolist() == [1]

@@ -230,7 +230,7 @@ def long(label):
         (lambda panel, votes: panel.supports(9), "count=9 labels for 3 classes"),
         (lambda panel, votes: panel.supports(2, report="some"), "report='some' is not known"),
         (lambda panel, votes: decode(votes, labels="many"), "labels"),
-        (lambda panel, votes: decode(votes, labels="several", ties="report", x=1), "'x' says nothing"),
+        (lambda panel, votes: decode(votes, labels="several", x=1), "'x' says nothing"),
         (lambda panel, votes: decode(votes, method="em", labels="several"), "method='em' says nothing"),
         (lambda panel, votes: Reports.from_lists([[["fox"], []]], panel), "named 'fox' for item 0, which it"),
         (lambda panel, votes: Reports.from_lists([[[]]], panel), "has 1 reports of 2 experts"),

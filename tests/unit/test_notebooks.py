@@ -19,7 +19,7 @@ def votes(items=30):
 
 
 def test_labels_take_positions_slices_and_masks():
-    labels = decode(votes(), ties="report")
+    labels = decode(votes(), method="authority")
     few = labels[5:9]
     assert few.items.tolist() == [5, 6, 7, 8]
     assert few.value.tolist() == labels.value[5:9].tolist()
@@ -81,7 +81,7 @@ class Shares:
 
 
 def test_a_decoder_of_ones_own_gets_all_that_stands_behind_labels():
-    own, ours = decode(votes(), method=Shares(), workers=2), decode(votes(), ties="report")
+    own, ours = decode(votes(), method=Shares(), workers=2), decode(votes(), method="authority")
     assert own.value.tolist() == ours.value.tolist()
     assert own.status.tolist() == ours.status.tolist()
     assert own.violations.tolist() == ours.violations.tolist()

@@ -27,7 +27,7 @@ from covote.asking.judging import Judge, Rule
 from covote.asking.posterior import Posterior
 from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
 from covote.errors import InputError, UnknownNameError
-from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Labels, Ties
+from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
 
@@ -405,7 +405,7 @@ class Asker:
     def labels(self) -> Labels:
         """Return the labels of the items that are settled, or cannot be settled better.
 
-        An item that is still open has no label and the status ``unheard``. An item that is stuck has the
+        An item that is still open has no label and the status ``incomplete``. An item that is stuck has the
         class that leads, if one does, and the status ``tied``.
         """
         kept, terms = self._state, self._terms()
@@ -415,7 +415,7 @@ class Asker:
         index = np.where(still_open, -1, verdict.label)
         status = np.where(verdict.violations > 0, CONFLICT, AGREED).astype(np.uint8)
         status[tied] = TIED
-        status[still_open] = UNHEARD
+        status[still_open] = INCOMPLETE
         nothing = np.full(len(kept), np.nan, dtype=np.float32)
         evidence = Evidence(verdict.confidence, nothing, np.full(len(kept), -1), verdict.violations, status)
         return Labels(self.panel, index, tied, self._ties(np.flatnonzero(tied)), evidence, self._ids)

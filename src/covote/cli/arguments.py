@@ -265,13 +265,6 @@ Method = Annotated[
         autocompletion=one_of(*DECODERS, "auto"),
     ),
 ]
-Ties = Annotated[
-    str | None,
-    typer.Option(
-        help="report: leave ties of the authority vote as ties, as the paper does.",
-        autocompletion=one_of("report"),
-    ),
-]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
 VotesFile = Annotated[
     Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")

@@ -25,7 +25,6 @@ from covote.cli.arguments import (
     Report,
     Scheduler,
     StandardStreams,
-    Ties,
     Workers,
     one_of,
     reads_votes,
@@ -70,8 +69,7 @@ def decode(
     full: Full = False,
     forced: Forced = False,
     count: LabelCount = None,
-    method: Method = "authority",
-    ties: Ties = None,
+    method: Method = "learned",
     gold: Gold = None,
     report: Report = None,
     review: Annotated[
@@ -118,10 +116,10 @@ def decode(
         raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
     if several.check_count_of_labels(labels, how):
         alone = {
-            "--ties": ties, "--gold": gold, "--report": report, "--review": review, "--proba": proba,
+            "--gold": gold, "--report": report, "--review": review, "--proba": proba,
             "--stats": stats, "--continue": past, "--engine": engine != "local", "--scheduler": scheduler,
             "--workers": workers, "--duplicates": reading.duplicates != "error",
-            "--method": method != "authority",
+            "--method": method != "learned",
         }  # fmt: skip
         refuse_for_sets([name for name, value in alone.items() if value])
         options: dict[str, Any] = {"report": "all" if full else "one", "forced": forced, "count": count}
@@ -139,14 +137,14 @@ def decode(
     written = None if str(output_file) == "-" else output_file
     atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, reading.rename_file])
     atomic.check_apart([written, proba, report, review], [past])
-    options = {} if ties is None else {"ties": ties}
+    options = {}
     if past is not None:
         options["past"] = _statistics(past)
     with StandardStreams(votes, output_file, kind) as streams:
         panel = _panel(streams.votes, panel_file, reading)
         known: dict[str, Any] = {} if gold is None else {"gold": read_gold(gold, panel, reading)}
         if stats is not None:
-            _check_stats(stats, "authority" if method == "auto" else method, options, known.get("gold"))
+            _check_stats(stats, "learned" if method == "auto" else method, options, known.get("gold"))
         where = _cluster(engine, scheduler, workers)
         with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
             outcome = decode_file(

@@ -17,7 +17,7 @@ def explain(
     votes: VotesFile,
     item: Annotated[str, typer.Argument(help="The item, as the votes name it.")],
     panel_file: VotesPanel,
-    method: Method = "authority",
+    method: Method = "learned",
     gold: Gold = None,
     *,
     reading: Reading,

@@ -20,7 +20,6 @@ from covote.cli.arguments import (
     Method,
     Report,
     Scheduler,
-    Ties,
     Workers,
     number,
     one_of,
@@ -94,8 +93,7 @@ def label(
             "Remembered for this panel until it, its models or the code beside it change.",
         ),
     ] = False,
-    method: Method = "authority",
-    ties: Ties = None,
+    method: Method = "learned",
     gold: Gold = None,
     report: Report = None,
     engine: EngineName = "local",
@@ -128,7 +126,7 @@ def label(
     if running and (trust or before) and not as_json:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     panel = panel_of_models(panel_file, trust or before)
-    options: dict[str, Any] = {} if ties is None else {"ties": ties}
+    options: dict[str, Any] = {}
     if gold is not None:
         options["gold"] = read_gold(gold, panel, reading)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)
@@ -164,7 +162,7 @@ def label(
         return
     for note in notes:
         output.complain(f"Warning: {note}")
-    by_chance = found.soft and found.outcome.method == "authority" and ties != "report"
+    by_chance = found.soft and found.outcome.method == "learned"
     _tell(found, ask, by_chance)
     outcomes.tell(found.outcome, time.monotonic() - started, method)
     output.say_written(output_file, report)

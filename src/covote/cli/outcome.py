@@ -19,7 +19,7 @@ _MEANINGS = {
     "agreed": "if nobody erred, no other class is possible",
     "tied": "several classes are equally good",
     "conflict": "somebody erred; the label is the best guess",
-    "unheard": "nobody who knows some class answered",
+    "incomplete": "nobody who knows some class answered",
     "given": "the class was known beforehand",
 }
 

@@ -50,10 +50,9 @@ __all__ = [
 def decode(
     votes: Votes,
     panel: Panel | None = None,
-    method: str | Decoder = "authority",
+    method: str | Decoder = "learned",
     *,
     labels: Literal["one"] = "one",
-    ties: Literal["default", "report"] | None = None,
     gold: Gold | None = None,
     workers: int = 1,
     evidence: bool = True,
@@ -71,10 +70,9 @@ def decode(
 def decode(
     votes: Votes | Reports,
     panel: Panel | None = None,
-    method: str | Decoder = "authority",
+    method: str | Decoder = "learned",
     *,
     labels: Literal["one", "several"] = "one",
-    ties: Literal["default", "report"] | None = None,
     gold: Gold | None = None,
     workers: int = 1,
     evidence: bool = True,
@@ -90,8 +88,8 @@ def decode(
     panel
         Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
     method
-        The name of a decoder, a key of ``DECODERS``; or a decoder of your own, an object with the members of
-        :class:`covote.decoding.Decoder`. ``"auto"`` takes what :func:`compare` finds best on the gold items,
+        The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or a
+        decoder of your own, an object with the members of :class:`covote.decoding.Decoder`. ``"auto"`` takes what :func:`compare` finds best on the gold items,
         and the default without any.
     labels
         ``"several"`` for items that may have several labels. The result is a :class:`LabelSets`: the labels
@@ -100,10 +98,6 @@ def decode(
         as :class:`covote.votes.Reports`), `forced` (whether an expert that knows none of them has to name
         something, or says "none of mine") and `count` (how many labels an item has); see
         :meth:`covote.Panel.supports`.
-    ties
-        What the authority vote does where several classes share the best score: ``"report"`` leaves them
-        tied, as the paper's decoder does; ``"default"`` decides them by the experts' probabilities, else by
-        how the experts answer, else for the class with more authorities. What still ties is reported.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
         their class, methods that learn learn from them, and ``labels.gold`` says how the votes alone did.
@@ -116,9 +110,9 @@ def decode(
         Labels and ties alone are found many times faster.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
-    >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), ties="report")
+    >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), method="authority")
     >>> labels.value, labels.status
-    (array(['cat', None], dtype=object), array(['agreed', 'tied'], dtype='<U8'))
+    (array(['cat', None], dtype=object), array(['agreed', 'tied'], dtype='<U10'))
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
@@ -134,10 +128,8 @@ def decode(
         votes = votes.for_panel(panel)
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
-    if ties is not None:
-        options["ties"] = ties
     if method == "auto":
-        method = "authority" if gold is None else compare(votes, gold).best
+        method = "learned" if gold is None else compare(votes, gold).best
     decoder = make(method, options, gold)
     if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
@@ -153,7 +145,7 @@ def _several(
     elif panel not in (None, votes.panel):
         raise InputError("the reports are of another panel; make them with this one")
     strange = sorted(set(options) - {"report", "forced", "count"})
-    if strange or method != "authority":
+    if strange or method != "learned":
         given = repr(strange[0]) if strange else f"method={method!r}"
         raise InputError(f"{given} says nothing about several labels; use report, forced and count")
     return decode_sets(votes, **options)

@@ -22,7 +22,7 @@ from covote.votes import Votes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DEFAULT = "authority"
+DEFAULT = "learned"
 FOLDS = 5
 SURELY = 0.05
 """How often a method that is no better than the default may be advised all the same, over all methods."""
@@ -145,8 +145,8 @@ def compare(
     >>> from covote.panel import Panel
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> truth = ["cat", "dog", "fox"] * 20
-    >>> compare(simulate(panel, truth, seed=1), dict(enumerate(truth)), methods=["authority", "em"]).best
-    'authority'
+    >>> compare(simulate(panel, truth, seed=1), dict(enumerate(truth)), methods=["learned", "em"]).best
+    'learned'
     """
     if panel is not None:
         votes = votes.for_panel(panel)

@@ -217,8 +217,7 @@ def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:
 def no_proba(decoder: Decoder) -> InputError:
     """Say that a decoder has no probabilities of classes."""
     return InputError(
-        f"{decoder} gives no probabilities of classes; choose another method, such as 'authority' with its "
-        "default for ties"
+        f"{decoder} gives no probabilities of classes; choose another method, such as 'learned'"
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding import shares_kernels as kernels
-from covote.labels import AGREED, CONFLICT, TIED, UNHEARD, Evidence, Ties
+from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
 from covote.panel import Panel
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes
@@ -86,7 +86,7 @@ def evidence(
     # A class that was not heard has no violations: it explains any votes.
     codes = np.full(size, AGREED, dtype=np.uint8)
     codes[(found.fewest > 0) | (found.own > 0) | (index < 0)] = CONFLICT
-    codes[found.unheard] = UNHEARD
+    codes[found.unheard] = INCOMPLETE
     codes[tied | (found.clean > 1)] = TIED
     return Evidence(confidence.astype(np.float32), found.margin, found.runner_up, found.fewest, codes)
 

@@ -130,7 +130,7 @@ class Weights:
 def statistics(part: Votes, gold: Gold | None = None) -> Statistics:
     """Count answers by authority label; an item with several best classes counts for each in part."""
     rows, truth = gold_rows(gold, part)
-    found = known_truth(part, rows, truth, "authority")
+    found = known_truth(part, rows, truth, "learned")
     for patterns, span in row_parts(part):
         mine = (rows >= span.start) & (rows < span.stop)
         count = patterns.count_without(rows[mine] - span.start)
@@ -153,7 +153,7 @@ def _shared(patterns: Rows, count: Array) -> Statistics:
     at, _ = _answers_of(indptr, row)
     answers = np.diff(indptr)[row]
     keys = patterns.cell[at].astype(np.int64) * len(panel.classes) + np.repeat(best, answers)
-    return Statistics.of(panel, "authority", int(count.sum()), share, keys, np.repeat(amount, answers))
+    return Statistics.of(panel, "learned", int(count.sum()), share, keys, np.repeat(amount, answers))
 
 
 def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statistics:

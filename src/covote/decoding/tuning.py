@@ -1,6 +1,6 @@
 """Tuning constants of the default decoder, with the experiment that found them where there is one.
 
-All are of ``method="authority"`` with its default for ties: :mod:`covote.decoding.tie_score` and
+All are of ``method="learned"``: :mod:`covote.decoding.tie_score` and
 :mod:`covote.decoding.confidence`. "Halves" means: chosen on one half of the data sets of
 benchmarks/accuracy.py and confirmed on the other. Where none is named, none is on record.
 """

@@ -61,7 +61,7 @@ class Outcome:
     tally: Tally
     statistics: Statistics | None
     gold: GoldScore | None = None
-    method: str = "authority"
+    method: str = "learned"
     notes: tuple[str, ...] = ()
     dropped: Findings | None = None
 
@@ -133,7 +133,7 @@ def decode_file(
     panel: Panel,
     *,
     labels: Literal["one", "several"] = "one",
-    method: str = "authority",
+    method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     reading: Reading | None = None,
     proba: str | os.PathLike[str] | None = None,
@@ -175,7 +175,7 @@ def decode_file(
     check_choice("labels", labels, ("one", "several"))
     if labels == "several":
         given: dict[str, Any] = {
-            "method": method != "authority",
+            "method": method != "learned",
             "gold": gold,
             "duplicates": reading is not None and reading.duplicates != "error",
         }
@@ -206,7 +206,7 @@ def decode_votes(
     source: VoteSource,
     output: str | os.PathLike[str] | None,
     *,
-    method: str = "authority",
+    method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     proba: str | os.PathLike[str] | None = None,
     looks: int = 0,
@@ -226,7 +226,7 @@ def decode_votes(
     if gold is not None:
         gold = like_items(gold, next(source.parts()))
     if method == "auto":
-        method = "authority" if gold is None else compare(_to_compare(source, gold), gold).best
+        method = "learned" if gold is None else compare(_to_compare(source, gold), gold).best
     decoder = make(method, options, gold)
     if proba is not None:
         check_proba(decoder, source.panel)

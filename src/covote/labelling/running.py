@@ -135,7 +135,7 @@ def label_file(
     budget: float | None = None,
     refresh: bool = False,
     trust: Trust = False,
-    method: str = "authority",
+    method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     looks: int = 0,
     engine: Engine | None = None,
@@ -190,7 +190,7 @@ def label_file(
     chosen = tuple(columns) if columns is not None else None
     place = DataPlace(Path(data), id, chosen, size)
     how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
-    make("authority" if method == "auto" else method, options, gold)  # a mistake here costs no question
+    make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
     with closing(Kept(answers_folder(output))) as kept:
         run = Run(place, panel, kept, how).ask()
         outcome = decode_votes(run.votes, output, method=method, gold=gold, looks=looks, **options)
@@ -210,7 +210,7 @@ def label(
     ask: str | Asker = "everyone",
     refresh: bool = False,
     trust: Trust = False,
-    method: str = "authority",
+    method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     **options: Any,
 ) -> Labels:
@@ -232,7 +232,7 @@ def label(
     method, gold, options
         As for :func:`covote.decode`.
     """
-    make("authority" if method == "auto" else method, options, gold)  # a mistake here costs no question
+    make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(Kept(folder / "votes" if keep is None else Path(keep))))
@@ -473,6 +473,5 @@ def by_cost(panel: Panel) -> list[list[int]]:
 
 def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
     """Return on which items not all agree: another class is possible if nobody erred, or somebody did."""
-    decoder = Authority(ties="report")
-    weights = decoder.start(votes.panel)
-    return np.concatenate([decoder.score(part, weights).evidence.status != AGREED for part in votes.parts()])
+    decoder = Authority()
+    return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])

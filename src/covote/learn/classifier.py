@@ -245,7 +245,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     def predict(self, X: Any) -> Array:
         """Return the class of every item.
 
-        This is ``decode(model.votes(X), ties="report")`` for the default decoder. Of the classes that it
+        This is ``decode(model.votes(X), method="authority")`` for the default decoder. Of the classes that it
         leaves tied, the one is taken with the highest mean confidence of its authorities; if that is equal,
         with most authorities; then the one whose name has the larger checksum (CRC-32).
         """

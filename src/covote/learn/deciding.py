@@ -34,7 +34,7 @@ def decoder_of(name: str, truth: Array | None = None) -> Decoder:
     if name not in DECODERS:
         raise InputError(f"no decoder {name!r}; choose one of {', '.join(DECODERS)}")
     gold = np.zeros(1, dtype=np.intp) if truth is None else truth  # it cannot be made without any
-    options: dict[str, dict[str, Any]] = {"authority": {"ties": "report"}, "supervised": {"gold": gold}}
+    options: dict[str, dict[str, Any]] = {"supervised": {"gold": gold}}
     return make(name, options.get(name, {}))
 
 

@@ -44,7 +44,7 @@ def digits(size: int = 4, seed: int = 0) -> DigitsResult:
     panel, votes = experts.panel_, experts.votes(test)
     right = votes.dense == test_truth[:, None]
     inside = [right[known[test_truth], i].mean() for i, known in enumerate(panel.knows)]
-    labels = decode(votes, ties="report")
+    labels = decode(votes, method="authority")
     model.fit(train, train_truth)
     return DigitsResult(
         panel=panel,

@@ -143,7 +143,7 @@ PAPER = "paper's vote"
 PLAIN = "covote, votes alone"
 DEFAULT = "covote, with probabilities"
 METHODS: dict[str, tuple[bool, dict[str, Any]]] = {
-    PAPER: (False, {"ties": "report"}),
+    PAPER: (False, {"method": "authority"}),
     PLAIN: (False, {}),
     DEFAULT: (True, {}),
 }
@@ -167,7 +167,7 @@ def panel_accuracies(
 def decoded(
     votes: Votes,
     truth: NDArray[np.int64],
-    method: str = "authority",
+    method: str = "learned",
     *,
     counted: NDArray[np.bool_] | None = None,
     **options: Any,

@@ -169,7 +169,7 @@ def test_the_vote_that_cannot_change_is_the_vote_of_everybody():
     votes = simulate(panel, np.random.default_rng(0).integers(0, 10, 500), accuracy=0.8, seed=4)
     asker = Asker(panel, 500, "vote")
     ask(asker, votes)
-    everybody = decode(votes, ties="report").index
+    everybody = decode(votes, method="authority").index
     assert (asker.labels().index == everybody).all()
     assert asker.answers < 0.75 * 500 * len(panel)
 

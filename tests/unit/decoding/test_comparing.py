@@ -20,20 +20,20 @@ def crowd(items=300, seed=0):
 
 def test_a_surely_better_method_is_advised_and_taken():
     votes, gold = crowd()
-    found = compare(votes, gold, methods=["em", "authority"])
+    found = compare(votes, gold, methods=["em", "learned"])
     assert found.best == "em"
     assert found.scores[0].method == "em"
     assert found.scores[0].chance < 0.05
     known = {n: gold[n] for n in range(100)}
     auto, em = (decode(votes, method=method, gold=known) for method in ("auto", "em"))
-    assert compare(votes, known).best != "authority"
+    assert compare(votes, known).best != "learned"
     assert (auto.index == em.index).mean() > 0.95
 
 
 def test_the_default_stays_where_nothing_is_surely_better():
     votes, gold = crowd()
     few = {n: gold[n] for n in range(6)}
-    assert compare(votes, few).best == "authority"
+    assert compare(votes, few).best == "learned"
     assert (decode(votes, method="auto").index == decode(votes).index).all()
 
 
@@ -45,9 +45,7 @@ def test_methods_that_learn_from_gold_are_scored_on_items_they_were_not_shown():
     found = compare(votes, dict(enumerate(truth.tolist())))
     for score in found.scores:
         assert score.share < 0.6
-        assert score.held_out == (
-            score.method in ("authority", "anchored", "em", "dawid-skene", "supervised")
-        )
+        assert score.held_out == (score.method in ("learned", "anchored", "em", "dawid-skene", "supervised"))
 
 
 def test_shares_and_intervals_are_those_of_the_labels():

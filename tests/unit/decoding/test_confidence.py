@@ -9,7 +9,7 @@ from covote import Panel, Votes, decode
 from covote.compiled import running
 from covote.decoding import Statistics
 from covote.decoding.fusion import coupled
-from covote.decoding.methods.authority import Authority
+from covote.decoding.methods.learned import LearnedVote
 from covote.errors import FileError
 
 RING = Panel.from_blocks(5, [[0, 1, 2], [2, 3, 4], [0, 3, 4], [1, 2, 4], [0, 1, 3]])
@@ -188,7 +188,7 @@ def test_labels_do_not_depend_on_evidence():
 
 def test_reported_ties_have_no_confidence():
     whole = Votes.from_dense(real_looking()[0], RING)
-    assert np.isnan(decode(whole, ties="report").confidence).all()
+    assert np.isnan(decode(whole, method="authority").confidence).all()
 
 
 def test_one_item_has_the_confidence_of_the_prior():
@@ -214,7 +214,7 @@ def same_counts(one, other):
 def test_what_probabilities_tell_adds_up_and_is_saved(tmp_path):
     votes, given, _ = real_looking(200)
     whole = Votes.from_dense(votes, RING, probabilities=given)
-    decoder = Authority()
+    decoder = LearnedVote()
     counts = decoder.count(whole, decoder.start(RING))
     halves = [decoder.count(part, decoder.start(RING)) for part in whole.parts(100)]
     assert same_counts((halves[0] + halves[1]).probabilities, counts.probabilities)
@@ -254,7 +254,7 @@ def test_of_few_items_probabilities_count_as_they_are_given():
 @pytest.mark.parametrize("damage", ["powers", "margins", "wins"])
 def test_statistics_with_other_counts_than_of_probabilities_are_refused(tmp_path, damage):
     votes, given, _ = real_looking(100)
-    decoder = Authority()
+    decoder = LearnedVote()
     counts = decoder.count(Votes.from_dense(votes, RING, probabilities=given), decoder.start(RING))
     wider = np.concatenate([getattr(counts.probabilities, damage)] * 2, axis=-1)
     replace(counts, probabilities=counts.probabilities._replace(**{damage: wider})).save(tmp_path / "s.json")
@@ -264,7 +264,7 @@ def test_statistics_with_other_counts_than_of_probabilities_are_refused(tmp_path
 
 def test_plain_votes_are_read_once():
     votes, _, _ = real_looking(200)
-    decoder = Authority()
+    decoder = LearnedVote()
     counts = decoder.count(Votes.from_dense(votes, RING), decoder.start(RING))
     assert decoder.learn(RING, counts, decoder.start(RING)).settled
 
@@ -272,7 +272,7 @@ def test_plain_votes_are_read_once():
 def test_known_classes_are_believed():
     votes, given, truth = real_looking(200)
     whole = Votes.from_dense(votes, RING, probabilities=given)
-    decoder, known = Authority(), Authority(gold=truth)
+    decoder, known = LearnedVote(), LearnedVote(gold=truth)
     nothing = known.start(RING)
     fit = known.count(whole, nothing)
     assert not same_counts(fit.probabilities, decoder.count(whole, nothing).probabilities)

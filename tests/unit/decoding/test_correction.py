@@ -91,7 +91,7 @@ def test_layout_parts_and_silence_change_nothing(soft):
         assert (one.index == other.index).all()
         np.testing.assert_allclose(one.confidence, other.confidence, atol=1e-5)
     assert one.index[700] == -1
-    assert one.status[700] == "unheard"
+    assert one.status[700] == "incomplete"
 
 
 def votes_given(votes):

@@ -4,12 +4,12 @@ import pytest
 from covote import Panel, Votes, decode
 from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
 from covote.decoding.gold import gold_rows
-from covote.decoding.methods.authority import Authority, TieWeights
+from covote.decoding.methods.learned import LearnedVote, TieWeights
 from covote.errors import FileError, InputError, TooLargeError
 from covote.votes.rows import row_parts
 
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
-LEARNING = ["authority", "anchored", "em", "dawid-skene"]
+LEARNING = ["learned", "anchored", "em", "dawid-skene"]
 quiet = pytest.mark.filterwarnings("ignore:.*of the answers seem")
 
 
@@ -39,7 +39,7 @@ def test_em_learns_who_is_good():
     weights = learned(InMemory(votes), DECODERS["em"]())
     expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
     np.testing.assert_allclose(weights.accuracy, expected, atol=0.06)
-    majority = (decode(votes, ties="report").index == truth).mean()
+    majority = (decode(votes, method="authority").index == truth).mean()
     assert (decode(votes, method="em").index == truth).mean() > majority
     assert (decode(votes, method="dawid-skene").index == truth).mean() > majority
 
@@ -47,7 +47,7 @@ def test_em_learns_who_is_good():
 @quiet
 def test_the_tie_score_recovers_what_removed_experts_leave_tied():
     votes, truth = similar(FANO.without("expert-1", "expert-2"))
-    bare = decode(votes, ties="report")
+    bare = decode(votes, method="authority")
     default = decode(votes)
     assert bare.tied.mean() > 0.05
     assert (default.index[~bare.tied] == bare.index[~bare.tied]).all()
@@ -168,7 +168,7 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
 
 def test_statistics_of_a_one_pass_method_continue_exactly():
     votes, _ = similar(FANO.without("expert-1"), items=300)
-    monday = learned(InMemory(votes.part(0, 150)), DECODERS["authority"]()).statistics
+    monday = learned(InMemory(votes.part(0, 150)), DECODERS["learned"]()).statistics
     tuesday = decode(votes.part(150, 300), past=monday)
     assert (tuesday.index == decode(votes).index[150:]).all()
 
@@ -212,8 +212,8 @@ def test_items_without_answers_and_with_none_of_mine(method):
     rows[0], rows[1] = -1, -2
     labels = decode(Votes.from_dense(rows, votes.panel), method=method)
     assert labels.index[0] == -1
-    assert labels.status[0] == "unheard"
-    if method == "authority":
+    assert labels.status[0] == "incomplete"
+    if method == "learned":
         assert np.isnan(labels.confidence[0])  # there is no label to be confident of
     else:
         assert labels.confidence[0] == 0
@@ -249,7 +249,7 @@ def test_ten_thousand_classes():
         mine = np.array(known)
         votes[:, i] = np.where(panel.knows[i, truth], truth, mine[rng.integers(0, size, 40)])
     dense = Votes.from_dense(votes, panel)
-    for method in ("authority", "em"):
+    for method in ("learned", "em"):
         assert (decode(dense, method=method).index == truth).mean() > 0.9
     counts = tie_score.statistics(dense)
     assert counts.table is None  # a list of counts: the table would have 300 million
@@ -257,7 +257,7 @@ def test_ten_thousand_classes():
     assert more.items == 80
     assert (more.values == 2 * counts.values).all()
     weights = TieWeights(tie_score.learn(counts), counts, enough=True)
-    labels = Authority().score(dense, weights, evidence=False)
+    labels = LearnedVote().score(dense, weights, evidence=False)
     assert (labels.index[labels.tied] >= 0).any()
     with pytest.raises(TooLargeError, match="use method 'em'"):
         decode(dense, method="dawid-skene")

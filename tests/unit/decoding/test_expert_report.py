@@ -103,7 +103,7 @@ def test_every_way_tells_the_same_numbers(tmp_path):
     pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
     report = expert_report(votes)
     words = ["decode", f"{tmp_path}/votes.parquet", "--panel", f"{tmp_path}/panel.toml"]
-    for method in ("authority", "em"):
+    for method in ("learned", "em"):
         told = CliRunner().invoke(app, [*words, "--method", method, "--json"])
         experts = json.loads(told.output)["experts"]
         assert [one["agreement"] for one in experts] == report.accuracy.tolist()

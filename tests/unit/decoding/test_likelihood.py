@@ -38,7 +38,7 @@ def test_an_unheard_class_keeps_its_prior_in_the_posterior():
     # P(answer 0): 1 under class 0, 0 under class 1, 1/2 under class 2.
     assert labels.index.tolist() == [0]
     assert labels.confidence[0] == pytest.approx(1 / 1.5)
-    assert labels.status.tolist() == ["unheard"]
+    assert labels.status.tolist() == ["incomplete"]
 
 
 def test_perfect_experts_that_contradict_each_other_leave_the_fewest_violations():

@@ -35,8 +35,8 @@ VOTES = {
 }
 PLAIN_METHODS = {
     "authority": {},
-    "authority, ties reported": {"ties": "report"},
-    "authority, gold": {"gold": GOLD},
+    "learned": {},
+    "learned, gold": {"gold": GOLD},
     "likelihood": {},
     "likelihood, nones": {"accuracy": 0.8, "false_none": 0.1, "false_alarm": 0.7},
     "pairwise": {},

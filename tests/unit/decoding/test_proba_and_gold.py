@@ -11,8 +11,8 @@ from covote.engines import Local
 from tests import plain_decoders
 from tests.unit.decoding.test_confidence import RING, inside_and_outside, real_looking
 
-HARD = ("authority", "anchored", "likelihood", "em", "dawid-skene")
-SOFT = ("authority", "coupling", "mean")
+HARD = ("learned", "anchored", "likelihood", "em", "dawid-skene")
+SOFT = ("learned", "coupling", "mean")
 
 
 def soft_votes(items=200):
@@ -75,7 +75,7 @@ def test_likelihood_is_the_exact_posterior(accuracy):
             np.testing.assert_allclose(found, [float(posterior[k]) for k in range(5)], atol=1e-6)
 
 
-@pytest.mark.parametrize(("method", "options"), [("pairwise", {}), ("authority", {"ties": "report"})])
+@pytest.mark.parametrize(("method", "options"), [("pairwise", {}), ("authority", {})])
 def test_methods_without_probabilities_say_so(method, options):
     votes, _ = plain_votes(20)
     with pytest.raises(CovoteError, match="no probabilities"):
@@ -101,7 +101,7 @@ def test_a_file_has_the_same_probabilities(tmp_path, ending, engine):
     assert told(outcome.gold) == told(expected.gold)
 
 
-@pytest.mark.parametrize("method", ["authority", "likelihood", "pairwise", "em"])
+@pytest.mark.parametrize("method", ["learned", "likelihood", "pairwise", "em"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_known_items_keep_their_class_and_are_scored(method, workers):
     votes, truth = plain_votes(120)
@@ -116,7 +116,7 @@ def test_known_items_keep_their_class_and_are_scored(method, workers):
     for n in np.flatnonzero(labels.tied)[:5]:
         assert len(labels.tied_classes(n)) > 1
     score = labels.gold
-    assert (score.known, score.learned) == (40, method in ("authority", "em"))
+    assert (score.known, score.learned) == (40, method in ("learned", "em"))
     if not score.learned:
         assert score.right == sum(alone.index[n] == k for n, k in gold.items())
     dense = votes.dense

@@ -25,7 +25,7 @@ def outcome_of(tmp_path, panel, rows, looks=100, **options):
 
 
 def page_of(outcome):
-    return report_page(outcome, source="votes.parquet", method="authority")
+    return report_page(outcome, source="votes.parquet", method="learned")
 
 
 def test_votes_are_grouped_by_candidate_and_strangers_are_only_counted(tmp_path):
@@ -53,7 +53,7 @@ PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["b", "c"], ["a", "c"]],
 
 def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
     rows = [["a", "b", "a"], ["a", "b", "c"], ["b", "b", "a"], ["a", "c", "a"]]
-    outcome = outcome_of(tmp_path, PANEL, rows, ties="report")
+    outcome = outcome_of(tmp_path, PANEL, rows, method="authority")
     first, *others = outcome.tally.second_look
     assert (first.item, first.label, set(first.tied)) == ("x1", None, {"a", "b", "c"})
     assert all(look.label is not None for look in others)
@@ -64,7 +64,7 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
 def test_the_headline_counts_what_is_open():
     votes = Votes.from_dense([[0, 1, 0], [0, 1, 2], [1, 1, 0]], PANEL)
     tally = Tally(PANEL)
-    tally.add(votes, decode(votes, ties="report"))
+    tally.add(votes, decode(votes, method="authority"))
     assert headline(tally).startswith("2 of 3 items have a label; 1 is left open")
     whole = Tally(PANEL)
     some = Votes.from_dense([[0, 1, 0]], PANEL)
@@ -73,7 +73,7 @@ def test_the_headline_counts_what_is_open():
 
 
 def test_how_many_of_the_doubtful_items_are_shown_is_said(tmp_path):
-    outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"]] * 40, ties="report")
+    outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"]] * 40, method="authority")
     assert "25 of 40 shown" in page_of(outcome)
 
 
@@ -87,7 +87,9 @@ def test_pairs_that_nobody_knows_are_named_with_their_labels(tmp_path):
 
 
 def test_a_review_comes_back_as_gold(tmp_path):
-    outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"], ["a", "b", "a"], ["b", "c", "a"]], ties="report")
+    outcome = outcome_of(
+        tmp_path, PANEL, [["a", "b", "c"], ["a", "b", "a"], ["b", "c", "a"]], method="authority"
+    )
     path = tmp_path / "review.csv"
     assert write_review(path, outcome) == outcome.tally.unsure
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))

@@ -73,7 +73,7 @@ def test_arrays_are_labelled(panel):
 
 
 def test_kept_answers_are_not_asked_for_again(panel, tmp_path):
-    for method in ("authority", "em"):
+    for method in ("learned", "em"):
         label(FRAMES["polars"], panel, keep="answers", trust=True, method=method)
     assert (tmp_path / "asked.log").read_text().split() == ["low", "10", "high", "10"]
     with pytest.raises(InputError, match="have changed since"):

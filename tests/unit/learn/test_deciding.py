@@ -67,7 +67,7 @@ def test_predictions_are_the_decoded_votes(size, probabilities, named):
     model = PanelClassifier(LOGISTIC, size=size).fit(X, y)
     votes = model.votes(X_new, probabilities=probabilities)
     assert votes.soft == probabilities
-    labels, predicted = decode(votes, ties="report"), model.predict(X_new)
+    labels, predicted = decode(votes, method="authority"), model.predict(X_new)
     decided = labels.index >= 0
     assert 0 < (~decided).sum() < len(decided)
     assert np.array_equal(labels.value[decided], predicted[decided])
@@ -102,7 +102,9 @@ def test_ties_do_not_depend_on_the_order_of_the_classes():
         panel = Panel.from_blocks(order, [["ant", "bee"], ["bee", "cat"], ["ant", "cat"]])
         circle = [Says(["ant", "bee"], "ant"), Says(["bee", "cat"], "bee"), Says(["ant", "cat"], "cat")]
         model = PanelClassifier.from_experts(panel, circle)
-        assert decode(model.votes(np.zeros((1, 1))), ties="report").tied_classes(0) == tuple(sorted(order))
+        assert decode(model.votes(np.zeros((1, 1))), method="authority").tied_classes(0) == tuple(
+            sorted(order)
+        )
         found.add(model.predict(np.zeros((1, 1)))[0])
     assert found == {max(names, key=lambda name: zlib.crc32(name.encode()))}
 

@@ -55,9 +55,9 @@ def test_ties_count_what_a_fair_draw_would_give():
     panel = Panel(3, [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 2]], panel)
     truth = np.array([2, 0, 0])
-    assert decoded(votes, truth, ties="report") == pytest.approx((1 / 3 + 1 + 0) / 3)
+    assert decoded(votes, truth, method="authority") == pytest.approx((1 / 3 + 1 + 0) / 3)
     first = np.array([True, False, False])
-    assert decoded(votes, truth, ties="report", counted=first) == pytest.approx(1 / 3)
+    assert decoded(votes, truth, method="authority", counted=first) == pytest.approx(1 / 3)
 
 
 def test_every_removal_is_tried_once_and_samples_repeat():

@@ -133,7 +133,7 @@ def test_a_function_answers_for_unknown_classes():
 def test_adversarial_noise_never_beats_a_cover_but_is_as_close_as_it_can_be():
     assert PANEL.covers()
     votes = simulate(PANEL, np.arange(5), noise="adversarial", seed=1)
-    labels = decode(votes, ties="report")
+    labels = decode(votes, method="authority")
     assert labels.index.tolist() == list(range(5))
     together, degrees = PANEL.pair_counts(), PANEL.knows.sum(axis=0)
     for k in range(5):
@@ -143,7 +143,7 @@ def test_adversarial_noise_never_beats_a_cover_but_is_as_close_as_it_can_be():
 
 def test_adversarial_noise_ties_where_a_pair_is_uncovered():
     panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
-    labels = decode(simulate(panel, [0, 2], noise="adversarial"), ties="report")
+    labels = decode(simulate(panel, [0, 2], noise="adversarial"), method="authority")
     assert labels.tied.all()
 
 
@@ -154,7 +154,7 @@ def test_the_adversary_can_be_aimed_at_any_decoder():
 
     def against(votes):
         seen.append(votes.dense)
-        return decode(votes, ties="report")
+        return decode(votes, method="authority")
 
     votes = simulate(panel, [0, 1, 2], noise="adversarial", against=against)
     assert len(seen) == 1

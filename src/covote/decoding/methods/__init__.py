@@ -12,6 +12,7 @@ from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
 from covote.decoding.methods.dawid_skene import DawidSkene
 from covote.decoding.methods.em import Em
+from covote.decoding.methods.learned import LearnedVote
 from covote.decoding.methods.likelihood import Likelihood
 from covote.decoding.methods.lookup import Lookup
 from covote.decoding.methods.pairwise import Pairwise
@@ -21,6 +22,7 @@ from covote.errors import InputError
 from covote.panel.checks import did_you_mean
 
 DECODERS: dict[str, type[Decoder]] = {
+    "learned": LearnedVote,
     "authority": Authority,
     "lookup": Lookup,
     "likelihood": Likelihood,

@@ -21,7 +21,7 @@ from covote.decoding import scoring, tie_score
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import Best, softmax
-from covote.decoding.methods.authority import Authority, TieWeights, soft_scores
+from covote.decoding.methods.learned import LearnedVote, TieWeights, soft_scores
 from covote.decoding.methods.soft import Coupling
 from covote.decoding.methods.supervised_fits import (
     LONGEST,
@@ -90,7 +90,7 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Authority weights, and then how far to trust them; or what labels better than they do."""
+    """Weights of the default, and then how far to trust them; or what labels better than they do."""
 
     authority: TieWeights
     temperature: float = 1.0
@@ -142,8 +142,8 @@ class Supervised:
             )
 
     @property
-    def _authority(self) -> Authority:
-        return Authority(gold=self.gold, past=self.past)
+    def _authority(self) -> LearnedVote:
+        return LearnedVote(gold=self.gold, past=self.past)
 
     @property
     def rounds(self) -> int:

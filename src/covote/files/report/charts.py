@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 LIGHT = {
     "page": "#f6f7f8", "card": "#ffffff", "ink": "#1c2429", "soft": "#5c6b75", "line": "#e1e6ea",
     "faint": "#e8ecef", "main": "#1f6f8b", "agreed": "#2f8f6b", "tied": "#d19a2a", "conflict": "#c0532f",
-    "unheard": "#8a94a0", "given": "#4b6cb7", "paper": "#b8b8b8", "second": "#b5532a",
+    "incomplete": "#8a94a0", "given": "#4b6cb7", "paper": "#b8b8b8", "second": "#b5532a",
     "third": "#5b7f3a", "fourth": "#7a4f9a",
 }  # fmt: skip
 """The colours of pages and pictures by name; every one is another, because a page finds them by value."""
 DARK = {
     "page": "#12171b", "card": "#1a2127", "ink": "#e6ebee", "soft": "#97a5ae", "line": "#2b353d",
     "faint": "#252e35", "main": "#58b2cf", "agreed": "#55bd95", "tied": "#e0b252", "conflict": "#e58463",
-    "unheard": "#76838e", "given": "#8aa4e0", "paper": "#7d868c", "second": "#e0875f",
+    "incomplete": "#76838e", "given": "#8aa4e0", "paper": "#7d868c", "second": "#e0875f",
     "third": "#93bd6c", "fourth": "#b890da",
 }  # fmt: skip
 COLOURS = tuple(LIGHT[name] for name in ("paper", "main", "second", "third", "fourth"))

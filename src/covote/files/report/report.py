@@ -33,7 +33,7 @@ MEANINGS = {
     "agreed": "If nobody erred, no other class is possible.",
     "tied": "Several classes are equally good; a label here is the choice of a tie rule.",
     "conflict": "Somebody must have erred; the label explains the votes best.",
-    "unheard": "Nobody who knows some class answered, so that class is still possible.",
+    "incomplete": "Nobody who knows some class answered, so that class is still possible.",
     "given": "The class was known beforehand, whatever the votes say.",
 }
 

@@ -149,12 +149,13 @@ class Line(NamedTuple):
 
 def lines() -> list[Line]:
     """Return every decoder on what it can use."""
-    soft_only, soft_too = ("coupling", "mean"), ("authority", "supervised")
-    found = [Line("authority, ties left (the paper's vote)", "authority", False, {"ties": "report"})]
+    soft_only, soft_too = ("coupling", "mean"), ("learned", "supervised")
+    found = []
     for method in DECODERS:
         options = OPTIONS.get(method, {})
         if method not in soft_only:
-            found.append(Line(method, method, False, options))
+            name = "authority (the paper's vote)" if method == "authority" else method
+            found.append(Line(name, method, False, options))
         if method in soft_only + soft_too:
             found.append(Line(f"{method}, with probabilities", method, True, options))
     return found
@@ -358,7 +359,7 @@ def imagenet_grid(context: Context) -> Grid:
             Cell(text=str(len(panel))),
             Cell(100 * float(alone.mean())),
             Cell(100 * float(right[inside].mean())),
-            Cell(100 * decoded(votes, truth, ties="report")),
+            Cell(100 * decoded(votes, truth, "authority")),
             Cell(100 * decoded(votes, truth)),
         )
         rows.append((f"R = {size}", cells))

@@ -52,7 +52,7 @@ STATUS = {
     "agreed": ("good", "all agree"),
     "tied": ("warn", "tied"),
     "conflict": ("bad", "somebody erred"),
-    "unheard": ("quiet", "not enough heard"),
+    "incomplete": ("quiet", "not enough heard"),
     "given": ("good", "known before"),
 }
 """How a status of a label looks and reads."""
