@@ -89,8 +89,8 @@ def decode(
         Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
     method
         The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or a
-        decoder of your own, an object with the members of :class:`covote.decoding.Decoder`. ``"auto"`` takes what :func:`compare` finds best on the gold items,
-        and the default without any.
+        decoder of your own, an object with the members of :class:`covote.decoding.Decoder`. ``"auto"``
+        takes what :func:`compare` finds best on the gold items, and the default without any.
     labels
         ``"several"`` for items that may have several labels. The result is a :class:`LabelSets`: the labels
         that are certain if experts are right about what they know, and whether they are all. Options:

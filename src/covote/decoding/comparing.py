@@ -137,7 +137,8 @@ def compare(
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     methods
-        The methods to compare; unless given, all that these votes allow, except for `lookup`.
+        The methods to compare; unless given, all that these votes allow, except for `lookup` and `authority`,
+        which leave open what the default decides.
     seed
         Same seed, same fifths.
 
@@ -155,7 +156,7 @@ def compare(
         raise no_gold(gold) if len(gold) else InputError("there are no gold items to compare the methods on")
     names = list(DECODERS) if methods is None else list(methods)
     if methods is None:
-        names.remove("lookup")
+        names = [name for name in names if name not in ("lookup", "authority")]
         names = [name for name in names if votes.soft or not DECODERS[name].needs_probabilities]
     if DEFAULT not in names:
         names.append(DEFAULT)
