@@ -78,7 +78,7 @@ def fill(studio, people: int, classes: int, items: int, ask: str, size: int) -> 
     """Fill a project, and return a session cookie per person."""
     rng, cookies = np.random.default_rng(0), {}
     with studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass(f"class {k}") for k in range(classes)])
+        classes.add_classes(connection, [classes.NewClass(f"class {k}") for k in range(classes)])
         managing.change_project(connection, "load", "", ask)
         ids = list(connection.execute(select(class_.c.id).order_by(class_.c.position)).scalars())
         for n in range(people):

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from covote.studio.people import managing
+from covote.studio.editing import classes
 from tests.browser.conftest import SIZES
 from tests.browser.test_screens import fits
 
@@ -55,7 +55,7 @@ def test_the_buttons_of_the_board_do_what_the_command_line_does(owner, answered)
 
 def test_a_suggestion_whom_to_hire_becomes_an_invitation(owner, answered):
     with answered.studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass("hexagon")])
+        classes.add_classes(connection, [classes.NewClass("hexagon")])
     owner.goto(answered.address + "/board")
     owner.get_by_role("button", name="Whom to hire").click()
     expect(owner.locator("#outcome")).to_contain_text(re.compile(r"Hire \d people"))

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 
 from covote.studio.app import create_app  # noqa: E402
 from covote.studio.context import open_studio  # noqa: E402
+from covote.studio.editing import classes  # noqa: E402
 from covote.studio.exchange import importing  # noqa: E402
 from covote.studio.people import doors, managing  # noqa: E402
 
@@ -16,7 +17,7 @@ from covote.studio.people import doors, managing  # noqa: E402
 def schema_and_token(tmp_path_factory):
     studio = open_studio(tmp_path_factory.mktemp("api") / "project")
     with studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass(name) for name in ("cat", "dog")])
+        classes.add_classes(connection, [classes.NewClass(name) for name in ("cat", "dog")])
         managing.invite(connection, "ann", [1, 2])
         token = doors.new_secret(connection, "api", 1)
     importing.add_items(studio.database, [(f"i{n}", "text", "x", None) for n in range(5)])

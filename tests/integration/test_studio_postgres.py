@@ -12,11 +12,13 @@ import pytest
 
 from covote.studio.answers.assignments import Said
 from covote.studio.context import open_studio
+from covote.studio.editing import classes
 from covote.studio.exchange import importing
 from covote.studio.people import managing
 from covote.studio.people.doors import Door
-from covote.studio.storage.schema import LEASED, answer, assignment, class_
+from covote.studio.storage.schema import LEASED, answer, assignment, class_, metadata
 from tests.unit.studio.conftest import Rig, prepare
+from tests.unit.studio.old_projects import check_new_project, make_old_project
 from tests.unit.studio.test_hostile_forms import send_everything
 
 pytest.importorskip("psycopg")
@@ -64,11 +66,25 @@ def opened(server, folder):
     """Open an empty project on the server."""
     studio = open_studio(folder, server)
     with studio.database.write() as connection:
-        for table in ("adjudication", "answer", "assignment", "item", "knows", "link", "person", "class",
-                      "options", "file", "project"):  # fmt: skip
-            connection.exec_driver_sql(f'DELETE FROM "{table}"')
+        tables = ", ".join(f'"{table}"' for table in metadata.tables)
+        connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY")
         managing.create_project(connection, "load")
     return studio
+
+
+def test_a_project_of_the_first_version_opens_with_every_answer(server, tmp_path):
+    engine = sqlalchemy.create_engine(driver(server), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("DROP DATABASE IF EXISTS old")
+        connection.exec_driver_sql("CREATE DATABASE old")
+    engine.dispose()
+    old = server.rpartition("/")[0] + "/old"
+    make_old_project(driver(old))
+    check_new_project(tmp_path / "old", old)
+
+
+def driver(url):
+    return url.replace("postgresql://", "postgresql+psycopg://")
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -84,7 +100,7 @@ def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
     studio = opened(server, tmp_path / "project")
     with studio.database.write() as connection:
         managing.change_project(connection, "load", "", ask)
-        managing.add_classes(connection, [managing.NewClass(f"c{k}") for k in range(4)])
+        classes.add_classes(connection, [classes.NewClass(f"c{k}") for k in range(4)])
         ids = list(connection.execute(sqlalchemy.select(class_.c.id).order_by(class_.c.id)).scalars())
         people = [
             managing.invite(connection, f"p{n}", [ids[n % 4], ids[(n + 1 + n // 4) % 4], ids[(n + 3) % 4]])

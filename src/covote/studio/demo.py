@@ -11,6 +11,7 @@ from PIL import Image
 from sqlalchemy import func, select, update
 
 from covote.studio.context import Studio
+from covote.studio.editing.classes import NewClass, add_classes
 from covote.studio.exchange import importing
 from covote.studio.people import managing
 from covote.studio.people.roster import set_known
@@ -69,7 +70,7 @@ def fill(studio: Studio) -> None:
             "Say what the picture shows, or what the writer wants. Choose only among your classes.",
             "everybody",
         )
-        managing.add_classes(connection, [managing.NewClass(*one) for one in CLASSES])
+        add_classes(connection, [NewClass(*one) for one in CLASSES])
         ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
         for name, known in PEOPLE.items():
             managing.invite(connection, name, [ids[one] for one in known], may_tick=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from covote.errors import InputError
-from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE, WITHDRAWN
+from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE
 
 ADAPTIVE = ("elimination", "repair", "vote", "posterior")
 """Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
@@ -36,6 +36,8 @@ class Member:
     answers: int
     known: frozenset[int]
     options_id: int | None
+    former: frozenset[int] = frozenset()
+    """Retired classes that this person knew: votes for them still count."""
 
     @property
     def is_owner(self) -> bool:
@@ -93,30 +95,45 @@ def check_held(state: int | None, token: str | None, shown: str) -> None:
     """
     if state is None:
         raise Refused("This item was not given to you; go on with the next one.")
-    if state == WITHDRAWN:
-        raise Refused(
-            "This item was given to somebody else because it had waited too long; go on with the next one.",
-            409,
-        )
     if state not in (LEASED, ANSWERED) or token != shown:
         raise Refused(
             "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
         )
 
 
-def answer_counts(choice: int, shown: Collection[int], known: Collection[int]) -> bool:
+def answer_counts(
+    choice: int, shown: Collection[int], known: Collection[int], former: Collection[int] = ()
+) -> bool:
     """Whether an answer is a vote in the panel as it is now.
 
     It is one if every class that its expert now knows was in view, and the class that was chosen is still
-    one of them. Somebody who never saw "ear" among the options has not said that an item is no ear.
+    one of them, or is a class that was retired since. Somebody who never saw "ear" among the options has not
+    said that an item is no ear.
     """
     if choice == UNSURE or not set(known) <= set(shown):
         return False
-    return bool(known) and (choice == NONE or choice in known)
+    return bool(known or former) if choice == NONE else choice in known or choice in former
+
+
+def speaks_against_retired(named: Collection[int], shown: Collection[int], former: Collection[int]) -> bool:
+    """Whether an answer would count against a retired class that was not in view.
+
+    `named` are the retired classes that somebody has said about the same item. Whoever knew one of them but
+    was asked when it was not offered any more has said nothing about it, so the answer must not count.
+    """
+    return any(one in former and one not in shown for one in named)
+
+
+def _check_storable(text: str, what: str) -> None:
+    if "\0" in text:
+        raise Refused(f"{what} holds a NUL character, which no database takes; remove it.", 422)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise Refused(f"{what} holds half a character (a lone surrogate); type or save it again.", 422)
 
 
 def check_name(text: str, what: str, longest: int = 200) -> str:
     """Return a name without surrounding blanks, or refuse it."""
+    _check_storable(text, f"The name of {what[:1].lower()}{what[1:]}")
     name = " ".join(text.split())
     if not name:
         raise Refused(f"{what} needs a name; type one.", 422)
@@ -131,8 +148,7 @@ def check_text(text: str, what: str, longest: int) -> str:
     """Return a longer text that can be stored, or refuse it."""
     if len(text) > longest:
         raise Refused(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
-    if "\0" in text:
-        raise Refused(f"{what} holds a NUL character, which no database takes; remove it.", 422)
+    _check_storable(text, what)
     return text.strip()
 
 

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from covote.studio.app import create_app
 from covote.studio.context import open_studio
+from covote.studio.editing import classes
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
 from covote.studio.storage.schema import class_, person
@@ -21,7 +22,7 @@ KNOWN = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
 def prepare(studio):
     """Add classes, people and items."""
     with studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass(name) for name in ("cat", "dog", "fox")])
+        classes.add_classes(connection, [classes.NewClass(name) for name in ("cat", "dog", "fox")])
         ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
         for name, known in KNOWN.items():
             managing.invite(connection, name, [ids[one] for one in known])

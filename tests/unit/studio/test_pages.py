@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import covote
+from covote.studio.editing import classes
 from covote.studio.exchange.table_files import safe_text
-from covote.studio.people import managing
 from covote.studio.storage.schema import adjudication, answer
 
 TRUTH = {f"i{n}": ("cat", "dog", "fox")[n % 3] for n in range(1, 7)}
@@ -127,7 +127,7 @@ def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
     owner = rig.browser("owner")
     assert owner.get("/api/coverage").json()["missing"] == 0
     with rig.studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass("owl")])
+        classes.add_classes(connection, [classes.NewClass("owl")])
     assert owner.get("/api/coverage").json()["missing"] == 3
     told = owner.post("/board/complete", data={"size": 4, "times": 1}).text
     while "Searching" in told:
@@ -138,7 +138,7 @@ def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
 
 def test_the_picture_of_all_pairs_has_the_colour_of_each_count(rig):
     with rig.studio.database.write() as connection:
-        managing.add_classes(connection, [managing.NewClass(f"class {n}") for n in range(50)])
+        classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(50)])
     rig.invite("eve", "cat", "dog", "fox")
     drawn = rig.browser("owner").get("/board/picture.png").content
     points = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))

@@ -31,6 +31,7 @@ from covote.studio.storage.database import insert_if_new, insert_or_change
 from covote.studio.storage.schema import (
     ANSWERED,
     BEGUN,
+    CHOICE,
     DONE,
     FRESH,
     LEASED,
@@ -40,6 +41,7 @@ from covote.studio.storage.schema import (
     assignment,
     item,
     person,
+    said_columns,
 )
 
 BLOCK = 20
@@ -64,9 +66,10 @@ _IN_STATE = (
 _MINE = (assignment.c.item_id == bindparam("item"), assignment.c.person_id == bindparam("who"))
 _FINISH = (
     update(assignment)
-    .where(*_MINE, assignment.c.state == LEASED, assignment.c.token == bindparam("shown"))
+    .where(*_MINE, assignment.c.state.in_((LEASED, WITHDRAWN)), assignment.c.token == bindparam("shown"))
     .values(state=ANSWERED)
 )
+"""Takes late answers, too: an item that was given to somebody else meanwhile still gets the vote."""
 _HELD = select(assignment.c.state, assignment.c.token).where(*_MINE).with_for_update()
 _COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
 _ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
@@ -186,7 +189,7 @@ def _in_order(connection: Connection, member: Member, cursor: int, count: int, u
     while count > 0:
         rows = connection.execute(
             select(item.c.id, item.c.position)
-            .where(item.c.position > cursor)
+            .where(item.c.position > cursor, item.c.retired.is_(False))
             .order_by(item.c.position)
             .limit(count)
         ).all()
@@ -222,7 +225,7 @@ def _adaptive(
         fresh = list(
             connection.execute(
                 select(item.c.id)
-                .where(item.c.state == FRESH)
+                .where(item.c.state == FRESH, item.c.retired.is_(False))
                 .order_by(item.c.position)
                 .limit(count)
                 .with_for_update(skip_locked=True)
@@ -254,7 +257,8 @@ def _free(connection: Connection, member: Member, after: int) -> list[int]:
     )
     free = connection.execute(
         select(item.c.id)
-        .where(item.c.state == BEGUN, item.c.position > after, item.c.held_until < time.time())
+        .where(item.c.state == BEGUN, item.c.retired.is_(False))
+        .where(item.c.position > after, item.c.held_until < time.time())
         .where(~asked.exists())
         .order_by(item.c.position)
         .limit(SCANNED)
@@ -279,7 +283,7 @@ def _take_over(connection: Connection, member: Member, item_id: int, until: floa
     connection.execute(
         update(assignment)
         .where(assignment.c.item_id == item_id, assignment.c.state.in_((WAITING, LEASED)))
-        .values(state=WITHDRAWN, token=None)
+        .values(state=WITHDRAWN)
     )
     assign(connection, [_leased(item_id, member, until)])
     _hold(connection, [item_id], until)
@@ -289,7 +293,7 @@ def reopen(
     connection: Connection, setup: Row[Any], member: Member, item_id: int | None = None
 ) -> Lease | None:
     """Open an item that this person answered for a change: the last one, or the one named."""
-    last = select(answer.c.item_id, answer.c.class_id).where(answer.c.person_id == member.id)
+    last = select(answer.c.item_id, CHOICE).where(answer.c.person_id == member.id)
     if item_id is not None:
         last = last.where(answer.c.item_id == item_id)
     found = connection.execute(last.order_by(answer.c.id.desc()).limit(1)).one_or_none()
@@ -310,7 +314,7 @@ def reopen(
     row = connection.execute(
         select(item.c.key, item.c.kind, item.c.content).where(item.c.id == found.item_id)
     ).one()
-    return Lease(token, found.item_id, row.key, row.kind, row.content, until, found.class_id)
+    return Lease(token, found.item_id, row.key, row.kind, row.content, until, found.choice)
 
 
 @dataclass(frozen=True)
@@ -378,7 +382,7 @@ def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Mem
 def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
     """Whether this very answer is on record; refuse if its key belongs to another one."""
     before = connection.execute(
-        select(answer.c.item_id, answer.c.person_id, answer.c.class_id).where(answer.c.key == said.key)
+        select(answer.c.item_id, answer.c.person_id, CHOICE).where(answer.c.key == said.key)
     ).one_or_none()
     if before is None:
         return False
@@ -393,7 +397,7 @@ def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
 def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
     """Add the row of an answer, unless there is one with its key."""
     row = {
-        "item_id": said.item_id, "person_id": member.id, "class_id": said.choice,
+        "item_id": said.item_id, "person_id": member.id, **said_columns(said.choice),
         "options_id": member.options_id, "key": said.key, "via": said.via, "at": time.time(),
     }  # fmt: skip
     return insert_if_new(connection, answer, row)
@@ -402,7 +406,7 @@ def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
 def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
     """Keep the answer of a model, which takes no lease; the same answer again changes nothing."""
     check_choice(member, choice, roster.answer_name(choice))
-    key = f"model-{member.id}-{item_id}-{member.options_id}"
+    key = f"model-{member.id}-{item_id}-{roster.version}"
     if _insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
         assign(connection, [{"item_id": item_id, "person_id": member.id, "state": ANSWERED}])
         connection.execute(_COUNT, {"who": member.id})

@@ -18,7 +18,7 @@ from covote.asking.state import NO_ANSWER, SETTLED, Log
 from covote.errors import TooLargeError
 from covote.studio.answers.results import shown_lists, votes_of
 from covote.studio.people.roster import Roster
-from covote.studio.storage.schema import NONE, answer, item
+from covote.studio.storage.schema import CHOICE, NONE, answer, item
 from covote.votes import NONE_OF_MINE
 
 LEARNED_SECONDS = 60.0
@@ -43,11 +43,11 @@ def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
 
 def gold_answers(connection: Connection) -> NDArray[np.int64]:
     """Return the last answers to gold items: (id, item, person, class, options, class that is right)."""
-    columns = (answer.c.id, answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id)
+    columns = (answer.c.id, answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id)
     rows = connection.execute(
         select(*columns, item.c.gold)
         .join(item, item.c.id == answer.c.item_id)
-        .where(item.c.gold.is_not(None))
+        .where(item.c.gold.is_not(None), item.c.retired.is_(False))
         .order_by(answer.c.id.desc())
         .limit(LEARNED_FROM)
     ).all()
@@ -57,10 +57,12 @@ def gold_answers(connection: Connection) -> NDArray[np.int64]:
 def learned(connection: Connection, roster: Roster) -> Posterior:
     """Return the rule ``posterior`` with what the answers to gold items say about people."""
     rows = gold_answers(connection)
-    votes = votes_of(rows[:, :5], roster, shown_lists(connection))
+    column = [roster.column.get(roster.stands_for[gold], -1) for gold in rows[:, 5].tolist()]
+    right = {item_id: k for item_id, k in zip(rows[:, 1].tolist(), column, strict=True) if k >= 0}
+    rows = rows[np.isin(rows[:, 1], list(right))]
+    votes = votes_of(rows[:, :5], roster, shown_lists(connection, roster))
     if votes is None:
         return SUPPOSED
-    right = {int(row[1]): roster.column[int(row[5])] for row in rows}
     try:
         return Posterior.learned(votes, np.array([right[int(one)] for one in votes.items]))
     except TooLargeError:  # too many people and classes to count every answer
@@ -80,7 +82,8 @@ class Inquiry:
         self._roster, self._panel = roster, panel
         self.made = time.monotonic()
         self._judge = rule.judge(panel)
-        self._people = np.array([one.active and one.role != "model" for one in roster.voters], dtype=np.bool_)
+        asked = {one.id for one in roster.active if one.role != "model"}
+        self._people = np.array([one.id in asked for one in roster.voters], dtype=np.bool_)
         self._reachable = panel.knows[self._people].sum(axis=0, dtype=np.int64)
         self._lock = threading.Lock()  # a judge counts in arrays of its own
 

@@ -20,9 +20,9 @@ from covote.decoding.gold import wilson
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.studio.people.roster import Roster, RosterKeeper, project_row
-from covote.studio.rules import answer_counts
+from covote.studio.rules import answer_counts, speaks_against_retired
 from covote.studio.storage.database import Database
-from covote.studio.storage.schema import NONE, answer, item, options
+from covote.studio.storage.schema import CHOICE, NONE, answer, item, options
 from covote.votes import NONE_OF_MINE, Votes
 
 AT_ONCE = 20_000
@@ -50,7 +50,7 @@ class Answered:
         after = int(rows[-1, 0]) if len(rows) else 0
         if connection.dialect.name == "postgresql":
             after -= _OVERLAP
-        columns = (answer.c.id, answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id)
+        columns = (answer.c.id, answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id)
         found = connection.execute(select(*columns).where(answer.c.id > after).order_by(answer.c.id))
         # Through an iterator: an array made of rows asks every row for attributes that it does not have.
         numbers = (np.fromiter(chain.from_iterable(part), np.int64) for part in found.partitions(100_000))
@@ -61,19 +61,23 @@ class Answered:
 
 
 _ABOUT = (
-    select(answer.c.item_id, answer.c.person_id, answer.c.class_id, answer.c.options_id, options.c.classes)
+    select(answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id, options.c.classes)
     .join(options, options.c.id == answer.c.options_id)
     .where(answer.c.item_id.in_(bindparam("items", expanding=True)))
     .order_by(answer.c.id)
 )
 
 
-def shown_lists(connection: Connection) -> dict[int, frozenset[int]]:
-    """Return every list of classes that was ever shown, by its id."""
+def shown_lists(connection: Connection, roster: Roster) -> dict[int, frozenset[int]]:
+    """Return every list of classes that was ever shown, by id, with merged classes as what they are now."""
     return {
-        row.id: frozenset(json.loads(row.classes))
+        row.id: _shown(row.classes, roster)
         for row in connection.execute(select(options.c.id, options.c.classes))
     }
+
+
+def _shown(listed: str, roster: Roster) -> frozenset[int]:
+    return frozenset(roster.stands_for[one] for one in json.loads(listed))
 
 
 def counted_answers(
@@ -84,14 +88,26 @@ def counted_answers(
     if not item_ids:
         return found
     shown: dict[int, frozenset[int]] = {}
+    seen: dict[tuple[int, int], frozenset[int]] = {}
     for row in connection.execute(_ABOUT, {"items": item_ids}):
         if row.options_id not in shown:
-            shown[row.options_id] = frozenset(json.loads(row.classes))
+            shown[row.options_id] = _shown(row.classes, roster)
         member = roster.member_by_id[row.person_id]
-        if row.person_id in roster.row and answer_counts(row.class_id, shown[row.options_id], member.known):
-            found[row.item_id][row.person_id] = row.class_id
+        choice = roster.stands_for.get(row.choice, row.choice)
+        seen[row.item_id, row.person_id] = shown[row.options_id]
+        if row.person_id in roster.row and answer_counts(
+            choice, shown[row.options_id], member.known, member.former
+        ):
+            found[row.item_id][row.person_id] = choice
         else:
             found[row.item_id].pop(row.person_id, None)
+    if len(roster.voting_classes) > len(roster.classes):
+        for item_id, answers in found.items():
+            named = [one for one in answers.values() if one > 0 and one not in roster.class_by_id]
+            for who in list(answers) if named else ():
+                former = roster.member_by_id[who].former
+                if speaks_against_retired(named, seen[item_id, who], former):
+                    del answers[who]
     return found
 
 
@@ -197,7 +213,12 @@ def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     ordered = rows[order]
     last = np.append(np.any(np.diff(ordered[:, 1:3], axis=0) != 0, axis=1), True)
     now = ordered[last]
+    merged = {one: into for one, into in roster.stands_for.items() if one != into}
+    if merged:
+        now[:, 3] = [merged.get(choice, choice) for choice in now[:, 3].tolist()]
     now = now[_counting(now, roster, shown)]
+    if len(roster.voting_classes) > len(roster.classes):
+        now = now[~_against_retired(now, roster, shown)]
     if not len(now):
         return None
     row_of = _table(roster.row)
@@ -218,26 +239,51 @@ def _table(index: dict[int, int]) -> NDArray[np.int64]:
 def _counting(now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]) -> NDArray[np.bool_]:
     """Return which answers count, by the rule of :func:`covote.studio.rules.answer_counts`."""
     kinds, inverse = np.unique(now[:, [2, 3, 4]], axis=0, return_inverse=True)
-    verdict = [
-        int(who) in roster.row
-        and answer_counts(int(choice), shown[int(listed)], roster.member_by_id[int(who)].known)
-        for who, choice, listed in kinds
-    ]
+    verdict = []
+    for who, choice, listed in kinds.tolist():
+        member = roster.member_by_id[who]
+        counts = answer_counts(choice, shown[listed], member.known, member.former)
+        verdict.append(who in roster.row and counts)
     return np.array(verdict, dtype=bool)[inverse.reshape(-1)]
+
+
+def _against_retired(
+    now: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset[int]]
+) -> NDArray[np.bool_]:
+    """Return which answers would count against a retired class that was not in view; see rules."""
+    of_item: dict[int, set[int]] = {}
+    for item_id, choice in now[:, [1, 3]].tolist():
+        if choice > 0 and choice not in roster.class_by_id:
+            of_item.setdefault(item_id, set()).add(choice)
+    found = np.zeros(len(now), dtype=bool)
+    for n in np.flatnonzero(np.isin(now[:, 1], list(of_item))):
+        _, item_id, who, _, listed = now[n].tolist()
+        former = roster.member_by_id[who].former
+        found[n] = speaks_against_retired(of_item[item_id], shown[listed], former)
+    return found
 
 
 def compute(connection: Connection, answered: Answered, rosters: RosterKeeper) -> Results | None:
     """Read the answers and decode them."""
     roster = rosters.get(connection, project_row(connection).panel_version)
     rows = answered.read(connection)
-    votes = votes_of(rows, roster, shown_lists(connection))
+    gone = list(connection.execute(select(item.c.id).where(item.c.retired.is_(True))).scalars())
+    if gone:
+        rows = rows[~np.isin(rows[:, 1], gone)]
+    votes = votes_of(rows, roster, shown_lists(connection, roster))
     if votes is None:
         return None
-    gold = {
-        int(row.id): roster.class_by_id[row.gold].name
-        for row in connection.execute(select(item.c.id, item.c.gold).where(item.c.gold.is_not(None)))
-    }
-    return Results(roster, votes, decode(votes), gold)
+    return Results(roster, votes, decode(votes), gold_of(connection, roster))
+
+
+def gold_of(connection: Connection, roster: Roster) -> dict[int, str]:
+    """Return the known classes of gold items, by the items' ids."""
+    known = {one.id: one.name for one in roster.voting_classes}
+    rows = connection.execute(
+        select(item.c.id, item.c.gold).where(item.c.gold.is_not(None), item.c.retired.is_(False))
+    )
+    right = ((int(row.id), roster.stands_for[row.gold]) for row in rows)
+    return {one: known[class_id] for one, class_id in right if class_id in known}
 
 
 class ResultsKeeper:

@@ -36,7 +36,7 @@ class Worker:
         self._rosters = rosters
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
-        self._opened: dict[tuple[int, frozenset[int]], ModelExpert] = {}
+        self._opened: dict[tuple[int, tuple[str, ...]], ModelExpert] = {}
         self._rest: dict[int, float] = {}
 
     def start(self) -> None:
@@ -69,7 +69,7 @@ class Worker:
             start = min(cursors.values())
             rows = connection.execute(
                 select(item.c.id, item.c.position, item.c.kind, item.c.content)
-                .where(item.c.position > start)
+                .where(item.c.position > start, item.c.retired.is_(False))
                 .order_by(item.c.position)
                 .limit(BATCH)
             ).all()
@@ -114,9 +114,9 @@ class Worker:
         return [said[row.id] for row in rows]
 
     def _expert(self, roster: Roster, member: Member) -> ModelExpert:
-        key = (member.id, member.known)
+        names = [one.name for one in roster.classes if one.id in member.known]
+        key = (member.id, tuple(names))
         if key not in self._opened:
-            names = [one.name for one in roster.classes if one.id in member.known]
             from covote.models import open_expert  # loaded where there are models
 
             found = roster.models[member.id]

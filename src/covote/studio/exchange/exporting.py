@@ -17,7 +17,7 @@ from covote.studio.exchange.table_files import FORMATS, write_table
 from covote.studio.people.managing import decisions
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
-from covote.studio.storage.schema import answer, item
+from covote.studio.storage.schema import CHOICE, answer, item
 
 
 def write_export(studio: Studio, name: str, folder: Path) -> Path:
@@ -95,6 +95,7 @@ _COLUMNS = (
     pa.field("margin", pa.float32()), pa.field("runner_up", pa.string()), pa.field("violations", pa.int32()),
     pa.field("status", pa.string()), pa.field("gold", pa.string()), pa.field("decided", pa.string()),
     pa.field("decided_by", pa.string()), pa.field("reason", pa.string()),
+    pa.field("retired", pa.bool_()),
 )  # fmt: skip
 _ANSWERS = pa.list_(
     pa.struct(
@@ -107,28 +108,27 @@ _ANSWERS = pa.list_(
 
 
 def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
-    shown, decided = shown_lists(connection), decisions(connection)
+    shown, decided = shown_lists(connection, roster), decisions(connection)
     names = {one.id: one.name for one in roster.members}
-    listed = {
-        one: [roster.class_by_id[k].name for k in sorted(ids) if k in roster.class_by_id]
-        for one, ids in shown.items()
-    }
+    listed = {one: [roster.class_ever[k].name for k in sorted(ids)] for one, ids in shown.items()}
     said: dict[int, list[dict[str, Any]]] = {}
-    for row in connection.execute(select(answer).order_by(answer.c.id)):
+    for row in connection.execute(select(answer, CHOICE).order_by(answer.c.id)):
         entry = {
-            "expert": names[row.person_id], "answer": roster.answer_name(row.class_id), "at": row.at,
+            "expert": names[row.person_id], "answer": roster.vote_name(row.choice), "at": row.at,
             "via": row.via, "shown": listed[row.options_id],
         }  # fmt: skip
         said.setdefault(row.item_id, []).append(entry)
-    for row in connection.execute(select(item.c.id, item.c.key, item.c.gold).order_by(item.c.position)):
+    wanted = select(item.c.id, item.c.key, item.c.gold, item.c.retired).order_by(item.c.position)
+    for row in connection.execute(wanted):
         decision = decided.get(row.id)
         at = None if results is None else results.position(row.id)
         yield {
             "item": row.key,
             **({} if results is None or at is None else results.verdict(at)),
-            "gold": roster.class_by_id[row.gold].name if row.gold else None,
-            "decided": roster.class_by_id[decision.class_id].name if decision else None,
+            "gold": roster.vote_name(row.gold) if row.gold else None,
+            "decided": roster.vote_name(decision.class_id) if decision else None,
             "decided_by": decision.by if decision else None,
             "reason": decision.reason if decision else None,
+            "retired": row.retired,
             "answers": said.get(row.id, []),
         }

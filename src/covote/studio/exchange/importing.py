@@ -19,11 +19,20 @@ from sqlalchemy import Connection, func, insert, select, update
 from covote.panel import Panel
 from covote.studio.answers.assignments import assign
 from covote.studio.exchange import table_files
-from covote.studio.people.roster import Roster
+from covote.studio.people.roster import Roster, count_answers
 from covote.studio.rules import Member, Refused, check_choice
 from covote.studio.storage import media
 from covote.studio.storage.database import Database
-from covote.studio.storage.schema import ANSWERED, BEGUN, NONE, answer, item, person, project
+from covote.studio.storage.schema import (
+    ANSWERED,
+    BEGUN,
+    CHOICE,
+    NONE,
+    answer,
+    item,
+    project,
+    said_columns,
+)
 from covote.votes import Votes
 
 CHUNK = 20_000
@@ -173,7 +182,7 @@ def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
         marks = ", ".join("?" * len(columns))
         sql = f"INSERT INTO item ({', '.join(columns)}) VALUES ({marks})"
         connection.connection.cursor().executemany(sql, list(numbered))
-    connection.execute(update(project).values(size=last + len(rows)))
+    connection.execute(update(project).values(size=project.c.size + len(rows)))
 
 
 def typed_rows(text: str) -> list[NewItem]:
@@ -327,28 +336,27 @@ def _item_ids(connection: Connection, votes: Votes) -> list[int]:
 def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[int]) -> tuple[int, int]:
     now = time.time()
     said = {
-        (row.item_id, row.person_id): row.class_id
+        (row.item_id, row.person_id): row.choice
         for row in connection.execute(
-            select(answer.c.item_id, answer.c.person_id, answer.c.class_id).order_by(answer.c.id)
+            select(answer.c.item_id, answer.c.person_id, CHOICE).order_by(answer.c.id)
         )
     }
     runs = votes.ragged
     owner = np.repeat(np.array(ids), np.diff(runs.indptr))
-    answers, given, counts = [], [], dict.fromkeys(roster.row, 0)
+    answers, given = [], []
     batch = f"import-{time.time_ns():x}"
     for n, (item_id, expert, label) in enumerate(zip(owner, runs.expert, runs.label, strict=True)):
         member: Member = roster.voters[int(expert)]
-        choice = NONE if label < 0 else roster.classes[int(label)].id
-        check_choice(member, choice, roster.answer_name(choice))
+        choice = NONE if label < 0 else roster.voting_classes[int(label)].id
         before = said.get((int(item_id), member.id))
-        if before == choice:
+        if before is not None and roster.stands_for.get(before, before) == choice:
             continue
+        check_choice(member, choice, roster.answer_name(choice))
         answers.append(
-            {"item_id": int(item_id), "person_id": member.id, "class_id": choice, "key": f"{batch}-{n}",
+            {"item_id": int(item_id), "person_id": member.id, **said_columns(choice), "key": f"{batch}-{n}",
              "options_id": member.options_id, "via": "import", "at": now}
         )  # fmt: skip
         if before is None:
-            counts[member.id] += 1
             given.append({"item_id": int(item_id), "person_id": member.id})
     if answers:
         connection.execute(insert(answer), answers)
@@ -356,9 +364,6 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
     for start in range(0, len(given), 5000):
         ids = [one["item_id"] for one in given[start : start + 5000]]
         connection.execute(update(item).where(item.c.id.in_(ids)).values(state=BEGUN))
-    for person_id, count in counts.items():
-        if count:
-            connection.execute(
-                update(person).where(person.c.id == person_id).values(answers=person.c.answers + count)
-            )
+    for person_id in {one["person_id"] for one in given}:
+        count_answers(connection, person_id)
     return len(given), len(answers) - len(given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 
 from covote.studio.context import Studio
@@ -22,9 +22,9 @@ from covote.studio.pages.rendering import (
 )
 from covote.studio.people import doors, managing
 from covote.studio.people.doors import SignInFirst
-from covote.studio.people.roster import set_known
-from covote.studio.rules import Member, Refused
-from covote.studio.storage.schema import answer, item, person
+from covote.studio.people.roster import asked_again, set_known
+from covote.studio.rules import Member, Refused, require_owner
+from covote.studio.storage.schema import CHOICE, answer, item, person
 
 router = APIRouter()
 _RECENT = 50
@@ -106,14 +106,14 @@ def me(request: Request, studio: Project, who: Who) -> Response:
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         recent = connection.execute(
-            select(answer.c.item_id, answer.c.class_id, answer.c.at, item.c.key)
+            select(answer.c.item_id, CHOICE, answer.c.at, item.c.key, item.c.kind, item.c.content)
             .join(item, item.c.id == answer.c.item_id)
             .where(answer.c.person_id == who.id)
             .order_by(answer.c.id.desc())
             .limit(_RECENT)
         ).all()
         count = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
-    said = [(row, roster.answer_name(row.class_id)) for row in recent]
+    said = [(row, roster.answer_name(row.choice)) for row in recent]
     return page(request, "me.html", who, classes=roster.classes, recent=said, count=count)
 
 
@@ -209,6 +209,17 @@ def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
         again = set_known(connection, person_id, ticked) if set(ticked) != one.known else 0
     asked = f" {again:,} items are asked once more, now that more classes are in view." if again else ""
     return back_to("/people", f"{one.name} is saved.{asked}")
+
+
+@router.get("/people/{person_id}/again")
+def again(request: Request, studio: Project, who: Who, person_id: int) -> Response:
+    """Say, before it is saved, how many items would be asked once more."""
+    if who.id != person_id:
+        require_owner(who)
+    with studio.database.read() as connection:
+        count = asked_again(connection, person_id, _wanted(request))
+    told = f"{count:,} item{' is' if count == 1 else 's are'} asked once more: they were answered "
+    return HTMLResponse(f"{told}without a class that is ticked now." if count else "")
 
 
 @router.post("/people/{person_id}/link")

@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 from starlette.background import BackgroundTask
 
 from covote.studio.answers.inquiry import gold_answers
+from covote.studio.editing import classes
 from covote.studio.exchange import importing
 from covote.studio.exchange.exporting import write_export
 from covote.studio.pages.rendering import (
@@ -43,7 +44,7 @@ NO_GOLD = (
 def settings(request: Request, studio: Project, who: Owner) -> Response:
     """Show name, instructions, classes and the way of asking."""
     setup, roster = studio.look()
-    return page(request, "settings.html", who, setup=setup, classes=roster.classes)
+    return page(request, "settings.html", who, setup=setup, roster=roster, classes=roster.classes)
 
 
 @router.post("/settings")
@@ -59,20 +60,60 @@ def change(studio: Project, who: Owner, form: Form) -> Response:
 @router.post("/classes")
 def add_classes(studio: Project, who: Owner, form: Form) -> Response:
     """Add classes from lines of text."""
-    new = managing.parse_classes(text_field(form, "classes"))
+    new = classes.parse_classes(text_field(form, "classes"))
     if not new:
         raise Refused("No class was typed; write one per line, for example “cat: small, says miaow”.", 422)
     with studio.database.write() as connection:
-        added = managing.add_classes(connection, new)
-    return back_to("/settings", f"{added} {'class' if added == 1 else 'classes'} added.")
+        added = classes.add_classes(connection, new, who.id)
+    return back_to("/settings#classes-list", f"{added} {'class' if added == 1 else 'classes'} added.")
 
 
-@router.post("/classes/remove")
-def remove_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Remove a class that nothing uses."""
+def _one_class(form: Form) -> int:
+    return whole_fields([form.get("class")])[0]
+
+
+@router.post("/classes/change")
+def change_class(studio: Project, who: Owner, form: Form) -> Response:
+    """Rename a class, or describe it in other words."""
+    name, description = text_field(form, "name"), text_field(form, "description")
     with studio.database.write() as connection:
-        managing.remove_class(connection, *whole_fields([form.get("class")]))
-    return back_to("/settings", "The class is removed.")
+        classes.change_class(connection, _one_class(form), name=name, description=description, by=who.id)
+    return back_to("/settings#classes-list", "Saved. Earlier answers carry the new name.")
+
+
+@router.post("/classes/move")
+def move_class(studio: Project, who: Owner, form: Form) -> Response:
+    """Move a class up or down the list that everybody sees."""
+    steps = -1 if text_field(form, "to") == "up" else 1
+    with studio.database.write() as connection:
+        classes.move_class(connection, _one_class(form), steps, who.id)
+    return back_to("/settings#classes-list")
+
+
+@router.post("/classes/merge")
+def merge_class(studio: Project, who: Owner, form: Form) -> Response:
+    """Let the answers of one class count for another."""
+    (into,) = whole_fields([form.get("into")])
+    with studio.database.write() as connection:
+        classes.merge_classes(connection, _one_class(form), into, who.id)
+    return back_to("/settings#classes-list", "The two classes are one now; the merge is on record.")
+
+
+@router.post("/classes/retire")
+def retire_class(studio: Project, who: Owner, form: Form) -> Response:
+    """Offer a class no more."""
+    with studio.database.write() as connection:
+        told = classes.retire_class(connection, _one_class(form), who.id)
+    return back_to("/settings#classes-list", told)
+
+
+@router.post("/classes/back")
+def bring_back_class(studio: Project, who: Owner, form: Form) -> Response:
+    """Offer a retired class again."""
+    with studio.database.write() as connection:
+        again = classes.bring_back_class(connection, _one_class(form), who.id)
+    asked = f" {again:,} answers are asked once more, with it in view." if again else ""
+    return back_to("/settings#classes-list", f"The class is offered again.{asked}")
 
 
 @router.post("/classes/picture")

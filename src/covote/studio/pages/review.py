@@ -28,7 +28,7 @@ from covote.studio.people import doors, managing
 from covote.studio.people.managing import decisions
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
-from covote.studio.storage.schema import answer, item, options, person
+from covote.studio.storage.schema import CHOICE, answer, item, options, person
 
 router = APIRouter()
 _SHOWN = 30
@@ -138,7 +138,7 @@ def review(request: Request, studio: Project, who: Owner, status: str = "", star
     return page(
         request, "review.html", who, results=results, newer=newer, lines=lines, wanted=status, start=start,
         counts=results.labels.count(), total=len(order), shown=_SHOWN, statuses=STATUSES,
-        classes=results.roster.class_by_id,
+        roster=results.roster,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Res
         if row is None:
             raise Refused("There is no such item; go back to the list.", 404)
         history = connection.execute(
-            select(answer.c.class_id, answer.c.at, answer.c.via, person.c.name, options.c.classes)
+            select(CHOICE, answer.c.at, answer.c.via, person.c.name, options.c.classes)
             .join(person, person.c.id == answer.c.person_id)
             .join(options, options.c.id == answer.c.options_id)
             .where(answer.c.item_id == item_id)
@@ -173,7 +173,7 @@ def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Res
     why = _why(results, at) if results is not None and at is not None else []
     line = _line(results, at, row, {}) if results is not None and at is not None else None
     following = results.following(at) if results is not None and at is not None else None
-    said = [(one, roster.answer_name(one.class_id)) for one in history]
+    said = [(one, roster.answer_name(one.choice)) for one in history]
     return page(
         request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
         decision=decision, newer=newer, following=following,

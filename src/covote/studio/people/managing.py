@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from covote.panel import Panel
+from covote.studio.editing.classes import NewClass, add_classes
 from covote.studio.people import doors
 from covote.studio.people.roster import set_known, touch
 from covote.studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
@@ -24,14 +23,9 @@ from covote.studio.storage.schema import (
     assignment,
     class_,
     item,
-    knows,
     person,
     project,
 )
-
-MOST_CLASSES = 10_000
-RESERVED = ("none of mine", "not sure")
-"""Names that no class may have, because every answer form has them already."""
 
 
 def create_project(connection: Connection, name: str, owner: str = "owner") -> int:
@@ -60,72 +54,6 @@ def change_project(connection: Connection, name: str, instructions: str, ask: st
         begun = select(assignment.c.item_id)
         connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
         connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
-
-
-@dataclass(frozen=True)
-class NewClass:
-    """A class as it is typed: a name and, after a colon, a description."""
-
-    name: str
-    description: str = ""
-
-
-def parse_classes(text: str) -> list[NewClass]:
-    """Read classes from lines of the form ``name: description``.
-
-    >>> parse_classes("cat: small, says miaow\\n\\ndog")
-    [NewClass(name='cat', description='small, says miaow'), NewClass(name='dog', description='')]
-    """
-    found = []
-    for line in text.splitlines():
-        if line.strip():
-            name, _, description = line.partition(":")
-            found.append(NewClass(name, description.strip()))
-    return found
-
-
-def add_classes(connection: Connection, classes: Sequence[NewClass]) -> int:
-    """Add classes at the end; those that are there already get the new description if there is one."""
-    there = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
-    last = connection.execute(select(func.coalesce(func.max(class_.c.position), 0))).scalar_one()
-    if len(there) + len(classes) > MOST_CLASSES:
-        raise Refused(f"That would be more than {MOST_CLASSES:,} classes; use fewer.", 422)
-    new: dict[str, dict[str, Any]] = {}
-    for one in classes:
-        name = check_name(one.name, "A class")
-        if name.lower() in RESERVED:
-            raise Refused(f"A class cannot be called “{name}”: every form has that answer already.", 422)
-        description = check_text(one.description, f"The description of “{name}”", 2000)
-        if name in new:
-            raise Refused(f"The class “{name}” is listed twice; list it once.", 422)
-        if name in there:
-            if description:
-                connection.execute(
-                    update(class_).where(class_.c.id == there[name]).values(description=description)
-                )
-            continue
-        new[name] = {"name": name, "description": description, "position": last + len(new) + 1}
-    if new:
-        connection.execute(insert(class_), list(new.values()))
-    touch(connection)
-    return len(new)
-
-
-def remove_class(connection: Connection, class_id: int) -> None:
-    """Remove a class that nobody knows and that no answer or gold item names."""
-    known = connection.execute(
-        select(func.count()).select_from(knows).where(knows.c.class_id == class_id)
-    ).scalar_one()
-    name = connection.execute(select(class_.c.name).where(class_.c.id == class_id)).scalar_one_or_none()
-    if name is None:
-        raise Refused("There is no such class any more; reload the page.", 404)
-    if known:
-        raise Refused(f"{known} people are listed as knowing “{name}”; take it from them first.", 409)
-    try:
-        connection.execute(class_.delete().where(class_.c.id == class_id))
-    except IntegrityError as error:
-        raise Refused(f"“{name}” is the class of a gold item or of a decision; it must stay.", 409) from error
-    touch(connection)
 
 
 def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None) -> int:
@@ -195,7 +123,8 @@ def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None
     Relative paths of models start at `folder`.
     """
     add_classes(connection, [NewClass(str(name)) for name in panel.classes])
-    ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
+    live = select(class_.c.id, class_.c.name).where(class_.c.retired.is_(False))
+    ids = {row.name: row.id for row in connection.execute(live)}
     here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
     for name, block, cost, model in zip(panel.names, panel.blocks(), panel.cost, panel.models, strict=True):
         person_id = here.get(str(name))

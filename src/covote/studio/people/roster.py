@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from covote.panel import Panel
 from covote.studio.rules import Member
@@ -25,6 +25,7 @@ from covote.studio.storage.schema import (
     NONE,
     UNSURE,
     WAITING,
+    answer,
     assignment,
     class_,
     item,
@@ -55,6 +56,8 @@ class Class:
     name: str
     description: str
     picture: str | None
+    retired: bool = False
+    merged_into: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,25 +65,48 @@ class Roster:
     """Everything about who knows what; it is read again when `version` has changed."""
 
     version: int
-    classes: tuple[Class, ...]
+    every_class: tuple[Class, ...]
+    """All classes there ever were, in the order in which people see them."""
     members: tuple[Member, ...]
     models: dict[int, dict[str, Any]]
     """Models by their ids: `model` as panel files name it, and the `folder` at which its paths start."""
 
     @cached_property
+    def classes(self) -> tuple[Class, ...]:
+        """The classes that people can choose."""
+        return tuple(one for one in self.every_class if not one.retired)
+
+    @cached_property
+    def voting_classes(self) -> tuple[Class, ...]:
+        """The classes that votes can name: those that can be chosen, then retired ones that have votes."""
+        kept = {one for member in self.voters for one in member.former}
+        return (*self.classes, *(one for one in self.every_class if one.id in kept))
+
+    @cached_property
+    def stands_for(self) -> dict[int, int]:
+        """The class for which answers that name a class count, by ids: itself, or what it was merged into."""
+        merged = {one.id: one.merged_into for one in self.every_class}
+        return {one: _end_of(one, merged) for one in merged}
+
+    @cached_property
     def class_by_id(self) -> dict[int, Class]:
-        """Every class by its id."""
+        """Every class that can be chosen by its id."""
         return {one.id: one for one in self.classes}
 
     @cached_property
     def class_by_name(self) -> dict[str, Class]:
-        """Every class by its name."""
+        """Every class that can be chosen by its name."""
         return {one.name: one for one in self.classes}
 
     @cached_property
+    def class_ever(self) -> dict[int, Class]:
+        """Every class there ever was by its id."""
+        return {one.id: one for one in self.every_class}
+
+    @cached_property
     def column(self) -> dict[int, int]:
-        """The position of every class in the panel, by its id."""
-        return {one.id: k for k, one in enumerate(self.classes)}
+        """The position of every class in the panel of the votes, by its id."""
+        return {one.id: k for k, one in enumerate(self.voting_classes)}
 
     @cached_property
     def member_by_id(self) -> dict[int, Member]:
@@ -90,31 +116,32 @@ class Roster:
     @cached_property
     def voters(self) -> tuple[Member, ...]:
         """Who is in the panel: whoever knows something and is asked, or was asked before."""
-        return tuple(one for one in self.members if one.known and (one.active or one.answers))
+        return tuple(one for one in self.members if (one.known or one.former) and (one.active or one.answers))
 
     @cached_property
     def active(self) -> tuple[Member, ...]:
         """Who of the voters can be asked today."""
-        return tuple(one for one in self.voters if one.active)
+        return tuple(one for one in self.voters if one.active and one.known)
 
     @cached_property
     def row(self) -> dict[int, int]:
         """The position of every voter in the panel, by id."""
         return {one.id: i for i, one in enumerate(self.voters)}
 
-    def _matrix(self, members: tuple[Member, ...]) -> NDArray[np.bool_]:
-        knows_what = np.zeros((len(members), len(self.classes)), dtype=bool)
+    def _matrix(self, members: tuple[Member, ...], classes: tuple[Class, ...]) -> NDArray[np.bool_]:
+        column = {one.id: k for k, one in enumerate(classes)}
+        knows_what = np.zeros((len(members), len(classes)), dtype=bool)
         for i, one in enumerate(members):
-            knows_what[i, [self.column[k] for k in one.known]] = True
+            knows_what[i, [column[k] for k in (*one.known, *one.former) if k in column]] = True
         return knows_what
 
-    def panel_of(self, members: tuple[Member, ...]) -> Panel | None:
+    def panel_of(self, members: tuple[Member, ...], classes: tuple[Class, ...]) -> Panel | None:
         """Return the panel of some of the people; None without classes."""
-        if not self.classes:
+        if not classes:
             return None
         return Panel(
-            [one.name for one in self.classes],
-            self._matrix(members),
+            [one.name for one in classes],
+            self._matrix(members, classes),
             [one.name for one in members],
             [one.cost for one in members],
             models=[self.models[one.id]["model"] if one.id in self.models else None for one in members],
@@ -123,12 +150,12 @@ class Roster:
     @cached_property
     def panel(self) -> Panel | None:
         """The panel in which votes are decoded."""
-        return self.panel_of(self.voters)
+        return self.panel_of(self.voters, self.voting_classes)
 
     @cached_property
     def active_panel(self) -> Panel | None:
         """The panel of those who can be asked today."""
-        return self.panel_of(self.active)
+        return self.panel_of(self.active, self.classes)
 
     @cached_property
     def inquiries(self) -> dict[str, Inquiry]:
@@ -160,13 +187,22 @@ class Roster:
             return "none of mine"
         if class_id == UNSURE:
             return "not sure"
-        found = self.class_by_id.get(class_id)
-        return found.name if found is not None else "a class that was removed"
+        found = self.class_ever.get(class_id)
+        if found is None:
+            return "no class of this project"
+        if found.merged_into is not None:
+            return f"{found.name} (now {self.class_ever[self.stands_for[class_id]].name})"
+        return f"{found.name} (retired)" if found.retired else found.name
+
+    def vote_name(self, class_id: int) -> str:
+        """Return what an answer counts for, as files say it."""
+        counted = self.stands_for.get(class_id)
+        return self.answer_name(class_id) if counted is None else self.class_ever[counted].name
 
     @cached_property
     def pair_counts(self) -> NDArray[np.int32]:
         """How many of those who can be asked know both classes of each pair."""
-        active = self._matrix(self.active).astype(np.float32)
+        active = self._matrix(self.active, self.classes).astype(np.float32)
         return (active.T @ active).astype(np.int32)
 
     @cached_property
@@ -191,8 +227,13 @@ class Roster:
     def _critical(self) -> list[str]:
         """Return the people without whom some pair would be uncovered."""
         lonely = np.triu(self.pair_counts == 1, 1)
-        known = zip(self.active, self._matrix(self.active), strict=True)
+        known = zip(self.active, self._matrix(self.active, self.classes), strict=True)
         return [one.name for one, mine in known if lonely[np.ix_(mine, mine)].any()]
+
+
+def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
+    following = merged[class_id]
+    return class_id if following is None else _end_of(following, merged)
 
 
 def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
@@ -206,15 +247,20 @@ def read_roster(connection: Connection, version: int) -> Roster:
     classes = connection.execute(select(class_).order_by(class_.c.position)).all()
     people = connection.execute(select(person).order_by(person.c.id)).all()
     known: dict[int, set[int]] = {row.id: set() for row in people}
+    former: dict[int, set[int]] = {row.id: set() for row in people}
+    gone = {row.id for row in classes if row.retired}
     for person_id, class_id in connection.execute(select(knows)):
-        known[person_id].add(class_id)
+        (former if class_id in gone else known)[person_id].add(class_id)
     return Roster(
         version,
-        tuple(Class(row.id, row.name, row.description, row.picture) for row in classes),
+        tuple(
+            Class(row.id, row.name, row.description, row.picture, row.retired, row.merged_into)
+            for row in classes
+        ),
         tuple(
             Member(
                 row.id, row.name, row.role, row.active, row.chosen, row.may_tick, row.cost, row.answers,
-                frozenset(known[row.id]), row.options_id,
+                frozenset(known[row.id]), row.options_id, frozenset(former[row.id]),
             )
             for row in people
         ),
@@ -255,36 +301,114 @@ def options_of(connection: Connection, classes: Iterable[int]) -> int:
 
 
 def set_known(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
-    """Say what a person knows, and return how many of the person's items must be asked again.
-
-    Items are asked again if there are classes among the new ones that were not in view before.
-    """
+    """Say what a person knows, and return how many of the person's items must be asked again."""
     now = set(classes)
-    before = set(connection.execute(select(knows.c.class_id).where(knows.c.person_id == person_id)).scalars())
-    connection.execute(knows.delete().where(knows.c.person_id == person_id))
+    live = select(class_.c.id).where(class_.c.retired.is_(False))
+    connection.execute(knows.delete().where(knows.c.person_id == person_id, knows.c.class_id.in_(live)))
     if now:
         connection.execute(knows.insert(), [{"person_id": person_id, "class_id": one} for one in sorted(now)])
+    return refresh_options(connection, person_id)
+
+
+def refresh_options(connection: Connection, person_id: int) -> int:
+    """Offer a person the classes that he or she knows now; return how many items must be asked again.
+
+    Those are the items at whose last answer a class was not in view that is offered now. Items that were to
+    be asked again for a class that is not offered any more are answered as before.
+    """
+    now = known_now(connection, person_id)
     connection.execute(
         update(person).where(person.c.id == person_id).values(options_id=options_of(connection, now))
     )
     touch(connection)
-    if not before or now <= before:
-        return 0
+    narrow, wide = _last_views(connection, person_id, now)
+    mine = assignment.c.person_id == person_id
     again = connection.execute(
         update(assignment)
-        .where(assignment.c.person_id == person_id, assignment.c.state == ANSWERED)
+        .where(mine, assignment.c.state == ANSWERED, assignment.c.item_id.in_(narrow))
         .values(state=WAITING, token=None)
     )
     connection.execute(
-        update(person).where(person.c.id == person_id).values(answers=person.c.answers - again.rowcount)
+        update(assignment)
+        .where(mine, assignment.c.state != ANSWERED, assignment.c.item_id.in_(wide))
+        .values(state=ANSWERED)
     )
-    connection.execute(
-        update(item)
-        .where(item.c.id.in_(select(assignment.c.item_id).where(assignment.c.person_id == person_id)))
-        .values(state=BEGUN)
-    )
-    # A model, which takes no leases, begins anew.
-    connection.execute(
-        update(person).where(person.c.id == person_id, person.c.role == "model").values(cursor=0)
-    )
+    if again.rowcount:
+        connection.execute(update(item).where(item.c.id.in_(narrow)).values(state=BEGUN))
+        # A model, which takes no leases, begins anew.
+        connection.execute(
+            update(person).where(person.c.id == person_id, person.c.role == "model").values(cursor=0)
+        )
+    count_answers(connection, person_id)
     return int(again.rowcount)
+
+
+def known_now(connection: Connection, person_id: int) -> set[int]:
+    """Return the classes that a person knows and that can be chosen."""
+    return set(
+        connection.execute(
+            select(knows.c.class_id)
+            .join(class_, class_.c.id == knows.c.class_id)
+            .where(knows.c.person_id == person_id, class_.c.retired.is_(False))
+        ).scalars()
+    )
+
+
+def asked_again(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
+    """Return how many answered items a person would be asked again who knew these classes."""
+    narrow, _ = _last_views(connection, person_id, set(classes))
+    return int(
+        connection.execute(
+            select(func.count())
+            .select_from(assignment)
+            .where(
+                assignment.c.person_id == person_id,
+                assignment.c.state == ANSWERED,
+                assignment.c.item_id.in_(narrow),
+            )
+        ).scalar_one()
+    )
+
+
+def _last_views(connection: Connection, person_id: int, known: set[int]) -> tuple[Any, Any]:
+    """Return queries for the items whose last answer by a person was given without, and with, all of `known`
+    in view; retired items are in neither."""
+    merged = {
+        row.id: row.merged_into for row in connection.execute(select(class_.c.id, class_.c.merged_into))
+    }
+    used = connection.execute(
+        select(options.c.id, options.c.classes).where(
+            options.c.id.in_(select(answer.c.options_id).where(answer.c.person_id == person_id))
+        )
+    )
+    too_narrow = [
+        row.id
+        for row in used
+        if not known <= {_end_of(one, merged) for one in json.loads(row.classes) if one in merged}
+    ]
+    last = select(func.max(answer.c.id)).where(answer.c.person_id == person_id).group_by(answer.c.item_id)
+    answered = (
+        select(answer.c.item_id)
+        .join(item, item.c.id == answer.c.item_id)
+        .where(answer.c.id.in_(last), item.c.retired.is_(False))
+    )
+    return (
+        answered.where(answer.c.options_id.in_(too_narrow)),
+        answered.where(answer.c.options_id.not_in(too_narrow)),
+    )
+
+
+def count_answers(connection: Connection, person_id: int) -> None:
+    """Count the items that a person has answered; retired items do not count."""
+    answered = (
+        select(func.count())
+        .select_from(assignment.join(item, item.c.id == assignment.c.item_id))
+        .where(
+            assignment.c.person_id == person_id,
+            assignment.c.state == ANSWERED,
+            item.c.retired.is_(False),
+        )
+    )
+    connection.execute(
+        update(person).where(person.c.id == person_id).values(answers=answered.scalar_subquery())
+    )

@@ -12,6 +12,7 @@ document.addEventListener("click", async (event) => {
   if (all) {
     const list = document.getElementById(all.dataset.tick);
     for (const box of list.querySelectorAll("label:not([hidden]) input[type=checkbox]")) box.checked = all.dataset.on === "true";
+    list.dispatchEvent(new Event("change", { bubbles: true }));
   }
 });
 document.addEventListener("input", (event) => {

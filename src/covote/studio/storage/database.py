@@ -8,19 +8,19 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from covote import atomic
 from covote.errors import FileError, InputError
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; a start with an older database brings it up to date."""
 
 CONNECTIONS = 45
@@ -71,31 +71,65 @@ class Database:
             connection.commit()
 
     def migrate(self) -> None:
-        """Bring the tables up to date."""
-        if self._version() == HEAD:
+        """Bring the tables up to date, completely or not at all."""
+        version = self._version()
+        if version == HEAD:
             return
+        if version is not None and version > HEAD:
+            raise FileError(
+                f"{self.shown} was made by a newer version of covote (its tables have version {version}, "
+                f"this program knows {HEAD}); update covote with: pip install --upgrade covote"
+            )
         from alembic import command
         from alembic.config import Config
 
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.engine.connect() as connection:
+            if not self.is_postgres:
+                # Tables that others refer to are made anew, which SQLite allows only in this state.
+                connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+            if not self.is_postgres and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+                raise FileError(f"{self.shown} is damaged: some of its rows name others that are not there")
             connection.commit()
+            if not self.is_postgres:
+                connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+
+    @property
+    def shown(self) -> str:
+        """Where the database is, without its password."""
+        return (
+            self.engine.url.render_as_string(hide_password=True)
+            if self.is_postgres
+            else str(self.engine.url.database)
+        )
 
     def _version(self) -> str | None:
+        """Return the version of the tables; None where there are none. Refuse what is no project."""
         try:
             with self.engine.connect() as connection:
-                found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+                names = set(inspect(connection).get_table_names())
+                if "alembic_version" in names and "panel_version" in _columns(connection, "project", names):
+                    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
         except SQLAlchemyError as error:
-            if "connect" in str(error).lower() and self.is_postgres and "alembic_version" not in str(error):
+            if self.is_postgres:
                 raise FileError(
-                    f"no database at {self.engine.url.render_as_string()}: {_first_line(error)}; start the "
-                    "server, or check the address given with --database"
+                    f"no database at {self.shown}: {_first_line(error)}; start the server, or check the "
+                    "address given with --database or COVOTE_DATABASE"
                 ) from error
-            return None
-        return None if found is None else str(found)
+            raise FileError(
+                f"{self.shown} cannot be opened as a project: {_first_line(error)}; put back a backup of it, "
+                "or give another folder"
+            ) from error
+        if names:
+            raise FileError(
+                f"{self.shown} is a database of another program (tables {', '.join(sorted(names)[:5])}); "
+                "give another folder, or an empty database"
+            )
+        return None
 
     def keep_tidy(self, stopped: threading.Event) -> None:
         """Move what SQLite has logged into the database file, again and again until stopped.
@@ -103,7 +137,8 @@ class Database:
         SQLite would do it within somebody's commit, who would wait for it.
         """
         while not self.is_postgres and not stopped.wait(TIDY_SECONDS):
-            with self.engine.connect() as connection:
+            # A full disk may have room again the next time.
+            with suppress(SQLAlchemyError), self.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
@@ -164,6 +199,10 @@ def _insert_or_change(dialect: str, table: Table, keys: tuple[str, ...], names: 
 
 def _insert(dialect: str, table: Table) -> postgresql.Insert | sqlite.Insert:
     return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+
+
+def _columns(connection: Connection, table: str, there: set[str]) -> set[str]:
+    return {one["name"] for one in inspect(connection).get_columns(table)} if table in there else set()
 
 
 def _first_line(error: Exception) -> str:

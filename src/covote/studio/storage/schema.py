@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     Double,
     ForeignKey,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
 )
 
 metadata = MetaData(
@@ -27,6 +29,7 @@ metadata = MetaData(
         "uq": "uq_%(table_name)s_%(column_0_name)s",
         "fk": "fk_%(table_name)s_%(column_0_name)s",
         "pk": "pk_%(table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
 _Big = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only with INTEGER
@@ -43,8 +46,13 @@ project = Table(
     Column("panel_version", Integer, nullable=False, default=1),
     Column("size", Integer, nullable=False, default=0),
     Column("created", Double, nullable=False),
+    Column("trial", Integer, nullable=False, default=0),
+    Column("trial_first", Boolean, nullable=False, default=True),
+    Column("feedback", Boolean, nullable=False, default=False),
 )
-"""One row. `size` is the number of items; `panel_version` grows with every change of who knows what."""
+"""One row. `size` is the number of items that are not retired; `panel_version` grows with every change of who
+knows what. `trial` is the number of gold items of each class that everybody answers in the qualification
+round, before (`trial_first`) or among the other items; `feedback` says whether people are told the class."""
 
 class_ = Table(
     "class",
@@ -53,8 +61,24 @@ class_ = Table(
     Column("position", Integer, nullable=False),
     Column("name", Text, nullable=False, unique=True),
     Column("description", Text, nullable=False, default=""),
-    Column("picture", String(64), nullable=True),
+    Column("picture", Text, nullable=True),
+    Column("retired", Boolean, nullable=False, default=False),
+    Column("merged_into", ForeignKey("class.id"), nullable=True),
+    sqlite_autoincrement=True,
 )
+"""A retired class is not offered any more, but votes for it count; the answers of one that was merged count
+for the other. No id is ever given twice, so that what an answer names stays what it was."""
+
+example = Table(
+    "example",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("class_id", ForeignKey("class.id"), nullable=False),
+    Column("near_miss", Boolean, nullable=False, default=False),
+    Column("picture", Text, nullable=True),
+    Column("text", Text, nullable=False, default=""),
+)
+"""The guide to a class: examples, and near misses that are something else."""
 
 person = Table(
     "person",
@@ -74,8 +98,8 @@ person = Table(
     Column("note", Text, nullable=False, default=""),
     Column("created", Double, nullable=False),
 )
-"""Roles are owner, expert and model. `chosen` says who is asked where a cover is asked; `cursor` is the
-position up to which this person has been given items; `answers` counts the items answered, `options_id`
+"""Roles are owner, reviewer, expert and model. `chosen` says who is asked where a cover is asked; `cursor` is
+the position up to which this person has been given items; `answers` counts the items answered, `options_id`
 is the list of the classes that this person knows now."""
 
 knows = Table(
@@ -96,7 +120,8 @@ link = Table(
     Column("expires", Double, nullable=False),
     Column("revoked", Boolean, nullable=False, default=False),
 )
-"""Everything that opens a door: purposes are enter (an invitation), session, api and share."""
+"""Everything that opens a door: purposes are enter (an invitation), once (the owner's, which works one time),
+session, api and share."""
 
 file = Table(
     "file",
@@ -118,9 +143,13 @@ item = Table(
     Column("gold", ForeignKey("class.id"), nullable=True),
     Column("state", Integer, nullable=False, default=0),
     Column("held_until", Double, nullable=False, default=0.0),
+    Column("retired", Boolean, nullable=False, default=False),
+    Column("announced", Boolean, nullable=False, default=False),
 )
 """`content` is the text itself, or the address of a picture or a sound: https://... or /media/SHA256. `state`
-and `held_until` serve adaptive asking: nobody else is asked while somebody has the item in hand."""
+and `held_until` serve adaptive asking: nobody else is asked while somebody has the item in hand. A retired
+item is not asked and has no label; what was said about it is kept. `announced` says that programs were told
+that the item is settled."""
 FRESH, BEGUN, DONE = range(3)
 """States of an item: nobody was asked yet; somebody was; nobody needs to be asked any more."""
 Index("ix_item_state", item.c.state, item.c.position)
@@ -164,18 +193,30 @@ answer = Table(
     Column("id", _Big, primary_key=True),
     Column("item_id", ForeignKey("item.id"), nullable=False),
     Column("person_id", ForeignKey("person.id"), nullable=False),
-    Column("class_id", Integer, nullable=False),
+    Column("class_id", ForeignKey("class.id"), nullable=True),
+    Column("other", Integer, nullable=True),
     Column("options_id", ForeignKey("options.id"), nullable=False),
     Column("key", String(64), nullable=False, unique=True),
     Column("via", String(8), nullable=False),
     Column("at", Double, nullable=False),
+    CheckConstraint("(class_id IS NULL) <> (other IS NULL)", name="says_one_thing"),
 )
+"""An answer names a class, or is one of the `other` answers below."""
 Index("ix_answer_item", answer.c.item_id)
 Index("ix_answer_person", answer.c.person_id, answer.c.id)
 Index("ix_answer_at", answer.c.at)
 
 NONE, UNSURE = -2, -3
-"""Values of `answer.class_id` that are no class: "none of mine" (as in Votes) and "not sure" (no vote)."""
+"""Values of `answer.other`: "none of mine" (as in Votes) and "not sure" (no vote)."""
+CHOICE = func.coalesce(answer.c.class_id, answer.c.other).label("choice")
+"""What an answer says as one number: the id of a class, NONE or UNSURE."""
+
+
+def said_columns(choice: int) -> dict[str, int | None]:
+    """Return the columns of an answer that say what was chosen."""
+    named = choice not in (NONE, UNSURE)
+    return {"class_id": choice if named else None, "other": None if named else choice}
+
 
 adjudication = Table(
     "adjudication",
@@ -189,3 +230,47 @@ adjudication = Table(
 )
 """What the owner decided about an item; the last row counts, and no class takes a decision back."""
 Index("ix_adjudication_item", adjudication.c.item_id)
+
+flag = Table(
+    "flag",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("item_id", ForeignKey("item.id"), nullable=False),
+    Column("person_id", ForeignKey("person.id"), nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("closed", Double, nullable=True),
+)
+"""What somebody finds wrong with an item; an owner closes it."""
+Index("ix_flag_item", flag.c.item_id)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("by", ForeignKey("person.id"), nullable=True),
+    Column("item_id", ForeignKey("item.id"), nullable=True),
+    Column("text", Text, nullable=False),
+)
+"""The record: every change of classes, items, gold, people and settings, as a sentence."""
+Index("ix_event_item", event.c.item_id)
+
+hook = Table(
+    "hook",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+)
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("due", Double, nullable=False),
+    Column("outcome", Text, nullable=False, default=""),
+    Column("done", Boolean, nullable=False, default=False),
+)
+"""Where a program wants to hear that items are settled, and what is sent there until it is taken."""
