@@ -149,6 +149,7 @@ def test_every_change_is_on_record_with_who_made_it(rig, owner):
     with rig.studio.database.read() as connection:
         told = [(row.by, row.text) for row in record.noted(connection)]
     assert told[::-1] == [
+        (None, "Added the classes cat, dog, fox."),
         ("owner", "Renamed the class cat to kitten."),
         ("owner", "Merged the class kitten into dog."),
         ("owner", "Retired the class fox."),
