@@ -40,14 +40,14 @@ def warm_up() -> None:
     for effort in ("fast", "normal"):
         design(20, 3, effort=effort)
         design(24, 5, effort=effort)
-    design(12, 5, times=2)
+    design(12, 5, redundancy=2)
 
 
 def measured(case: tuple[int, int, int, str, int]) -> dict[str, object]:
     """Design one panel and return its size, bound and CPU time; the panel is verified by `design` itself."""
     classes, size, times, effort, seed = case
     start = time.process_time()
-    panel = design(classes, size, times=times, effort=effort, seed=seed)
+    panel = design(classes, size, redundancy=times, effort=effort, seed=seed)
     proof = panel.certificate
     assert proof is not None
     return {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,11 +22,33 @@ Name = str | int
 _SHOWN = 6  # names in a message
 _LONGEST = 60  # characters of a name in a message
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def renamed(**names: str) -> Callable[[Function], Function]:
+    """Let a function take some keywords under their former names, too.
+
+    >>> @renamed(times="redundancy")
+    ... def wanted(redundancy=1):
+    ...     return redundancy
+    >>> wanted(times=3), wanted(redundancy=2)
+    (3, 2)
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def taking(*args: Any, **keywords: Any) -> Any:
+            return function(*args, **{names.get(name, name): value for name, value in keywords.items()})
+
+        return cast(Function, taking)
+
+    return decorate
+
 
 def check_count(value: int, what: str, least: int = 1) -> int:
     """Return `value` as an int of at least `least`, or say what is wrong with it.
 
-    >>> check_count(3, "times")
+    >>> check_count(3, "redundancy")
     3
     """
     if isinstance(value, bool) or not isinstance(value, Integral):

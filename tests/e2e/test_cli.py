@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from covote import Panel, bounds, design
+from covote.cli.app import COMMANDS, PANELS
 from covote.errors import InputError
 
 
 def test_design_prints_a_proof_and_writes_what_it_says(covote, tmp_path):
-    ran = covote("design", 13, 4, "-o", "panel.toml", "--picture", "panel.png")
+    ran = covote("design", 13, 4, "-o", "panel.toml", "--plot", "panel.png")
     assert ran.status == 0
     assert "13 experts know 4 of 13 classes; together they cover all 78 pairs." in ran.out
     assert "Proved optimal" in ran.out
@@ -31,7 +32,7 @@ def test_design_takes_classes_from_a_file(covote, tmp_path):
     assert data["classes"] == ["skin", "eye", "Zoë's ear"]
     assert data["certificate"] | {"construction": ""} == {
         "size": 3, "lower": 3, "bound": data["certificate"]["bound"], "optimal": True, "gap": 0,
-        "construction": "", "times": 1,
+        "construction": "", "redundancy": 1,
     }  # fmt: skip
 
 
@@ -93,19 +94,23 @@ def test_a_pool_that_cannot_cover_points_to_complete(covote, tmp_path):
         (("design", 0, 2), "0"),
         (("design", "none.txt", 2), "neither a number of classes nor a file"),
         (("design", 10, "four"), "'four' is not understood"),
-        (("design", 10, 4, "--times", 0), "0"),
+        (("design", 10, 4, "--redundancy", 0), "0"),
         (("design", 10, 4, "--method", "magic"), "magic"),
         (("design", 10, 4, "--effort", "none"), "none"),
         (("design", 10, 4, "-o", "panel.yaml"), ".toml, .json or .csv"),
         (("design", 10, 4, "-o", "no/such/folder/panel.toml"), "there is no folder"),
         (("design", 10, 4, "-o", "/"), "not in ''"),
-        (("design", 10, 4, "--picture", "no/such/folder/panel.png"), "there is no folder"),
-        (("design", 10, 4, "--picture", "panel.xyz"), ".png"),
+        (("design", 10, 4, "--plot", "no/such/folder/panel.png"), "there is no folder"),
+        (("design", 10, 4, "--plot", "panel.xyz"), ".png"),
         (("design", 50_000, 20), "memory"),
         (("check", "none.toml"), "No such file"),
         (("select", "none.toml"), "No such file"),
         (("complete", "none.toml", 3), "No such file"),
         (("bounds", 10, 1), "1"),
+        (("design",), "missing argument 'CLASSES'; see "),
+        (("design", 10, 4, "--effort", "lots"), "'lots' is not one of fast, normal, max"),
+        (("design", 10, 4, "--seed", -1), "the seed must be 0 or a positive integer, not -1"),
+        (("design", 10, 4, "--sed", 1), "no such option: --sed"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_two(covote, tmp_path, arguments, words):
@@ -130,11 +135,11 @@ def test_long_class_names_have_numbers_and_a_legend(covote, monkeypatch):
 
 def test_letters_that_a_picture_lacks_are_told_in_a_line(covote):
     Path("birds.txt").write_text("日本\n鳥\nx\n", encoding="utf-8")
-    ran = covote("design", "birds.txt", 2, "--picture", "panel.png")
+    ran = covote("design", "birds.txt", 2, "--plot", "panel.png")
     assert ran.status == 0
     assert "Warning: panel.png has boxes where matplotlib's font lacks letters; an .svg has" in ran.err
     assert ran.err.count("Warning") == 1
-    ran = covote("design", "birds.txt", 2, "--picture", "panel.svg")
+    ran = covote("design", "birds.txt", 2, "--plot", "panel.svg")
     assert (ran.status, ran.err.count("Warning")) == (0, 0)
     assert "日本" in Path("panel.svg").read_text(encoding="utf-8")
 
@@ -150,7 +155,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(covote, monke
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("design", 10, 4, "--times", "two"), "'two' is not a whole number"),
+        (("design", 10, 4, "--redundancy", "two"), "'two' is not a whole number"),
         (("bounds", "ten", 4), "'ten' is not a whole number"),
         (("bounds", 10, 4, "--error", "1%"), "'1%' is not a number"),
         (("simulate", 10, 4, "--seed", 1.5), "'1.5' is not a whole number"),
@@ -266,3 +271,23 @@ def test_values_complete_in_the_shell(words, completed):
 @pytest.mark.parametrize("command", [(), ("decode",), ("label",)])
 def test_flags_have_no_type_in_the_help(covote, command):
     assert "<bool>" not in covote(*command, "--help").out
+
+
+def test_options_keep_their_former_names(covote):
+    ran = covote("design", 10, 4, "--times", 2, "--picture", "panel.svg", "--effort", "fast")
+    assert ran.status == 0
+    assert "each twice" in ran.out
+    assert "<svg" in Path("panel.svg").read_text(encoding="utf-8")
+    assert "each twice" in covote("design", 10, 4, "--times=2", "--effort", "fast").out
+    assert "--times" not in covote("design", "--help").out
+
+
+def test_help_groups_the_commands_and_gives_each_one_line(covote, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = covote("--help").out.splitlines()
+    assert [line.split("─")[1].strip() for line in lines if "─ " in line] == ["Options", *PANELS]
+    rows = [line.strip("│ ") for line in lines if line.startswith("│") and "--" not in line]
+    assert [row.split()[0] for row in rows if row.split()[0] in COMMANDS] == list(COMMANDS)
+    assert all(len(row.split(maxsplit=1)[1]) <= 60 for row in rows if row.split()[0] in COMMANDS)
+    assert "130" in covote("--help").out
+    assert "Exit status" in covote("check", "--help").out

@@ -20,13 +20,13 @@ VOTES = "item,expert,label\n" + "".join(
     for expert, label in zip(("x", "y", "z"), answers, strict=True)
 )
 RUNS = {
-    "design": ("design", 7, 3, "-o", "new.toml", "--picture", "new.png"),
+    "design": ("design", 7, 3, "-o", "new.toml", "--plot", "new.png"),
     "check": ("check", "panel.toml"),
     "complete": ("complete", "part.toml", 2, "-o", "whole.toml"),
     "select": ("select", "panel.toml", "-o", "chosen.toml"),
     "bounds": ("bounds", 10, 4, "--plot", "bounds.svg"),
     "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
-    "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--picture", "c.svg"),
+    "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--plot", "c.svg"),
     "explain": ("explain", "votes.csv", "i3", "--panel", "panel.toml"),
     "label": (
         "label",

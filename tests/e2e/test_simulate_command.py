@@ -7,9 +7,7 @@ import pytest
 
 
 def test_the_curve_is_printed_and_drawn(covote):
-    ran = covote(
-        "simulate", 8, 3, "--experts", "4,12", "--panels", 3, "--items", 50, "--picture", "curve.svg"
-    )
+    ran = covote("simulate", 8, 3, "--experts", "4,12", "--panels", 3, "--items", 50, "--plot", "curve.svg")
     assert ran.status == 0, ran.err
     assert "8 classes, experts that know 3" in ran.out
     assert "Thm 5" in ran.out
@@ -27,7 +25,7 @@ def test_json_and_a_default_range(covote):
 def test_methods_are_compared_on_ones_own_panel(covote):
     assert covote("design", 7, 3, "-o", "panel.toml").status == 0
     argv = ("simulate", "panel.toml", "--method", "authority,em", "--items", 400)
-    ran = covote(*argv, "--picture", "methods.svg")
+    ran = covote(*argv, "--plot", "methods.svg")
     assert ran.status == 0, ran.err
     assert ran.out.splitlines()[2].split() == ["accuracy", "authority", "em"]
     assert all(f">{name}<" in Path("methods.svg").read_text() for name in ("authority", "em"))
@@ -42,7 +40,7 @@ def test_methods_are_compared_on_ones_own_panel(covote):
 
 def test_several_methods_of_random_panels_in_one_picture(covote):
     argv = ("simulate", 6, 3, "--experts", "4,8", "--panels", 3, "--items", 50)
-    ran = covote(*argv, "--method", "authority,likelihood", "--picture", "curves.svg")
+    ran = covote(*argv, "--method", "authority,likelihood", "--plot", "curves.svg")
     assert ran.status == 0, ran.err
     assert "Decoded by authority:" in ran.out
     drawn = Path("curves.svg").read_text()
@@ -69,7 +67,7 @@ def test_no_bounds_for_another_model(covote):
         ((6, 3, "--experts", "0"), "0"),
         ((6, 3, "--experts", "4", "--noise", "loud"), "loud"),
         ((6, 3, "--experts", "4", "--accuracy", "2"), "accuracy is 2"),
-        ((6, 3, "--picture", "curve.doc"), ".png"),
+        ((6, 3, "--plot", "curve.doc"), ".png"),
     ],
 )
 def test_mistakes(covote, arguments, words):

@@ -20,7 +20,7 @@ def panels(draw):
 def test_completed_panels_cover_and_keep_what_there_was(panel, data):
     size = data.draw(st.integers(2, len(panel.classes)))
     times = data.draw(st.integers(1, 3))
-    whole = complete(panel, size, times=times, effort="fast")
+    whole = complete(panel, size, redundancy=times, effort="fast")
     new = len(whole) - len(panel)
     assert whole.covers(times)
     assert np.array_equal(whole.knows[: len(panel)], panel.knows)

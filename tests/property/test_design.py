@@ -23,6 +23,6 @@ def test_every_design_covers_and_none_beats_a_bound(case):
 @settings(max_examples=15)
 @given(classes_and_size(), st.integers(2, 5))
 def test_covering_often_needs_at_most_copies(case, times):
-    once, often = design(*case, effort="fast"), design(*case, times=times, effort="fast")
+    once, often = design(*case, effort="fast"), design(*case, redundancy=times, effort="fast")
     assert often.covers(times)
     assert len(often) <= times * len(once)

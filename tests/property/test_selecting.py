@@ -39,7 +39,7 @@ def optimum(panel, times, keep):
 def test_the_choice_is_the_cheapest_and_says_so(case, data):
     panel, times = case
     keep = data.draw(st.sets(st.integers(0, len(panel) - 1), max_size=2))
-    chosen = select(panel, times=times, keep=[panel.names[i] for i in keep], effort="fast")
+    chosen = select(panel, redundancy=times, keep=[panel.names[i] for i in keep], effort="fast")
     proof = chosen.certificate
     assert chosen.covers(times)
     assert set(chosen.names) <= set(panel.names)
@@ -60,5 +60,5 @@ def test_renaming_classes_and_reordering_experts_changes_no_cost(case, random):
     random.shuffle(classes)
     random.shuffle(experts)
     shuffled = Panel(len(classes), panel.knows[experts][:, classes], cost=panel.cost[experts])
-    costs = [select(p, times=times, effort="fast").certificate.size for p in (panel, shuffled)]
+    costs = [select(p, redundancy=times, effort="fast").certificate.size for p in (panel, shuffled)]
     assert abs(costs[0] - costs[1]) <= 1e-6

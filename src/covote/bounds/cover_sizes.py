@@ -49,39 +49,39 @@ def _ceil(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def schonheim_bound(classes: int, size: int, times: int = 1) -> int:
-    """Fewest experts, counting first around one class: ceil(K/R ceil(times (K-1)/(R-1))).
+def schonheim_bound(classes: int, size: int, redundancy: int = 1) -> int:
+    """Fewest experts, counting first around one class: ceil(K/R ceil(redundancy (K-1)/(R-1))).
 
-    >>> schonheim_bound(10, 4), schonheim_bound(10, 4, times=2)
+    >>> schonheim_bound(10, 4), schonheim_bound(10, 4, redundancy=2)
     (8, 15)
     """
     v, k = check_size(classes, size)
-    return _schonheim(v, k, check_count(times, "times"))
+    return _schonheim(v, k, check_count(redundancy, "redundancy"))
 
 
-def hanani_bound(classes: int, size: int, times: int = 1) -> int:
+def hanani_bound(classes: int, size: int, redundancy: int = 1) -> int:
     """Schonheim's bound, plus one where equality would leave a single class with one expert too many.
 
-    That is so if R-1 divides times (K-1) and K r = -1 (mod R), with r = times (K-1)/(R-1).
+    That is so if R-1 divides redundancy (K-1) and K r = -1 (mod R), with r = redundancy (K-1)/(R-1).
 
     >>> schonheim_bound(13, 5), hanani_bound(13, 5)
     (8, 9)
     """
     v, k = check_size(classes, size)
-    return _hanani(v, k, check_count(times, "times"))
+    return _hanani(v, k, check_count(redundancy, "redundancy"))
 
 
-def horsley_bound(classes: int, size: int, times: int = 1) -> int:
+def horsley_bound(classes: int, size: int, redundancy: int = 1) -> int:
     """Fewest experts, by Fisher's inequality on the classes that only r experts know.
 
-    ceil(K (r+1) / (R+q)) with r = ceil(times (K-1)/(R-1)), d = r (R-1) - times (K-1) and
-    q = floor(d / (r - times)) + 1. Horsley (2017) is the case d < r - times, so q = 1.
+    ceil(K (r+1) / (R+q)) with r = ceil(redundancy (K-1)/(R-1)), d = r (R-1) - redundancy (K-1) and
+    q = floor(d / (r - redundancy)) + 1. Horsley (2017) is the case d < r - redundancy, so q = 1.
 
     >>> schonheim_bound(21, 6), horsley_bound(21, 6)
     (14, 15)
     """
     v, k = check_size(classes, size)
-    return _horsley(v, k, check_count(times, "times"))
+    return _horsley(v, k, check_count(redundancy, "redundancy"))
 
 
 def _schonheim(v: int, k: int, lam: int) -> int:
@@ -132,14 +132,14 @@ _BOUNDS: dict[str, Callable[[int, int, int], int]] = {
 }
 
 
-def best_lower_bound(classes: int, size: int, times: int = 1) -> tuple[int, str]:
+def best_lower_bound(classes: int, size: int, redundancy: int = 1) -> tuple[int, str]:
     """Return the best lower bound that is proved, and its name.
 
     >>> best_lower_bound(13, 4), best_lower_bound(11, 6)
     ((13, 'Schonheim'), (6, 'few-experts'))
     """
     v, k = check_size(classes, size)
-    return _best(v, k, check_count(times, "times"))
+    return _best(v, k, check_count(redundancy, "redundancy"))
 
 
 def _best(v: int, k: int, lam: int) -> tuple[int, str]:
@@ -150,7 +150,7 @@ def _best(v: int, k: int, lam: int) -> tuple[int, str]:
     return values[name], name
 
 
-def closure_bound(classes: int, size: int, times: int = 1) -> int:
+def closure_bound(classes: int, size: int, redundancy: int = 1) -> int:
     """Return the best bound of the neighbours, which holds here too: the monotone closure.
 
     A cover of v classes with size k gives one of v-1 classes, one with size k+1, and one of v+1 classes
@@ -161,7 +161,7 @@ def closure_bound(classes: int, size: int, times: int = 1) -> int:
     12
     """
     v, k = check_size(classes, size)
-    lam = check_count(times, "times")
+    lam = check_count(redundancy, "redundancy")
     neighbours = [(v - 1, k), (v, k + 1), (v + 1, k + 1)]
     return max([lam, *(_best(v1, k1, lam)[0] for v1, k1 in neighbours if k1 <= v1)])
 

@@ -11,8 +11,8 @@ import math
 from covote.arguments import check_count, check_probability, check_size
 
 
-def counting_bound(classes: int, size: int, times: int = 1) -> int:
-    """Fewest experts that any covering panel can have, by counting pairs: ceil(times K(K-1) / (R(R-1))).
+def counting_bound(classes: int, size: int, redundancy: int = 1) -> int:
+    """Fewest experts that any covering panel can have, by counting pairs: ceil(redundancy K(K-1) / (R(R-1))).
 
     An expert of `size` classes covers at most C(size, 2) of the C(classes, 2) pairs.
 
@@ -22,7 +22,7 @@ def counting_bound(classes: int, size: int, times: int = 1) -> int:
     8
     """
     K, R = check_size(classes, size)
-    return -(-check_count(times, "times") * K * (K - 1) // (R * (R - 1)))
+    return -(-check_count(redundancy, "redundancy") * K * (K - 1) // (R * (R - 1)))
 
 
 def random_cover_bound(classes: int, size: int, delta: float | None = None) -> int:

@@ -1,7 +1,7 @@
 """Wrong and missing answers: what a panel repairs, for sure or with high probability (theory: sections
 3 and 7).
 
-lambda is the fewest experts that know a common pair (`times` of a design, `redundancy` of a panel).
+lambda is the fewest experts that know a common pair (`redundancy` of a panel).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from covote.panel import Panel
 Array = NDArray[Any]
 
 
-def correctable_errors(times: int, missing: int = 0) -> int:
+def correctable_errors(redundancy: int, missing: int = 0) -> int:
     """Wrong answers per item that can always be repaired: the largest f with lambda >= 2f + missing + 1.
 
     The answers that two classes allow differ in at least lambda experts. Fewest violations and pairwise
@@ -27,17 +27,17 @@ def correctable_errors(times: int, missing: int = 0) -> int:
     >>> correctable_errors(3), correctable_errors(4, missing=1)
     (1, 1)
     """
-    left = check_count(times, "times", 0) - check_count(missing, "the number of missing answers", 0)
+    left = check_count(redundancy, "redundancy", 0) - check_count(missing, "the number of missing answers", 0)
     return max(0, (left - 1) // 2)
 
 
-def detectable_errors(times: int, missing: int = 0) -> int:
+def detectable_errors(redundancy: int, missing: int = 0) -> int:
     """Wrong answers per item that can always be noticed: the largest f with lambda >= f + missing + 1.
 
     >>> detectable_errors(3)
     2
     """
-    left = check_count(times, "times", 0) - check_count(missing, "the number of missing answers", 0)
+    left = check_count(redundancy, "redundancy", 0) - check_count(missing, "the number of missing answers", 0)
     return max(0, left - 1)
 
 
@@ -78,7 +78,7 @@ def authority_correctable(panel: Panel) -> int:
 
 
 def pairwise_majority_error(
-    classes: int, size: int, times: int, error: float, *, colluding: bool = False
+    classes: int, size: int, redundancy: int, error: float, *, colluding: bool = False
 ) -> float:
     """Bound the error of pairwise majority when experts err with probability `error` inside their expertise.
 
@@ -89,7 +89,7 @@ def pairwise_majority_error(
     0.0035
     """
     K, R = check_size(classes, size)
-    lam = check_count(times, "times")
+    lam = check_count(redundancy, "redundancy")
     e = check_probability(error, "the experts' error")
     rival = e if colluding else e / (R - 1)
     if rival >= 1 - e:  # the truth is not the likelier answer: nothing can be promised

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -11,17 +13,35 @@ from typer.core import TyperCommand, TyperGroup
 from covote.errors import InputError
 from covote.panel.checks import did_you_mean
 
-COMMANDS = (
-    "design", "check", "complete", "select", "bounds", "decode", "compare", "explain", "label", "ask",
-    "simulate", "studio", "demo", "reproduce",
-)  # fmt: skip
-"""The commands; each is the function of its name in the module of its name."""
+PANELS = {
+    "Plan a panel": ("design", "check", "complete", "select", "simulate"),
+    "Turn answers into labels": ("decode", "explain", "compare", "ask"),
+    "Label with people or models": ("studio", "label"),
+    "Try and study": ("demo", "bounds", "reproduce"),
+}
+"""The commands as help groups them; each is the function of its name in the module of its name."""
+
+COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
+
+RENAMED = {"--times": "--redundancy", "--picture": "--plot", "--out": "--output", "--folder": "--output"}
+"""Options under their former names, which still work where the command has no such option of its own."""
+
+STATUS = {
+    "check": "Exit status: 0 if every pair is covered, or nothing is wrong with the votes; 1 if pairs are "
+    "uncovered; 2 if something is wrong with the votes or the command.",
+    "label": "Exit status: 0 if all experts answered; 3 if an expert gave no usable answer; 2 if something "
+    "is wrong with the command.",
+}
+"""What the exit status of some commands means; of the others, 0 is success and 2 a mistake."""
 
 EXAMPLES = {
     "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
-    "check": ("covote check panel.toml --times 2", "covote check votes.csv --panel panel.toml"),
-    "complete": ("covote complete panel.toml 4 -o complete.toml", "covote complete panel.csv 4 --times 2"),
-    "select": ("covote select pool.toml -o panel.toml", "covote select pool.csv --times 2"),
+    "check": ("covote check panel.toml --redundancy 2", "covote check votes.csv --panel panel.toml"),
+    "complete": (
+        "covote complete panel.toml 4 -o complete.toml",
+        "covote complete panel.csv 4 --redundancy 2",
+    ),
+    "select": ("covote select pool.toml -o panel.toml", "covote select pool.csv --redundancy 2"),
     "bounds": ("covote bounds 100 10", "covote bounds 100 10 --json"),
     "decode": (
         "covote decode votes.csv --panel panel.toml -o labels.csv",
@@ -42,7 +62,7 @@ EXAMPLES = {
     "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
     "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
-    "demo": ("covote demo", "covote demo --folder digits"),
+    "demo": ("covote demo", "covote demo -o digits"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
 """Two examples of each command, at the foot of its help."""
@@ -65,8 +85,36 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Raise mistakes in usage as covote's own errors, which end in one line and not in a box."""
+    try:
+        yield
+    except UsageError as error:
+        ctx, message = getattr(error, "ctx", None), cast(Any, error).format_message()
+        if ctx is None or not message or type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        text = message[0].lower() + message[1:].rstrip(".")
+        raise InputError(f"{text}; see {ctx.command_path} --help") from error
+
+
 class Command(TyperCommand):
     """A command; its help is that of `_shown`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, in which options may have their former names."""
+        own = {name for parameter in self.params for name in parameter.opts}
+        for n, word in enumerate(args):
+            if word == "--":
+                break
+            name, equals, value = word.partition("=")
+            if name in RENAMED and name not in own:
+                args[n] = f"{RENAMED[name]}{equals}{value}"
+        found: list[str] = super().parse_args(ctx, args)
+        return found
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""
@@ -87,6 +135,16 @@ class Group(TyperGroup):
         """Return the parameters."""
         return _shown(super().get_params(ctx))
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the command."""
+        with _in_one_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _in_one_line():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
@@ -96,14 +154,15 @@ class Group(TyperGroup):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:  # the shell completes a line
                 return None
-            near = did_you_mean(cmd_name, COMMANDS)
+            near = did_you_mean(cmd_name, list(COMMANDS))
             raise InputError(f"no command {cmd_name!r}{near}; covote --help lists all of them")
         if cmd_name not in self.commands:
             function = getattr(import_module(f"covote.cli.{cmd_name}"), cmd_name)
             # A blank line ends a paragraph of the help, so that each example has a line of its own.
-            examples = "\n\n".join(["Examples:", *(f"`{example}`" for example in EXAMPLES[cmd_name])])
+            examples = ["Examples:", *(f"`{example}`" for example in EXAMPLES[cmd_name])]
+            foot = "\n\n".join([*examples, *([STATUS[cmd_name]] if cmd_name in STATUS else [])])
             one = typer.Typer(add_completion=False, **SETTINGS)
-            one.command(cmd_name, cls=Command, epilog=examples)(function)
+            one.command(cmd_name, cls=Command, epilog=foot, rich_help_panel=COMMANDS[cmd_name])(function)
             self.commands[cmd_name] = typer.main.get_command(one)
         return self.commands[cmd_name]
 
@@ -111,8 +170,10 @@ class Group(TyperGroup):
 app = typer.Typer(
     name="covote",
     cls=Group,
-    help="Design panels of partial experts that together know every class, and decode their votes.",
-    epilog="Start with `covote demo`. `covote COMMAND --help` has examples of each command.",
+    help="Combine the answers of experts who each know only some of the classes.",
+    epilog="Start with `covote demo`. `covote COMMAND --help` has examples of each command.\n\n"
+    "Exit status: 0 success, 1 uncovered pairs (check), 2 a mistake, 3 an expert failed (label), "
+    "130 interrupted.",
     no_args_is_help=True,
     **SETTINGS,
 )

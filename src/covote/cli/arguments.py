@@ -85,7 +85,7 @@ def seed(text: str | int) -> int:
     """Read a seed."""
     value = whole(text)
     if value < 0:
-        raise typer.BadParameter(f"{value} is no seed; seeds are whole numbers from 0 on")
+        raise typer.BadParameter(f"the seed must be 0 or a positive integer, not {value}")
     return value
 
 
@@ -152,6 +152,21 @@ def one_of(*values: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def choice(*values: str) -> dict[str, Any]:
+    """Return the settings of an option with these values, which help shows and the shell completes.
+
+    >>> choice("fast", "normal", "max")["metavar"]
+    '[fast|normal|max]'
+    """
+
+    def read(text: str) -> str:
+        if text not in values:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(values)}")
+        return text
+
+    return {"metavar": f"[{'|'.join(values)}]", "parser": read, "autocompletion": one_of(*values)}
+
+
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of :class:`Reading`, in place of its parameter `reading`."""
     given = inspect.signature(command, eval_str=True)
@@ -205,13 +220,8 @@ PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .cs
 Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
 Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
 OneSize = Annotated[int, typer.Argument(parser=whole, help="Classes that one expert knows (R).")]
-Times = Annotated[int, typer.Option(parser=whole, help="Every pair known by at least this many experts.")]
-Effort = Annotated[
-    str,
-    typer.Option(
-        help="How long to search: fast, normal or max.", autocompletion=one_of("fast", "normal", "max")
-    ),
-]
+Redundancy = Annotated[int, typer.Option(parser=whole, help="Experts who must know each pair of classes.")]
+Effort = Annotated[str, typer.Option(help="How long to search.", **choice("fast", "normal", "max"))]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the panel to this .toml, .json or .csv file.")
@@ -257,7 +267,7 @@ Workers = Annotated[
         parser=whole, help="With --engine dask: how many processes to start here; one per core unless given."
     ),
 ]
-Picture = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
 Method = Annotated[
     str,
     typer.Option(

@@ -51,7 +51,9 @@ def ask(
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Ask no more experts than needed: replay a table of votes, or ask one question after another."""
+    """Ask only as many experts as needed.
+
+    Replay existing votes, or ask interactively."""
     if panel_file is None:
         raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
     from covote.files import VoteFile, read_gold

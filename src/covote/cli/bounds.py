@@ -33,7 +33,7 @@ def bounds(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show every lower and upper bound for CLASSES classes and experts of SIZE."""
+    """Show how many experts are needed: all bounds."""
     output.check_places(plot)
     rows = bound_table(classes, size, error, delta)
     if plot is not None:

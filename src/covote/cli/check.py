@@ -13,9 +13,9 @@ from covote.cli.arguments import (
     HowMany,
     Json,
     LabelCount,
-    Picture,
+    Plot,
+    Redundancy,
     StandardStreams,
-    Times,
     reads_votes,
 )
 from covote.errors import CovoteError
@@ -38,15 +38,15 @@ def check(
     panel_file: Annotated[
         Path | None, typer.Option("--panel", help="Look at votes of this panel: what is wrong?")
     ] = None,
-    times: Times = 1,
+    redundancy: Redundancy = 1,
     labels: HowMany = "one",
     count: LabelCount = None,
-    picture: Picture = None,
+    plot: Plot = None,
     *,
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Say which pairs of classes a panel covers (status 1 if not all), or what is wrong with votes (2).
+    """Check a panel for uncovered pairs, or votes for mistakes.
 
     With --labels several, also which ways of answering it supports (status 1 if none).
     """
@@ -54,9 +54,9 @@ def check(
     if panel_file is not None:
         _check_votes(file, panel_file, reading, many, as_json)
         return
-    output.check_places(picture, read=[file])
+    output.check_places(plot, read=[file])
     panel = Panel.load(file)
-    missing = panel.count_uncovered(times)
+    missing = panel.count_uncovered(redundancy)
     support = several.support_rows(panel, count) if many else []
     if as_json:
         output.say_json(
@@ -64,9 +64,9 @@ def check(
                 "experts": len(panel),
                 "classes": len(panel.classes),
                 "covers": panel.redundancy,
-                "asked": times,
+                "asked": redundancy,
                 "uncovered_pairs": missing,
-                "uncovered": panel.uncovered(times, most=_MOST),
+                "uncovered": panel.uncovered(redundancy, most=_MOST),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
                 "single_points_of_failure": [
@@ -76,14 +76,14 @@ def check(
             }
         )
     else:
-        _tell(panel, missing, times)
+        _tell(panel, missing, redundancy)
         if many:
             several.tell_support(support, count)
         if missing and not many:
             size = max(2, int(panel.sizes.max(initial=0)))
-            more = "" if times == 1 else f" --times {times}"
+            more = "" if redundancy == 1 else f" --redundancy {redundancy}"
             output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
-    output.keep(panel, None, picture, quiet=as_json)
+    output.keep(panel, None, plot, quiet=as_json)
     fine = any(row["any_number"] or row["supported"] for row in support) if many else not missing
     if not fine:
         raise typer.Exit(1)
@@ -140,20 +140,20 @@ def _tell_outages(panel: Panel) -> None:
     output.say(f"Single points of failure (pairs lost without them): {shown}{more}.")
 
 
-def _tell(panel: Panel, missing: int, times: int) -> None:
+def _tell(panel: Panel, missing: int, redundancy: int) -> None:
     output.say_covered(panel)
     output.show_matrix(panel)
     output.say_redundancy(panel)
     _tell_outages(panel)
     if missing:
-        pairs = ", ".join(f"({a}, {b})" for a, b in panel.uncovered(times, most=_SHOWN))
+        pairs = ", ".join(f"({a}, {b})" for a, b in panel.uncovered(redundancy, most=_SHOWN))
         more = f" and {missing - _SHOWN:,} more" if missing > _SHOWN else ""
-        often = "" if times == 1 else f" {times} times"
+        often = "" if redundancy == 1 else f" {redundancy} times"
         output.say(f"Not covered{often}: {pairs}{more}.")
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
         if size >= 2:
-            fewest, name = best_lower_bound(len(panel.classes), size, times)
+            fewest, name = best_lower_bound(len(panel.classes), size, redundancy)
             output.say(
                 f"Any panel of experts with at most {output.counted(size, 'class')} needs at least "
                 f"{output.counted(fewest, 'expert')} ({name}); this one has {len(panel):,}."

@@ -18,7 +18,7 @@ def compare(
     votes: VotesFile,
     panel_file: VotesPanel,
     gold: Annotated[Path, typer.Option(help="A table of items whose class is known (item, label).")],
-    picture: Annotated[
+    plot: Annotated[
         Path | None, typer.Option(help="Draw the comparison to this .png, .svg or .pdf file.")
     ] = None,
     seed: Seed = 0,
@@ -26,20 +26,20 @@ def compare(
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Say how every method does on items whose class is known, and which one to use."""
+    """Compare decoders on known items, and recommend one."""
     from covote.decoding import compare as compared
     from covote.decoding.gold import like_items
     from covote.files import VoteFile, read_gold
 
-    output.check_places(picture, read=[votes, panel_file, gold, reading.rename_file])
+    output.check_places(plot, read=[votes, panel_file, gold, reading.rename_file])
     panel = Panel.load(panel_file)
     known = read_gold(gold, panel, reading)
     read = VoteFile(votes, panel, reading).read()
     found = compared(read, like_items(known, read), seed=seed)
-    if picture is not None:
-        output.draw(found, picture)
+    if plot is not None:
+        output.draw(found, plot)
     if as_json:
         output.say_json({"methods": found.rows(), "use": found.best, "advice": found.advice})
         return
     output.say(str(found))
-    output.say_written(picture)
+    output.say_written(plot)

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Size, Times, read_size
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, Size, read_size
 from covote.panel import Panel
 
 
 def complete(
     panel_file: PanelFile,
     size: Size,
-    times: Times = 1,
+    redundancy: Redundancy = 1,
     teach: Annotated[
         bool,
         typer.Option(
@@ -25,17 +25,25 @@ def complete(
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
-    picture: Picture = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Find the fewest additional experts that make a panel cover every pair."""
+    """Find the fewest experts to add to a panel.
+
+    Afterwards every pair of classes is known by a common expert."""
     from covote.covers import complete as complete_panel
 
-    output.check_places(picture, panel=output_file, read=[panel_file])
+    output.check_places(plot, panel=output_file, read=[panel_file])
     before = Panel.load(panel_file)
     with output.progress_bar() as progress:
         panel = complete_panel(
-            before, read_size(size), times=times, teach=teach, effort=effort, seed=seed, progress=progress
+            before,
+            read_size(size),
+            redundancy=redundancy,
+            teach=teach,
+            effort=effort,
+            seed=seed,
+            progress=progress,
         )
     if as_json:
         output.say_json(output.panel_dict(panel))
@@ -51,7 +59,7 @@ def complete(
         if added:
             output.say_proof(panel, " for new experts", "new experts too many")
         output.show_matrix(panel)
-    output.keep(panel, output_file, picture, quiet=as_json)
+    output.keep(panel, output_file, plot, quiet=as_json)
 
 
 def _tell_lessons(before: Panel, panel: Panel) -> None:

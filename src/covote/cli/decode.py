@@ -105,7 +105,7 @@ def decode(
     *,
     reading: Reading,
 ) -> None:
-    """Label every item from the votes of the experts, and say where somebody must have been wrong."""
+    """Turn answers into labels, and report who must be wrong."""
     from covote.files import decode_file, read_gold
     from covote.files.decoding_files import refuse_for_sets
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review

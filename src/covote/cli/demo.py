@@ -12,12 +12,14 @@ from covote.cli import output
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the panel and its picture go.")] = Path("demo"),
+    folder: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the panel and its picture.")
+    ] = Path("demo"),
 ) -> None:
-    """Design a panel for the ten digits, train its experts, label held-out digits by their votes."""
+    """Label handwritten digits with a small panel, end to end."""
     from covote.reproduction.digits import digits
 
-    atomic.make_folder(folder, "--folder")
+    atomic.make_folder(folder, "--output")
     output.say("Ten digits, and experts that can tell only four of them apart. How many experts are needed?")
     output.say()
     result = digits()

@@ -15,10 +15,10 @@ from covote.cli.arguments import (
     Json,
     LabelCount,
     Output,
-    Picture,
+    Plot,
+    Redundancy,
     Seed,
     Size,
-    Times,
     read_classes,
     read_size,
     whole,
@@ -30,7 +30,7 @@ def design(
         str, typer.Argument(help="How many classes, a text file with one class per line, or a panel file.")
     ],
     size: Size,
-    times: Times = 1,
+    redundancy: Redundancy = 1,
     method: Annotated[
         str,
         typer.Option(
@@ -48,16 +48,16 @@ def design(
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
-    picture: Picture = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Design a panel: which subsets of the classes need an expert, so that the truth can be recovered.
+    """Design a small panel that covers every pair of classes.
 
     Ctrl-C during the search gives the best panel found so far.
     """
     from covote.covers import design as design_panel
 
-    output.check_places(picture, panel=output_file, read=[classes])
+    output.check_places(plot, panel=output_file, read=[classes])
     many = several.check_count_of_labels(
         labels, {"--full": full, "--forced": forced, "--count": count is not None}
     )
@@ -65,7 +65,7 @@ def design(
         panel = design_panel(
             read_classes(classes),
             read_size(size),
-            times=times,
+            redundancy=redundancy,
             method=method,
             effort=effort,
             seed=seed,
@@ -85,7 +85,7 @@ def design(
         output.say_proof(panel)
         output.show_matrix(panel)
         output.say_redundancy(panel)
-    output.keep(panel, output_file, picture, quiet=as_json)
+    output.keep(panel, output_file, plot, quiet=as_json)
     if output_file is not None and not as_json:
         more = several.options(full, forced, count) if many else ""
         output.say(f"Next: covote decode votes.csv --panel {output_file}{more} -o labels.csv")

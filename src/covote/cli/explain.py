@@ -23,7 +23,7 @@ def explain(
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Show what speaks for each class that an item may be, and who must be wrong."""
+    """Explain a label: the evidence, and who must be wrong."""
     from covote.decoding import decode, make
     from covote.decoding import explain as explained
     from covote.decoding.gold import like_items

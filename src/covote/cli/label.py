@@ -103,7 +103,7 @@ def label(
     *,
     reading: Reading,
 ) -> None:
-    """Ask the models of a panel about every item, and label the items from their answers.
+    """Label with models: ask them about every item of a dataset.
 
     A run that was killed goes on where it was when the same command is started again.
     """

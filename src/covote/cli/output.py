@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds of work before a progress bar appears
 MANY = 2000  # classes, beyond which a command does not count all pairs just to print a number
 PICTURES = (".png", ".svg", ".pdf")
+_SURVIVES = "A panel designed with --redundancy 2 survives the loss of any one expert."
 
 
 # Names come from files, and must neither steer a terminal nor turn the direction of a line around.
@@ -277,14 +278,14 @@ def say_redundancy(panel: Panel) -> None:
     if panel.redundancy == 0:
         text += "Items of uncovered pairs may be decided wrongly even if every expert is right."
     elif panel.redundancy == 1 and classes > MANY:
-        text += "Losing an expert may leave pairs uncovered; --times 2 survives any one loss."
+        text += f"Losing an expert may leave pairs uncovered. {_SURVIVES}"
     elif panel.redundancy == 1:
         critical = panel.survives().critical
         worst, lost = critical[0]
         alike = 1 < experts == len(critical) and critical[-1][1] == lost
         who = "any one expert" if alike else f"{worst!r}"
         pairs = counted(lost, "pair")
-        text += f"Losing {who} leaves {pairs} uncovered; --times 2 survives any one loss."
+        text += f"Losing {who} leaves {pairs} uncovered. {_SURVIVES}"
     elif wrong == 0:
         text += "Any one expert can be lost, and any one wrong answer per item is noticed."
     else:

@@ -40,7 +40,7 @@ def reproduce(
     listing: Annotated[bool, typer.Option("--list", help="List the tables and figures, and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run the paper's experiments, and write a page with its values beside ours."""
+    """Reproduce the paper's tables, its values next to ours."""
     from covote.reproduction.datasets import DataSource, default_folder
     from covote.reproduction.experiment import Context
     from covote.reproduction.reproduce import reproduce as run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Picture, Seed, Times, number
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
 from covote.errors import InputError
 from covote.panel import Panel
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def select(
     panel_file: PanelFile,
-    times: Times = 1,
+    redundancy: Redundancy = 1,
     keep: Annotated[
         list[str] | None, typer.Option(help="An expert that must stay; may be given again.")
     ] = None,
@@ -42,7 +42,7 @@ def select(
             help="With --budget: a table of how frequent classes are (class, share); all alike unless given."
         ),
     ] = None,
-    plot: Annotated[
+    plot_budget: Annotated[
         Path | None,
         typer.Option(
             help="With --budget: draw what the next unit of money buys to this .png, .svg or .pdf file."
@@ -51,23 +51,25 @@ def select(
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
-    picture: Picture = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Choose the cheapest experts of a pool that still cover every pair, or the best for a budget."""
+    """Choose the cheapest experts, or the best for a budget.
+
+    Without a budget, the chosen experts still cover every pair of classes."""
     from covote.covers import select as select_panel
     from covote.covers import spending
 
-    if plot is not None and budget is None:
-        raise InputError("--plot shows what a budget buys; give a --budget, too")
+    if plot_budget is not None and budget is None:
+        raise InputError("--plot-budget shows what a budget buys; give a --budget, too")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    output.check_places(picture, plot, panel=output_file, read=[panel_file, table, priors])
+    output.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, priors])
     pool = Panel.load(panel_file)
     model = _model(pool, accuracy, table, priors)
     with output.progress_bar() as progress:
         panel = select_panel(
             pool,
-            times=times,
+            redundancy=redundancy,
             keep=_names(keep or [], pool),
             budget=budget,
             **model,
@@ -76,7 +78,7 @@ def select(
             progress=progress,
         )
     curve = None
-    if budget is not None and (as_json or plot is not None):
+    if budget is not None and (as_json or plot_budget is not None):
         curve = spending(pool, keep=_names(keep or [], pool), until=2 * budget, **model)
     if as_json:
         steps = {} if curve is None else {"curve": _steps(curve)}
@@ -85,11 +87,11 @@ def select(
         _tell(panel, pool, budget, model)
         output.show_matrix(panel)
         output.say_redundancy(panel)
-    output.keep(panel, output_file, picture, quiet=as_json)
-    if curve is not None and plot is not None:
-        output.draw(curve, plot)
+    output.keep(panel, output_file, plot, quiet=as_json)
+    if curve is not None and plot_budget is not None:
+        output.draw(curve, plot_budget)
         if not as_json:
-            output.say_written(plot)
+            output.say_written(plot_budget)
 
 
 def _is_number(text: str) -> bool:

@@ -69,19 +69,19 @@ def simulate(
         ),
     ] = None,
     seed: Seed = 0,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve to this .png, .svg or .pdf file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how often labels are wrong, for random panels beside their bounds or for a panel of yours."""
-    output.check_places(picture, read=[classes])
+    """Measure how often labels are wrong.
+
+    For random panels, compared with the bounds, or for your own panel."""
+    output.check_places(plot, read=[classes])
     methods = [name.strip() for name in method.split(",")]
     model = {"noise": noise, "missing": missing}
     if is_panel_file(classes):
         if size is not None or experts is not None:
             raise InputError("a panel says who its experts are; leave out SIZE and --experts")
-        _panel(Path(classes), methods, accuracy, items or 5000, seed, model, picture, as_json)
+        _panel(Path(classes), methods, accuracy, items or 5000, seed, model, plot, as_json)
         return
     number_of_classes = _whole(classes)
     if size is None:
@@ -104,8 +104,8 @@ def simulate(
                 accuracy=1.0 if accuracy is None else accuracy,
                 **model,
             )
-    if picture is not None:
-        output.draw(_Curves(curves), picture)
+    if plot is not None:
+        output.draw(_Curves(curves), plot)
     if as_json:
         found = {name: curve.rows() for name, curve in curves.items()}
         told = {"curve": found[method]} if len(found) == 1 else {"curves": found}
@@ -117,7 +117,7 @@ def simulate(
         _tell(curve, panels, 500 if items is None else items)
         if len(curves) > 1:
             output.say()
-    output.say_written(picture)
+    output.say_written(plot)
 
 
 def _whole(text: str) -> int:
@@ -147,7 +147,7 @@ class _Curves:
 
 def _panel(
     file: Path, methods: list[str], accuracy: float | None, items: int, seed: int, model: dict[str, Any],
-    picture: Path | None, as_json: bool,
+    plot: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure methods on one panel."""
     from covote.simulation.error_curve import ACCURACIES, method_errors
@@ -157,13 +157,13 @@ def _panel(
         found = method_errors(
             Panel.load(file), methods, accuracies, items=items, seed=seed, progress=progress, **model
         )
-    if picture is not None:
-        output.draw(found, picture)
+    if plot is not None:
+        output.draw(found, plot)
     if as_json:
         output.say_json({"panel": str(file), "items": items, "curve": found.rows()})
         return
     _tell_methods(found, items)
-    output.say_written(picture)
+    output.say_written(plot)
 
 
 def _tell_methods(found: MethodErrors, items: int) -> None:

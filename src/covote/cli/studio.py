@@ -39,7 +39,9 @@ def studio(
         Path | None, typer.Option("--output", "-o", help="Where a backup goes: a .zip file.")
     ] = None,
 ) -> None:
-    """Serve a web application in which people and models label items, each asked only what they know.
+    """Label with people: a web application for your team.
+
+    People and models label items, each asked only what they know.
 
     `covote studio backup [PROJECT] -o copy.zip` copies a project, also while it is served.
     """

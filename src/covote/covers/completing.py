@@ -8,7 +8,7 @@ from itertools import count, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import check_count, check_size
+from covote.arguments import check_count, check_size, renamed
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import padded, prune, widened, without_room
 from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
@@ -45,17 +45,18 @@ TRIES = 20
 LARGE = 20_000
 
 
+@renamed(times="redundancy")
 def complete(
     panel: Panel,
     size: int | Sequence[int],
     *,
-    times: int = 1,
+    redundancy: int = 1,
     teach: bool = False,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Panel:
-    """Return the panel with the fewest new experts that make every pair known by `times` experts.
+    """Add the fewest experts so that at least `redundancy` of them know every pair of classes.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def complete(
     size
         How many classes each new expert can learn; or the capacities of the people there are, of whom as few
         as possible are used, the largest first.
-    times
+    redundancy
         How many experts must know each pair.
     teach
         Teach the experts there are the fewest further classes instead of hiring new ones; nobody knows more
@@ -86,7 +87,7 @@ def complete(
     >>> whole.names[3:], whole.covers(), whole.certificate.optimal
     (('new-1', 'new-2', 'new-3', 'new-4'), True, True)
     """
-    times = check_times(times)
+    redundancy = check_times(redundancy)
     effort_named(effort)
     check_count(seed, "seed", 0)
     if teach:
@@ -95,8 +96,8 @@ def complete(
                 f"size={size!r}: to teach, give one number, the most classes that anybody may know"
             )
         check_size(len(panel.classes), int(size))
-        return _taught(panel, int(size), times, seed)
-    need = np.maximum(0, times - panel.pair_counts()).astype(np.int16)
+        return _taught(panel, int(size), redundancy, seed)
+    need = np.maximum(0, redundancy - panel.pair_counts()).astype(np.int16)
     np.fill_diagonal(need, 0)
     work = Work(effort_named(effort).filling, progress)
     with work:
@@ -108,7 +109,7 @@ def complete(
         blocks, proof = _fewer(need, first, sizes, proof, effort, seed, work)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
-    return _checked(panel, rows, Certificate(len(rows), *proof, how, times))
+    return _checked(panel, rows, Certificate(len(rows), *proof, how, redundancy))
 
 
 def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
@@ -120,24 +121,24 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) ->
         check_size(classes, size)
     if not need.any():
         return np.empty((0, 0), dtype=np.int32), np.empty(0, dtype=np.int32), "nothing: no pair was missing"
-    times = int(need.max())
-    covered = times - need.astype(np.int32)
+    redundancy = int(need.max())
+    covered = redundancy - need.astype(np.int32)
     needy = np.flatnonzero(need.any(axis=1))
     share = np.count_nonzero(need) / (len(needy) * (len(needy) - 1))
     found: list[tuple[Blocks, str]] = []
     if share < 1:
-        found.append((greedy(classes, size, times, counts=covered, seed=seed), "greedy new experts"))
+        found.append((greedy(classes, size, redundancy, counts=covered, seed=seed), "greedy new experts"))
     if share >= DENSE and (share == 1 or classes <= DESIGNED):
         within = min(size, len(needy))
         budget = effort_named(effort if share == 1 else "fast")
-        lower, _ = best_lower_bound(len(needy), within, times)
-        cover = best_cover(len(needy), within, lower, times=times, effort=budget, seed=seed, work=work)
+        lower, _ = best_lower_bound(len(needy), within, redundancy)
+        cover = best_cover(len(needy), within, lower, times=redundancy, effort=budget, seed=seed, work=work)
         blocks = widened(needy[cover.blocks].astype(np.int32), size)
         full = without_room(blocks, classes) if within < size else blocks
         how = cover.construction
         if len(needy) < classes:
             how = f"a cover of the {len(needy)} classes that miss pairs ({how})"
-        found.append((prune(full, classes, times, covered), how))
+        found.append((prune(full, classes, redundancy, covered), how))
     blocks, how = min(found, key=lambda candidate: len(candidate[0]))
     return blocks, np.full(len(blocks), size, dtype=np.int32), how
 
@@ -202,7 +203,7 @@ def _checked(panel: Panel, rows: list[NDArray[np.int32]], certificate: Certifica
     for known, row in zip(knows, rows, strict=True):
         known[row] = True
     whole = panel + Panel(panel.classes, knows, list(islice(_new_names(panel), len(rows))))
-    if not whole.covers(certificate.times):
+    if not whole.covers(certificate.redundancy):
         raise CoverError("the completed panel misses pairs; please report this defect")
     return whole.with_certificate(certificate)
 
@@ -215,8 +216,8 @@ def _new_names(panel: Panel) -> Iterator[Name]:
 # Lessons for those there are
 
 
-def _taught(panel: Panel, size: int, times: int, seed: int) -> Panel:
-    """Return the panel with the fewest further classes per expert that make every pair known `times` times.
+def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
+    """Teach the experts the fewest further classes that make every pair known `redundancy` times.
 
     Nobody knows more than `size` classes afterwards, unless it knew them before. The certificate counts the
     lessons (expert and class).
@@ -224,24 +225,26 @@ def _taught(panel: Panel, size: int, times: int, seed: int) -> Panel:
     Ours. Greedy: the next lesson is the one (expert, class) that covers the most missing pairs; then every
     lesson that the others make needless is dropped. Several orders of equally good lessons are tried.
     """
-    need = np.maximum(0, times - panel.pair_counts()).astype(np.int64)
+    need = np.maximum(0, redundancy - panel.pair_counts()).astype(np.int64)
     np.fill_diagonal(need, 0)
     room = np.maximum(size - panel.sizes, 0)
     rng, best = np.random.default_rng(seed), None
     for _ in range(TRIES if panel.knows.size <= LARGE else 1):
-        knows = _without_needless(panel, _lessons(panel.knows.copy(), need.copy(), room.copy(), rng), times)
+        knows = _without_needless(
+            panel, _lessons(panel.knows.copy(), need.copy(), room.copy(), rng), redundancy
+        )
         if knows is not None and (best is None or knows.sum() < best.sum()):
             best = knows
     if best is None:
         raise CoverError(
             f"experts that know at most {size} classes each cannot be taught to cover every pair"
-            f"{'' if times == 1 else f' {times} times'}, or no way was found; allow more classes, or hire "
-            "with complete() without teaching"
+            f"{'' if redundancy == 1 else f' {redundancy} times'}, or no way was found; allow more classes, "
+            "or hire with complete() without teaching"
         )
     lessons = int(best.sum() - panel.knows.sum())
     lower, bound = fewest_lessons(need, panel.sizes)
     proof = Certificate(
-        lessons, lower, bound, "greedy lessons" if lessons else "nothing: no pair was missing", times
+        lessons, lower, bound, "greedy lessons" if lessons else "nothing: no pair was missing", redundancy
     )
     return Panel(panel.classes, best, panel.names, panel.cost, models=panel.models, certificate=proof)
 
@@ -295,7 +298,7 @@ def _lessons(knows: Knows, need: Lacks, room: NDArray[np.int64], rng: np.random.
     return knows
 
 
-def _without_needless(panel: Panel, knows: Knows | None, times: int) -> Knows | None:
+def _without_needless(panel: Panel, knows: Knows | None, redundancy: int) -> Knows | None:
     """Drop lessons that are not needed, the least useful first."""
     if knows is None:
         return None
@@ -304,7 +307,7 @@ def _without_needless(panel: Panel, knows: Knows | None, times: int) -> Knows | 
     for i, k in lessons[np.argsort(knows.sum(axis=1)[lessons[:, 0]], kind="stable")].tolist():
         others = np.flatnonzero(knows[i])
         others = others[others != k]
-        if (counts[k, others] > times).all():
+        if (counts[k, others] > redundancy).all():
             knows[i, k] = False
             counts[k, others] -= 1
             counts[others, k] -= 1

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from covote.arguments import check_count, check_size
+from covote.arguments import check_count, check_size, renamed
 from covote.bounds import best_lower_bound, cover_free_bound
 from covote.covers.blocks import Built
 from covote.covers.search.efforts import effort_named
@@ -20,11 +20,12 @@ from covote.progress import Progress, Work
 METHODS = ("auto", "paper", "random", "parallel")
 
 
+@renamed(times="redundancy")
 def design(
     classes: int | Iterable[Name],
     size: int | Sequence[int],
     *,
-    times: int = 1,
+    redundancy: int = 1,
     method: str = "auto",
     effort: str = "normal",
     seed: int = 0,
@@ -35,7 +36,7 @@ def design(
     forced: bool = False,
     count: int | None = None,
 ) -> Panel:
-    """Design a small panel in which every pair of classes is known by at least `times` experts.
+    """Design a small panel in which every pair of classes is known by at least `redundancy` experts.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def design(
         The classes' names, or a number K for the classes 0..K-1.
     size
         How many classes each expert can know, or one capacity per expert.
-    times
+    redundancy
         How many experts must know each pair: 1 to cover, more against errors and outages.
     method
         "auto" for the portfolio of constructions and searches; "paper" for the paper's greedy set cover;
@@ -79,9 +80,9 @@ def design(
     if labels not in ("one", "several"):
         raise InputError(f"labels={labels!r} is not known; items have 'one' label, or 'several'")
     if labels == "several" and not (report == "all" and forced):  # these need a cover
-        if times != 1 or method != "auto" or not isinstance(size, int | np.integer):
+        if redundancy != 1 or method != "auto" or not isinstance(size, int | np.integer):
             raise InputError(
-                "with several labels, a panel is designed for one size, times=1 and method='auto'"
+                "with several labels, a panel is designed for one size, redundancy=1 and method='auto'"
             )
         work = Work(1, progress)
         with work:
@@ -91,16 +92,18 @@ def design(
     if experts is not None and method not in ("random", "parallel"):
         raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
-        return _with_capacities(names, cast("Sequence[int]", size), times, method, effort, seed, progress)
+        return _with_capacities(
+            names, cast("Sequence[int]", size), redundancy, method, effort, seed, progress
+        )
     if len(names) == 1:
         raise InputError("a single class needs no panel; give at least 2 classes")
-    lower, bound = best_lower_bound(len(names), int(size), times)
+    lower, bound = best_lower_bound(len(names), int(size), redundancy)
     check_memory(lower, len(names), int(size))
     if method == "auto":
-        cover = _auto(len(names), int(size), times, effort, seed, progress, lower)
+        cover = _auto(len(names), int(size), redundancy, effort, seed, progress, lower)
     else:
-        cover = _other(len(names), int(size), times, method, seed, experts)
-    return _checked(names, cover, times, (lower, bound), must_cover=experts is None)
+        cover = _other(len(names), int(size), redundancy, method, seed, experts)
+    return _checked(names, cover, redundancy, (lower, bound), must_cover=experts is None)
 
 
 def _several(
@@ -138,25 +141,25 @@ def _several(
     return panel.with_certificate(proof)
 
 
-def _other(classes: int, size: int, times: int, method: str, seed: int, experts: int | None) -> Built:
+def _other(classes: int, size: int, redundancy: int, method: str, seed: int, experts: int | None) -> Built:
     if method == "paper":
         from covote.covers.constructions.paper_greedy import paper_cover
 
-        return paper_cover(classes, size, times)
+        return paper_cover(classes, size, redundancy)
     if method == "parallel":
         from covote.covers.constructions.resolvable import parallel_panel
 
         panel = parallel_panel(classes, size, experts, seed)
-        return panel if experts else Built([*panel.blocks] * times, panel.construction)
+        return panel if experts else Built([*panel.blocks] * redundancy, panel.construction)
     from covote.covers.constructions.random_panels import random_panel
 
-    return random_panel(classes, size, times, experts, seed)
+    return random_panel(classes, size, redundancy, experts, seed)
 
 
 def _with_capacities(
     names: tuple[Name, ...],
     sizes: Sequence[int],
-    times: int,
+    redundancy: int,
     method: str,
     effort: str,
     seed: int,
@@ -168,26 +171,28 @@ def _with_capacities(
         raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
         raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
-    rows = capacity_cover(len(names), list(sizes), times, effort, seed, progress)
+    rows = capacity_cover(len(names), list(sizes), redundancy, effort, seed, progress)
     largest = min(len(names), max(len(row) for row in rows.blocks))
-    return _checked(names, rows, times, best_lower_bound(len(names), largest, times), must_cover=True)
+    return _checked(
+        names, rows, redundancy, best_lower_bound(len(names), largest, redundancy), must_cover=True
+    )
 
 
 def _auto(
-    classes: int, size: int, times: int, effort: str, seed: int, progress: Progress | None, lower: int
+    classes: int, size: int, redundancy: int, effort: str, seed: int, progress: Progress | None, lower: int
 ) -> Built:
     from covote.covers.search.portfolio import best_cover
 
     budget = effort_named(effort)
     work = Work(budget.total, progress)
     with work:
-        cover = best_cover(classes, size, lower, times=times, effort=budget, seed=seed, work=work)
+        cover = best_cover(classes, size, lower, times=redundancy, effort=budget, seed=seed, work=work)
     words = f"{cover.construction}; search interrupted" if work.stopped else cover.construction
     return Built(list(cover.blocks), words)
 
 
 def _checked(
-    names: tuple[Name, ...], cover: Built, times: int, bound: tuple[int, str], must_cover: bool
+    names: tuple[Name, ...], cover: Built, redundancy: int, bound: tuple[int, str], must_cover: bool
 ) -> Panel:
     """Return the panel with its certificate if it covers by an independent count; else fail loudly.
 
@@ -197,8 +202,8 @@ def _checked(
     for row, block in zip(knows, cover.blocks, strict=True):
         row[block] = True
     panel = Panel(names, knows)
-    if panel.covers(times):
-        return panel.with_certificate(Certificate(len(knows), *bound, cover.construction, times))
+    if panel.covers(redundancy):
+        return panel.with_certificate(Certificate(len(knows), *bound, cover.construction, redundancy))
     if must_cover:
         raise CoverError(f"the panel built from {cover.construction} misses pairs; please report this defect")
     return panel

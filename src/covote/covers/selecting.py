@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_accuracy, check_count, check_prior
+from covote.arguments import check_accuracy, check_count, check_prior, renamed
 from covote.bounds import best_lower_bound
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
@@ -33,10 +33,11 @@ EASY = 300
 """Steps of a first local search, after which the bound of an easy problem is met."""
 
 
+@renamed(times="redundancy")
 def select(
     panel: Panel,
     *,
-    times: int = 1,
+    redundancy: int = 1,
     keep: Iterable[Name] = (),
     budget: float | None = None,
     accuracy: Any = None,
@@ -45,7 +46,7 @@ def select(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Panel:
-    """Return the cheapest part of a panel in which every pair is still known by `times` experts.
+    """Return the cheapest part of a panel in which every pair is still known by `redundancy` experts.
 
     With a `budget`, the part that this pays for with the least bound on the error instead: whether it covers
     every pair or not.
@@ -54,7 +55,7 @@ def select(
     ----------
     panel
         The pool to choose from, with its costs.
-    times
+    redundancy
         How many experts must know each pair.
     keep
         Names of experts that must stay.
@@ -83,47 +84,47 @@ def select(
     >>> select(pool, budget=4).names
     ('expert-1', 'expert-2')
     """
-    times = check_count(times, "times")
+    redundancy = check_count(redundancy, "redundancy")
     effort_named(effort)
     check_count(seed, "seed", 0)
     kept = _kept(panel, keep)
     if budget is not None:
-        return _within(panel, budget, times, kept, accuracy, prior, effort, progress)
+        return _within(panel, budget, redundancy, kept, accuracy, prior, effort, progress)
     if accuracy is not None or prior is not None:
         raise InputError("accuracy and prior say how to spend a budget; give a budget, too")
-    _check_cover(panel, times)
+    _check_cover(panel, redundancy)
     # Experts that must stay, or cost nothing, or without whom a pair is lost.
-    fixed = kept | (panel.cost == 0) | _forced(panel, times)
-    problem = _rest(panel, fixed, times)
+    fixed = kept | (panel.cost == 0) | _forced(panel, redundancy)
+    problem = _rest(panel, fixed, redundancy)
     candidates = np.flatnonzero(~fixed)
     base = float(panel.cost[fixed].sum())
     chosen, lower, bound = _solve(problem, effort, seed, progress)
     inside = fixed.copy()
     inside[candidates[chosen]] = True
-    inside = _without_redundant(panel, inside, kept, times)
+    inside = _without_redundant(panel, inside, kept, redundancy)
     total = float(panel.cost[inside].sum())
     lower += base
-    counted, name = _counting(panel, kept, times)
+    counted, name = _counting(panel, kept, redundancy)
     if counted > lower:
         lower, bound = counted, name
     if total - lower <= 1e-9 * total:
         lower = total
     result = panel.only(*(panel.names[i] for i in np.flatnonzero(inside)))
-    if not result.covers(times):  # pragma: no cover
+    if not result.covers(redundancy):  # pragma: no cover
         raise CoverError("the chosen experts do not cover; please report this as a fault of covote")
     how = (
         "local search with row weights over the pool" if len(problem.demand) else "the experts all pairs need"
     )
-    return result.with_certificate(Certificate(total, min(lower, total), bound, how, times))
+    return result.with_certificate(Certificate(total, min(lower, total), bound, how, redundancy))
 
 
 def _within(
-    panel: Panel, budget: float, times: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
+    panel: Panel, budget: float, redundancy: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
     effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
     """Return the experts with the least bound on the error that a budget pays for."""
-    if times != 1:
-        raise InputError("with a budget, times cannot be promised; leave it out")
+    if redundancy != 1:
+        raise InputError("with a budget, redundancy cannot be promised; leave it out")
     if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 <= float(budget) < math.inf:
         raise InputError(f"budget={budget!r} must be a number, 0 or more")
     least = float(panel.cost[kept].sum())
@@ -201,52 +202,52 @@ def _kept(panel: Panel, keep: Iterable[Name]) -> Flags:
     return kept
 
 
-def _check_cover(panel: Panel, times: int) -> None:
-    missing = panel.uncovered(times)
+def _check_cover(panel: Panel, redundancy: int) -> None:
+    missing = panel.uncovered(redundancy)
     if not missing:
         return
     shown = ", ".join(f"{a!r} and {b!r}" for a, b in missing[:3]) + (", ..." if len(missing) > 3 else "")
     number = "1 pair of classes is" if len(missing) == 1 else f"{len(missing)} pairs of classes are"
-    fewer = "no expert of this pool" if times == 1 else f"fewer than {times} experts of this pool"
+    fewer = "no expert of this pool" if redundancy == 1 else f"fewer than {redundancy} experts of this pool"
     raise CoverError(
         f"{number} known by {fewer} ({shown}); add experts first, with complete(panel, size) or "
         "`covote complete`"
     )
 
 
-def _forced(panel: Panel, times: int) -> Flags:
+def _forced(panel: Panel, redundancy: int) -> Flags:
     """Return the experts without whom some pair would be known too rarely."""
-    critical = panel.pair_counts() == times
+    critical = panel.pair_counts() == redundancy
     np.fill_diagonal(critical, False)
     known = [np.flatnonzero(row) for row in panel.knows]
     return np.array([critical[np.ix_(k, k)].any() for k in known], dtype=bool)
 
 
-def _rest(panel: Panel, fixed: Flags, times: int) -> PoolCover:
+def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
     """Return what is left to choose beside the fixed experts."""
-    need = np.full((len(panel.classes),) * 2, times, dtype=np.int32)
+    need = np.full((len(panel.classes),) * 2, redundancy, dtype=np.int32)
     if fixed.any():
         need -= panel.only(*(panel.names[i] for i in np.flatnonzero(fixed))).pair_counts()
     return pool_cover(panel.knows[~fixed], need, panel.cost[~fixed])
 
 
-def _without_redundant(panel: Panel, inside: Flags, kept: Flags, times: int) -> Flags:
+def _without_redundant(panel: Panel, inside: Flags, kept: Flags, redundancy: int) -> Flags:
     """Drop experts that the others make unnecessary, the most expensive first."""
     inside = inside.copy()
     counts = panel.only(*(panel.names[i] for i in np.flatnonzero(inside))).pair_counts()
     np.fill_diagonal(counts, np.iinfo(np.int32).max)
     for i in np.argsort(-panel.cost, kind="stable"):
         known = np.flatnonzero(panel.knows[i])
-        if inside[i] and not kept[i] and counts[np.ix_(known, known)].min() > times:
+        if inside[i] and not kept[i] and counts[np.ix_(known, known)].min() > redundancy:
             inside[i] = False
             counts[np.ix_(known, known)] -= 1
     return inside
 
 
-def _counting(panel: Panel, kept: Flags, times: int) -> tuple[float, str]:
+def _counting(panel: Panel, kept: Flags, redundancy: int) -> tuple[float, str]:
     """Return what so many experts cost at least, as every cover by experts of this size must have."""
     if len(panel.classes) < 2 or len(panel) == 0:
         return 0.0, "no pairs"
-    fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), times)
+    fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), redundancy)
     others = np.sort(panel.cost[~kept])[: max(0, fewest - int(kept.sum()))]
     return float(panel.cost[kept].sum() + others.sum()), f"cheapest {fewest} experts ({name})"

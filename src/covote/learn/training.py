@@ -73,7 +73,7 @@ def designed(
 def _design(classes: int, size: int | tuple[int, ...], times: int, method: str, seed: int) -> Panel:
     """Design once for all folds of a search; longer searches would cost more than the experts they save."""
     capacity = list(size) if isinstance(size, tuple) else size
-    return design(classes, capacity, times=times, method=method, effort="fast", seed=seed)
+    return design(classes, capacity, redundancy=times, method=method, effort="fast", seed=seed)
 
 
 def matched(panel: Panel, classes: NDArray[Any]) -> Panel:

@@ -51,7 +51,7 @@ class Certificate:
         Which bound says so.
     construction
         How the panel was built, in words.
-    times
+    redundancy
         Every pair of classes is known by at least this many experts; 0 if a budget left pairs uncovered.
 
     >>> proof = Certificate(size=13, lower=13, bound="Schonheim", construction="projective plane of order 3")
@@ -65,7 +65,7 @@ class Certificate:
     lower: float
     bound: str
     construction: str
-    times: int = 1
+    redundancy: int = 1
 
     @property
     def gap(self) -> float:
@@ -273,39 +273,39 @@ class Panel:
         """
         return len(self) if len(self.classes) == 1 else int(np.argmax(self._pair_histogram > 0))
 
-    def covers(self, times: int = 1) -> bool:
-        """Whether every pair of classes is known by at least `times` common experts.
+    def covers(self, redundancy: int = 1) -> bool:
+        """Whether every pair of classes is known by at least `redundancy` common experts.
 
-        Paper: Cor 1 (the covering condition) for ``times=1``.
+        Paper: Cor 1 (the covering condition) for ``redundancy=1``.
         """
-        if times < 1:
-            raise InputError(f"times must be at least 1, not {times}")
-        return len(self.classes) == 1 or self.redundancy >= times
+        if redundancy < 1:
+            raise InputError(f"redundancy must be at least 1, not {redundancy}")
+        return len(self.classes) == 1 or self.redundancy >= redundancy
 
-    def uncovered(self, times: int = 1, most: int | None = None) -> list[tuple[Name, Name]]:
-        """Return the pairs of classes that fewer than `times` experts know together, the first `most`.
+    def uncovered(self, redundancy: int = 1, most: int | None = None) -> list[tuple[Name, Name]]:
+        """Return the pairs of classes that fewer than `redundancy` experts know together, the first `most`.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0]])
         >>> panel.uncovered(most=1), panel.count_uncovered()
         ([('cat', 'fox')], 2)
         """
-        wanted = self.count_uncovered(times)
+        wanted = self.count_uncovered(redundancy)
         wanted = wanted if most is None else min(wanted, most)
         found: list[tuple[Name, Name]] = []
         if wanted == 0:
             return found
-        for some in pairs_below(self.layout, times):
+        for some in pairs_below(self.layout, redundancy):
             for k, j in zip(*(side[: wanted - len(found)].tolist() for side in some), strict=True):
                 found.append((self.classes[k], self.classes[j]))
             if len(found) == wanted:
                 break
         return found
 
-    def count_uncovered(self, times: int = 1) -> int:
-        """Return how many pairs of classes fewer than `times` experts know together."""
-        if times < 1:
-            raise InputError(f"times must be at least 1, not {times}")
-        return int(self._pair_histogram[:times].sum())
+    def count_uncovered(self, redundancy: int = 1) -> int:
+        """Return how many pairs of classes fewer than `redundancy` experts know together."""
+        if redundancy < 1:
+            raise InputError(f"redundancy must be at least 1, not {redundancy}")
+        return int(self._pair_histogram[:redundancy].sum())
 
     def correctable(self) -> int:
         """How many wrong answers per item can always be repaired: the largest f with lambda >= 2f + 1.

@@ -74,7 +74,7 @@ def test_the_bounds_are_monotone():
 
 def test_experts_that_know_everything():
     assert best_lower_bound(7, 7)[0] == 1
-    assert best_lower_bound(7, 7, times=4)[0] == 4
+    assert best_lower_bound(7, 7, redundancy=4)[0] == 4
     assert best_lower_bound(2, 2)[0] == 1
 
 

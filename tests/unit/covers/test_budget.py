@@ -102,7 +102,7 @@ def test_enough_money_covers():
     panel = Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])
     found = select(panel, budget=6)
     assert found.covers()
-    assert (found.certificate.size, found.certificate.optimal, found.certificate.times) == (0, True, 1)
+    assert (found.certificate.size, found.certificate.optimal, found.certificate.redundancy) == (0, True, 1)
 
 
 def test_likely_classes_are_told_apart_first():
@@ -121,7 +121,7 @@ def test_mistakes_are_told():
     with pytest.raises(InputError, match="give a budget"):
         select(panel, accuracy=0.9)
     with pytest.raises(InputError, match="times cannot be promised"):
-        select(panel, budget=3, times=2)
+        select(panel, budget=3, redundancy=2)
     with pytest.raises(InputError, match=r"accuracy 1\.5"):
         select(panel, budget=3, accuracy=1.5)
 

@@ -74,10 +74,10 @@ def test_a_new_class_meets_all_others():
 
 def test_redundancy():
     plane = Panel.from_blocks(7, FANO)
-    whole = complete(plane, 3, times=2)
+    whole = complete(plane, 3, redundancy=2)
     assert whole.covers(2)
     assert whole.certificate.size == whole.certificate.lower == 7
-    assert whole.certificate.times == 2
+    assert whole.certificate.redundancy == 2
 
 
 def test_small_panels_get_the_fewest():
@@ -86,7 +86,7 @@ def test_small_panels_get_the_fewest():
         knows = rng.random((3, 5)) < 0.5
         panel = Panel(5, knows[knows.any(axis=1)])
         for size, times in [(3, 1), (4, 1), (4, 2)]:
-            whole = complete(panel, size, times=times, effort="fast")
+            whole = complete(panel, size, redundancy=times, effort="fast")
             best = fewest(panel, size, times)
             assert whole.covers(times)
             assert len(whole) - len(panel) == best

@@ -34,9 +34,9 @@ def test_names_are_kept():
 
 @pytest.mark.parametrize("times", [2, 3])
 def test_every_pair_is_covered_that_often(times):
-    panel = design(9, 4, times=times, effort="fast")
+    panel = design(9, 4, redundancy=times, effort="fast")
     assert panel.redundancy >= times
-    assert panel.certificate.times == times
+    assert panel.certificate.redundancy == times
 
 
 def test_the_same_seed_gives_the_same_panel():
@@ -61,7 +61,7 @@ def test_random_experts_until_they_cover_or_a_number_of_them():
 
 
 def test_ten_by_four_twice_needs_fifteen():
-    assert len(design(10, 4, times=2)) == 15
+    assert len(design(10, 4, redundancy=2)) == 15
 
 
 def test_capacities_are_kept():
@@ -164,3 +164,7 @@ def test_searches_work_beyond_the_table_of_recursions(classes, size):
 
 def test_blocks_are_full():
     assert np.all(design(37, 9, effort="fast").sizes == 9)
+
+
+def test_redundancy_has_a_former_name():
+    assert design(9, 4, times=2, effort="fast") == design(9, 4, redundancy=2, effort="fast")

@@ -120,9 +120,9 @@ def test_experts_that_must_stay_stay():
 
 def test_redundancy():
     pool = random_pool(10, 5, 80, 3)
-    chosen = select(pool, times=2)
+    chosen = select(pool, redundancy=2)
     assert chosen.covers(2)
-    assert chosen.certificate.times == 2
+    assert chosen.certificate.redundancy == 2
     assert chosen.certificate.optimal
 
 
@@ -149,7 +149,7 @@ def test_a_pool_that_cannot_cover_names_the_pairs():
     with pytest.raises(CoverError, match=r"1 pair of .* no expert .*'c' and 'd'.*complete\(panel, size\)"):
         select(pool)
     with pytest.raises(CoverError, match=r"6 pairs .* fewer than 3 experts"):
-        select(pool, times=3)
+        select(pool, redundancy=3)
     with pytest.raises(CoverError, match="no expert"):
         select(Panel(3, np.zeros((0, 3))))
 
@@ -201,7 +201,7 @@ def test_bad_requests():
         select(pool, keep=["expert-1000"])
     with pytest.raises(InputError, match="keep=None"):
         select(pool, keep=None)
-    with pytest.raises(InputError, match="times"):
-        select(pool, times=0)
+    with pytest.raises(InputError, match="redundancy"):
+        select(pool, redundancy=0)
     with pytest.raises(InputError, match="effort"):
         select(pool, effort="heroic")

@@ -55,7 +55,7 @@ def test_an_expert_that_left_is_replaced_by_lessons():
 
 def test_twice_and_no_room():
     panel = design(7, 3)
-    assert complete(panel, 7, times=2, teach=True).covers(2)
+    assert complete(panel, 7, redundancy=2, teach=True).covers(2)
     with pytest.raises(CovoteError, match="allow more classes"):
         complete(panel.without("expert-1"), 3, teach=True)
     assert complete(panel, 3, teach=True).certificate.size == 0

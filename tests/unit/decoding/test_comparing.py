@@ -100,7 +100,7 @@ def test_commands_say_the_same(tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
-    found = run("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--picture", "c.png")
+    found = run("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--plot", "c.png")
     expected = compare(votes, gold)
     assert found["use"] == expected.best
     assert [row["right"] for row in found["methods"]] == [score.right for score in expected.scores]

@@ -83,7 +83,7 @@ def test_a_panel_that_does_not_cover_is_used_with_a_warning(animals):
         ({"estimator": []}, "empty"),
         ({"estimator": StandardScaler()}, "no classifier"),
         ({"size": 1}, "size"),
-        ({"times": 0}, "times"),
+        ({"times": 0}, "redundancy"),
         ({"method": "magic"}, "magic"),
     ],
 )

@@ -47,7 +47,7 @@ def test_three_copies_repair_one_wrong_answer():
 def test_uncovered_pairs_are_named_once():
     panel = Panel(["a", "b", "c"], [[1, 1, 0]])
     assert panel.uncovered() == [("a", "c"), ("b", "c")]
-    assert panel.uncovered(times=2) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert panel.uncovered(redundancy=2) == [("a", "b"), ("a", "c"), ("b", "c")]
     assert panel.correctable() == 0
 
 

@@ -122,7 +122,7 @@ def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.in
 def check_times(times: int) -> int:
     """Return how often pairs must be covered, if it is a number that the searches can count to."""
     if check_count(times, "times") > MOST_TIMES:
-        raise InputError(f"times={times}; the search for new experts counts to {MOST_TIMES:,} only")
+        raise InputError(f"redundancy={times}; the search for new experts counts to {MOST_TIMES:,} only")
     return int(times)
 
 

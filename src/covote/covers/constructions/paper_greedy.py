@@ -32,7 +32,7 @@ def paper_cover(classes: int, size: int, times: int = 1) -> Built:
     if not 2 <= size <= classes:
         raise InputError(f"size {size} for {classes} classes; give a size from 2 to {classes}")
     if times < 1:
-        raise InputError(f"times={times}; every pair must be known by at least 1 expert")
+        raise InputError(f"redundancy={times}; every pair must be known by at least 1 expert")
     candidates = comb(classes, size)
     if candidates > CANDIDATES:
         raise TooLargeError(

@@ -28,7 +28,7 @@ def random_panel(classes: int, size: int, times: int = 1, experts: int | None = 
     if not 2 <= size <= classes:
         raise InputError(f"size {size} for {classes} classes; give a size from 2 to {classes}")
     if times < 1:
-        raise InputError(f"times={times}; every pair must be known by at least 1 expert")
+        raise InputError(f"redundancy={times}; every pair must be known by at least 1 expert")
     if experts is not None and experts < 1:
         raise InputError(f"experts={experts}; a panel needs at least 1 expert")
     rng = np.random.default_rng(seed)

@@ -109,7 +109,7 @@ def panels(seed: int) -> dict[str, tuple[Panel, Panel]]:
         for size in SMALLER
     }
     for size in TWICE:
-        twice = design(CLASSES, size, times=2, seed=seed)
+        twice = design(CLASSES, size, redundancy=2, seed=seed)
         found[f"R = {size}, every pair twice"] = (paper_panel(size), twice)
     return found
 

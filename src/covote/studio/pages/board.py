@@ -87,7 +87,7 @@ def suggest(studio: Project, who: Owner, form: Form) -> Response:
     def work() -> dict[str, Any]:
         from covote.covers import complete
 
-        whole = complete(panel, size, times=times, effort="fast")
+        whole = complete(panel, size, redundancy=times, effort="fast")
         new = whole.blocks()[len(panel) :]
         ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
         return {"kind": "complete", "new": list(zip(new, ids, strict=True))}
@@ -104,7 +104,7 @@ def cheapest(studio: Project, who: Owner, form: Form) -> Response:
     def work() -> dict[str, Any]:
         from covote.covers import select
 
-        part = select(panel, times=times, effort="fast")
+        part = select(panel, redundancy=times, effort="fast")
         return {
             "kind": "select", "chosen": [str(name) for name in part.names], "all": len(panel),
             "cost": float(part.cost.sum()), "before": float(panel.cost.sum()),
