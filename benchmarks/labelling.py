@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -32,10 +33,10 @@ import covote
 from covote import Panel
 from covote.engines import Local
 from covote.files.data import DataPlace
-from covote.labelling.journal import Kept
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, ask, opened
 from covote.models import open_expert
+from covote.tables.answers_file import AnswersFile
 
 CLASSES = [f"class-{k}" for k in range(10)]
 
@@ -93,13 +94,19 @@ def compare(folder, sizes, labels, rows, batch, rounds):
 
     def run(file):
         with tempfile.TemporaryDirectory(dir=folder) as answers:
-            kept = Kept(Path(answers) / "labels.votes")
+            kept = AnswersFile(Path(answers) / "labels.answers.sqlite")
             ready = prepare(DataPlace(folder / file), panel, folder, kept, batch, refresh=False, trust=False)
-            job = Job(ready.place, ready.experts, folder, kept.folder, "run")
+            job = Job(ready.place, ready.experts, folder)
             opened(ready.experts[0], folder)
             spans = [(s, min(s + batch, rows)) for s in range(0, rows, batch)]
             questions = [Question(0, start, stop, None, ready.seen[start]) for start, stop in spans]
-            return seconds(lambda: list(Local().map(partial(ask, job), questions)))
+
+            def asked():
+                for reply in Local().map(partial(ask, job), questions):
+                    kept.keep("e", reply.question.start, reply.answers.label, reply.answers.probability)
+
+            with closing(kept):
+                return seconds(asked)
 
     times = [
         (

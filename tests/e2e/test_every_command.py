@@ -87,7 +87,7 @@ def test_help_fits_into_sixty_columns_and_ends_with_two_examples(covote, monkeyp
 def test_labels_have_a_place_beside_the_data_unless_one_is_given(covote, folder):
     ran = covote("label", "data.npy", "--panel", "models.toml", "--trust")
     assert (ran.status, "Wrote data.labels.csv." in ran.out) == (0, True)
-    assert (folder / "data.labels.votes").is_dir()
+    assert (folder / "data.labels.answers.sqlite").is_file()
 
 
 def test_the_best_method_on_gold_items_labels_data_too(covote, folder):

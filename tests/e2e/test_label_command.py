@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -132,7 +131,7 @@ def test_every_kind_of_input_gives_the_same_labels_in_its_own_order(covote, fold
     items = pyarrow.csv.read_csv("labels.csv").column("item").to_pylist()
     assert items == list(range(ITEMS)) if data.endswith("npy") else [f"i{n:04d}" for n in range(ITEMS)]
     for words in ("Asked 4 experts 4,000 questions", "1,000 items, 4,000 votes", "Wrote labels.csv.",
-                  "kept in labels.votes"):  # fmt: skip
+                  "kept in labels.answers.sqlite"):  # fmt: skip
         assert words in ran.out
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
     assert [size for size, _ in calls(folder, "a")] == [100] * 10
@@ -159,6 +158,39 @@ def test_a_second_run_asks_nobody_and_writes_the_same(covote, folder):
     assert Path("labels.parquet").read_bytes() == first
     assert run_label(covote, "--method", "em").status == 0  # another way to decode needs no new answers
     assert len(calls(folder, "a")) == 10
+
+
+def test_the_answers_are_votes_for_other_commands(covote, folder):
+    assert run_label(covote).status == 0
+    answers = "labels.answers.sqlite"
+    ran = covote("decode", answers, "--panel", "panel.toml", "-o", "again.parquet")
+    assert ran.status == 0, ran.err
+    assert pq.read_table("again.parquet").equals(pq.read_table("labels.parquet"))
+    known = [f"i{n:04d},{name}\n" for n, name in enumerate(truth(folder)[:100])]
+    (folder / "gold.csv").write_text("item,label\n" + "".join(known))
+    ran = covote("compare", answers, "--panel", "panel.toml", "--gold", "gold.csv")
+    assert ran.status == 0, ran.err
+    ran = covote("explain", answers, "i0007", "--panel", "panel.toml")
+    assert (ran.status, truth(folder)[7] in ran.out) == (0, True), ran.err
+    ran = covote("ask", answers, "--panel", "panel.toml")
+    assert ran.status == 0, ran.err
+    ran = covote("check", answers, "--panel", "panel.toml")
+    assert ran.status == 0, ran.err
+
+
+def test_probabilities_and_items_to_review_are_written(covote, folder):
+    ran = run_label(covote, "--method", "em", "--proba", "proba.csv", "--review", "review.csv")
+    assert ran.status == 0, ran.err
+    proba = pyarrow.csv.read_csv("proba.csv")
+    assert proba.column_names == ["item", *CLASSES]
+    best = [max(CLASSES, key=row.__getitem__) for row in proba.to_pylist()]
+    assert best == labels("labels.parquet")
+    assert Path("review.csv").read_text().startswith("item,label,suggested")
+    for words in ("proba.csv", "review.csv"):
+        assert words in ran.out
+    ran = run_label(covote, "--method", "pairwise", "--proba", "proba.csv", output="other.parquet")
+    assert ran.status == 2
+    assert not (folder / "other.answers.sqlite").exists()
 
 
 def label_process(folder, *options, **environment):
@@ -306,8 +338,8 @@ def test_an_adaptive_run_that_is_killed_loses_at_most_the_batch_in_flight(covote
     whole = run_label(covote, "--ask", "adaptive", output="whole.parquet", batch=20)
     assert whole.status == 0, whole.err
     needed = {name: sum(size for size, _ in calls(folder, name)) for name in NAMES}
-    for path in [*folder.glob("*.log"), *folder.glob("*votes*")]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in folder.glob("*.log"):
+        path.unlink()
     kills = ("2", "70", "140")
     for call in kills:
         assert label_process(folder, "--ask", "adaptive", KILL_AT=call) == (-signal.SIGKILL, "")
@@ -375,11 +407,11 @@ def test_an_asker_says_whom_to_ask(folder, monkeypatch):
         run(used)
 
 
-def test_changed_data_panels_and_batches_are_noticed_and_named(covote, folder):
+def test_changed_data_and_panels_are_noticed_and_named(covote, folder):
     run_label(covote)
-    ran = run_label(covote, batch=50)
-    assert ran.status == 2
-    assert "batch was 100 and is now 50" in ran.err
+    before = len(calls(folder, "a"))
+    assert run_label(covote, batch=50).status == 0  # answers belong to items, not to batches
+    assert len(calls(folder, "a")) == before
     ran = run_label(covote, "--columns", "x,n")
     assert "columns was not given and is now ['x', 'n']" in ran.err
     os.utime("data.parquet")  # only touched: the content is what counts

@@ -281,3 +281,13 @@ VotesFile = Annotated[
 ]
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report with pictures to this .html file.")]
+Review = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write items worth a second look to this .csv file; filled in, it is a file for --gold."
+    ),
+]
+Proba = Annotated[
+    Path | None,
+    typer.Option(help="Write how likely every class is to this .parquet or .csv file, one column per class."),
+]

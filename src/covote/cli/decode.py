@@ -22,7 +22,9 @@ from covote.cli.arguments import (
     Json,
     LabelCount,
     Method,
+    Proba,
     Report,
+    Review,
     Scheduler,
     StandardStreams,
     Workers,
@@ -72,18 +74,8 @@ def decode(
     method: Method = "learned",
     gold: Gold = None,
     report: Report = None,
-    review: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write items worth a second look to this .csv file; filled in, it is a file for --gold."
-        ),
-    ] = None,
-    proba: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write how likely every class is to this .parquet or .csv file, one column per class."
-        ),
-    ] = None,
+    review: Review = None,
+    proba: Proba = None,
     stats: Annotated[
         Path | None, typer.Option(help="Save what was learned about the experts to this .json file.")
     ] = None,

@@ -18,7 +18,9 @@ from covote.cli.arguments import (
     Gold,
     Json,
     Method,
+    Proba,
     Report,
+    Review,
     Scheduler,
     Workers,
     number,
@@ -50,8 +52,8 @@ def label(
         typer.Option(
             "-o",
             "--output",
-            help="Write the labels to this .parquet or .csv file, DATA.labels.csv unless given; the "
-            "answers are kept beside it in a folder .votes.",
+            help="Write the labels to this .parquet or .csv file (default: DATA.labels.csv); the answers are "
+            "kept next to it in a file .answers.sqlite, which other commands read as votes.",
         ),
     ] = None,
     id: Annotated[
@@ -96,6 +98,8 @@ def label(
     method: Method = "learned",
     gold: Gold = None,
     report: Report = None,
+    review: Review = None,
+    proba: Proba = None,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,
@@ -110,7 +114,7 @@ def label(
     from covote.cli.trusted import is_trusted, remember
     from covote.engines import make_engine
     from covote.files import read_gold
-    from covote.files.report.report import LOOKS, write_report
+    from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
     from covote.labelling import label_file
     from covote.models.entries import running_code
     from covote.models.expert import models_of, panel_of_models
@@ -119,7 +123,11 @@ def label(
     outcomes.check_report(report)
     if output_file is None:
         output_file = data.with_name(f"{data.stem}.labels.csv")
-    atomic.check_apart([output_file, report], [data, panel_file, gold, reading.rename_file])
+    if review is not None:
+        check_review(review)
+    if proba is not None:
+        atomic.check_place(proba)
+    atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     models = models_of(panel_file)
     running = sorted(set(running_code(models)))
     before = bool(running) and not trust and is_trusted(panel_file, models)
@@ -147,7 +155,8 @@ def label(
             refresh=refresh,
             trust=trust or before,
             method=method,
-            looks=LOOKS if report is not None else 0,
+            looks=REVIEW if review is not None else LOOKS if report is not None else 0,
+            proba=proba,
             engine=chosen,
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
@@ -157,6 +166,8 @@ def label(
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
+    if review is not None:
+        write_review(review, found.outcome)
     if as_json:
         output.say_json(_summary(found, ask))
         return
@@ -165,7 +176,7 @@ def label(
     by_chance = found.soft and found.outcome.method == "learned"
     _tell(found, ask, by_chance)
     outcomes.tell(found.outcome, time.monotonic() - started, method)
-    output.say_written(output_file, report)
+    output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
 
 

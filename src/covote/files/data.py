@@ -17,16 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from covote import atomic
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.panel.checks import did_you_mean, some_of
-from covote.tables.batches import Shallow, Source, format_of
+from covote.tables.batches import Shallow, Source
 from covote.tables.names import item_ids, whole_ids
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 """Some items: an array (its first axis), or the columns of a table by name."""
 ID_COLUMNS = ("item", "task", "id")
-_GROUP = 1 << 16  # rows of a group of the Parquet file made from text
+_GROUP = 1 << 16  # rows of a group of a table of text
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
@@ -37,7 +36,7 @@ class DataPlace:
     Attributes
     ----------
     path
-        A Parquet file, a ``.npy`` file or a folder of images.
+        A table, a ``.npy`` file or a folder of images.
     id
         The column that names the items; None for their positions.
     columns
@@ -207,7 +206,7 @@ class Images:
         return np.asarray(colours)
 
 
-# Tables: Parquet as it is, text turned into Parquet once so that any rows can be read at once
+# Tables: Parquet group by group, text at once
 
 
 class Columns(dict[str, NDArray[Any]]):
@@ -239,7 +238,7 @@ class _Group:
 
 
 class Table:
-    """A Parquet file, read by groups of rows; the last group is kept."""
+    """A table, read by groups of rows, of which the last is kept; text is held in memory."""
 
     def __init__(self, place: DataPlace) -> None:
         import pyarrow.parquet as pq
@@ -252,12 +251,17 @@ class Table:
         refuse_missing(names, place)
         self._id = place.id
         self._columns = list(place.columns or [name for name in names if name != place.id])
-        self._file = pq.ParquetFile(place.path)
-        meta = self._file.metadata
-        self._starts = np.cumsum(
-            [0, *(meta.row_group(g).num_rows for g in range(meta.num_row_groups))]
-        ).tolist()
-        self._refuse_other_rows(self.items, meta.num_rows)
+        self._file: Any = None
+        self._text: Any = None
+        if self._source.kind == "parquet":
+            self._file = pq.ParquetFile(place.path)
+            meta = self._file.metadata
+            sizes = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
+            self._refuse_other_rows(sum(sizes), meta.num_rows)
+        else:
+            self._text = _named(_text_table(self._source, place.id), place)
+            sizes = [min(_GROUP, len(self._text) - row) for row in range(0, len(self._text), _GROUP)]
+        self._starts = np.cumsum([0, *sizes]).tolist()
         self._group: _Group | None = None
 
     @property
@@ -270,7 +274,8 @@ class Table:
         if self._id is None:
             return np.arange(self.items)
         with self._source.explained():
-            column = self._file.read([self._id]).column(0).combine_chunks()
+            table = self._text if self._file is None else self._file.read([self._id])
+            column = table.column(self._id).combine_chunks()
             column.validate(full=True)
         self._refuse_other_rows(len(column), self.items)
         return item_ids(column, f"{self._path}, ", 1)
@@ -303,10 +308,14 @@ class Table:
         last = self._group  # another thread may replace it
         if last is not None and last.number == group:
             return last
+        start, stop = self._starts[group], self._starts[group + 1]
         with self._source.explained():
-            table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
+            if self._file is None:
+                table = self._text.slice(start, stop - start).select(self._columns)
+            else:
+                table = self._file.read_row_group(group, columns=self._columns, use_threads=False)
             table.validate(full=True)
-        self._refuse_other_rows(table.num_rows, self._starts[group + 1] - self._starts[group])
+        self._refuse_other_rows(table.num_rows, stop - start)
         columns = {name: _values(table.column(name), name, self._path) for name in self._columns}
         self._group = found = _Group(group, columns)
         return found
@@ -351,24 +360,20 @@ def refuse_missing(names: list[str], place: DataPlace) -> None:
             )
 
 
-def staged(path: Path, target: Path, id: str | None) -> Path:
-    """Return a Parquet file with the content of a table: itself, or one made from text at `target`."""
-    if format_of(path) == "parquet":
-        return path
-    source = Source(path)
-    with source.explained():
-        table = _text_table(source, id)
-    import pyarrow.parquet as pq
-
-    if id is not None and id in table.column_names:
-        place = table.column_names.index(id)
-        table = table.set_column(place, id, _whole_if_possible(table.column(id), path))
-    with atomic.replacing(target) as beside:
-        pq.write_table(table, beside, row_group_size=_GROUP)
-    return target
+def _named(table: pa.Table, place: DataPlace) -> pa.Table:
+    """Return a table of text with the names of its items as integers if all of them are written as such."""
+    if place.id is None or place.id not in table.column_names:
+        return table
+    column = _whole_if_possible(table.column(place.id), place.path)
+    return table.set_column(table.column_names.index(place.id), place.id, column)
 
 
 def _text_table(source: Source, id: str | None) -> pa.Table:
+    with source.explained():
+        return _parsed(source, id)
+
+
+def _parsed(source: Source, id: str | None) -> pa.Table:
     if source.kind == "json":
         import pyarrow.json as pj
 

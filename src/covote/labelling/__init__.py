@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from covote.labelling.running import ExpertRun, Labelling, answers_folder, label, label_file
+from covote.labelling.running import ExpertRun, Labelling, answers_file, label, label_file
 
-__all__ = ["ExpertRun", "Labelling", "answers_folder", "label", "label_file"]
+__all__ = ["ExpertRun", "Labelling", "answers_file", "label", "label_file"]

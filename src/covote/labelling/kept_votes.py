@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.labelling.journal import Answered, Kept, Part
 from covote.panel import Panel
 from covote.progress import Progress
+from covote.tables.answers_file import AnswersFile
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 from covote.votes.vote_checks import smallest_int
 
@@ -28,44 +28,32 @@ class KeptVotes:
     panel
         All experts; those outside `experts` count as not asked.
     kept
-        Where the answers are.
+        The answers.
     ids
         The names of all items.
-    batch
-        How many items a batch has.
     wanted
         For each expert, which items it should have been asked about; None for all. Other answers, from
-        another run with the same files, do not count.
+        another run with the same file, do not count.
     """
 
     def __init__(
         self,
         panel: Panel,
-        kept: Kept,
+        kept: AnswersFile,
         ids: Any,
-        batch: int,
         wanted: Sequence[NDArray[np.bool_] | None],
         experts: Sequence[int] | None = None,
     ) -> None:
         self.panel = panel
-        self._kept, self._ids, self._batch, self._wanted = kept, ids, batch, wanted
+        self._kept, self._ids, self._wanted = kept, ids, wanted
         self._experts = range(len(panel)) if experts is None else experts
         # How many answers each expert owes: items it was asked about without an answer that can be used.
         self.owed = np.zeros(len(panel), dtype=np.int64)
-        self.notes: dict[int, str] = {}
-        self._found: dict[int, Answered] = {}
 
     @cached_property
     def plain(self) -> list[int]:
         """The experts that answered without probabilities."""
-        return [i for i in self._experts if self._answered_plainly(i)]
-
-    def _answered_plainly(self, i: int) -> bool:
-        for low in range(0, len(self._ids), self._batch):
-            part, _, given = self._answers(i, low, min(low + self._batch, len(self._ids)))
-            if part.probability is None and given.any():
-                return True
-        return False
+        return [i for i in self._experts if not self._kept.soft(self.panel.names[i])]
 
     @property
     def soft(self) -> bool:
@@ -75,8 +63,7 @@ class KeptVotes:
     def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
         """Yield the votes, in the order of the data."""
         self.owed[:] = 0
-        room = min(_ITEMS, _CELLS // max(1, int(self.panel.sizes.sum())))
-        step = max(1, room // self._batch) * self._batch
+        step = max(1, min(_ITEMS, _CELLS // max(1, int(self.panel.sizes.sum()))))
         for start in range(0, len(self._ids), step):
             stop = min(start + step, len(self._ids))
             part = self._votes(start, stop)
@@ -86,18 +73,8 @@ class KeptVotes:
 
     def whole(self) -> Votes:
         """Return all votes at once."""
+        self.owed[:] = 0
         return self._votes(0, len(self._ids))
-
-    def _expert_parts(self, i: int) -> Answered:
-        if i not in self._found:
-            self._found[i] = self._kept.parts(self.panel.names[i])
-        return self._found[i]
-
-    def _answers(self, i: int, low: int, high: int) -> tuple[Part, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return what an expert said about a batch, which items it was due to answer, and which it did."""
-        part, wanted = self._expert_parts(i).read(low, high), self._wanted[i]
-        due = np.ones(high - low, dtype=bool) if wanted is None else wanted[low:high]
-        return part, due, due & (part.label >= NONE_OF_MINE) & (part.label != NOT_ASKED)
 
     def _votes(self, start: int, stop: int) -> Votes:
         # Laid out as votes are stored, so that they are not copied.
@@ -107,20 +84,16 @@ class KeptVotes:
         ends = np.cumsum(sizes)
         soft = np.zeros((stop - start, int(sizes.sum())), dtype=np.float32) if self.soft else None
         for i in self._experts:
-            classes = np.flatnonzero(self.panel.knows[i])
-            for low in range(start, stop, self._batch):
-                high = min(low + self._batch, stop)
-                rows = slice(low - start, high - start)
-                part, due, given = self._answers(i, low, high)
-                self.owed[i] += np.count_nonzero(due & ~given)
-                if part.note:
-                    self.notes.setdefault(i, part.note)
-                if not given.any():
-                    continue
-                inside = part.label >= 0
-                label = np.where(inside, classes[np.where(inside, part.label, 0)], NONE_OF_MINE)
-                columns[rows, i] = np.where(given, label, NOT_ASKED)
-                if soft is not None:
-                    soft[rows, ends[i] - sizes[i] : ends[i]] = part.probability
+            name, wanted = self.panel.names[i], self._wanted[i]
+            label = self._kept.labels(name, start, stop)
+            due = np.ones(stop - start, dtype=bool) if wanted is None else wanted[start:stop]
+            given = due & (label >= NONE_OF_MINE) & (label != NOT_ASKED)
+            self.owed[i] += np.count_nonzero(due & ~given)
+            # Behind the classes, the codes of "none of mine" (-2) and of no answer (-1).
+            codes = np.append(np.flatnonzero(self.panel.knows[i]), [NONE_OF_MINE, NOT_ASKED])
+            columns[:, i] = codes[np.where(given, label, NOT_ASKED)]
+            if soft is not None:
+                chances = self._kept.probabilities(name, start, stop, int(sizes[i]))
+                soft[:, ends[i] - sizes[i] : ends[i]] = np.where(given[:, None], chances, 0)
         ids = self._ids[start:stop]
         return Votes.from_dense(columns, self.panel, items=ids, probabilities=soft)

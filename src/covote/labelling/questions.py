@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError
 from covote.files.data import Data, DataPlace, Rows, glance, open_data
-from covote.labelling.journal import Kept, append, encoded
-from covote.models import ModelExpert, open_expert
+from covote.models import Answers, ModelExpert, open_expert
 from covote.models.batches import taken
 from covote.models.entries import entry
 from covote.models.http import PATIENCE, Patience
@@ -58,13 +57,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Job:
-    """All that is needed to ask any expert about any batch; `run` is a name for this run."""
+    """All that is needed to ask any expert about any batch."""
 
     data: DataPlace
     experts: Sequence[Candidate]
     models: Path
-    answers: Path
-    run: str
 
 
 @dataclass(frozen=True)
@@ -88,27 +85,24 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question; the answers themselves are in the file."""
+    """What came of a question: answers, or why there are none."""
 
     question: Question
+    answers: Answers | None = None
     failure: str = ""
-    note: str = ""
 
 
 def ask(job: Job, question: Question) -> Reply:
-    """Ask, and keep what was said. Asked again, it says the same once more, which changes nothing."""
+    """Ask, and return what was said."""
     candidate = job.experts[question.expert]
     expert = opened(candidate, job.models)
     with _READING:
         batch = _read(open_data(job.data), question)
     rows = question.rows
     try:
-        answers = expert.answer(batch if rows is None else taken(batch, rows))
+        return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
     except ExpertError as error:
-        return Reply(question, str(error))
-    record = encoded(question.start, question.stop, rows, answers)
-    append(Kept(job.answers).expert_folder(candidate.name), job.run, record)
-    return Reply(question, note=answers.note)
+        return Reply(question, failure=str(error))
 
 
 def _read(data: Data, question: Question) -> Rows:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import uuid
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -28,14 +27,16 @@ from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
 from covote.files import Outcome, decode_votes
 from covote.files.data import DataPlace
+from covote.files.decoding_files import check_proba
 from covote.files.label_files import label_format
-from covote.labelling.journal import Kept
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
 from covote.labels import AGREED, Labels
+from covote.models import Answers
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
+from covote.tables.answers_file import ENDING, AnswersFile
 from covote.tables.cells import arrow_table
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
@@ -91,7 +92,7 @@ class Labelling:
     plain
         The experts that gave none, while others did: because of them, nobody's were used.
     answers
-        The folder where the answers are kept.
+        The file in which the answers are kept.
     unsettled
         How many items an Asker could not settle: nobody is left who could, or can be paid.
     """
@@ -111,13 +112,13 @@ class Labelling:
         return [] if self.silent is None else self.silent.uncovered()
 
 
-def answers_folder(output: str | os.PathLike[str]) -> Path:
-    """Return where the answers of a run are kept: beside the labels.
+def answers_file(output: str | os.PathLike[str]) -> Path:
+    """Return where the answers of a run are kept: next to the labels.
 
-    >>> str(answers_folder("labels.parquet"))
-    'labels.votes'
+    >>> str(answers_file("labels.parquet"))
+    'labels.answers.sqlite'
     """
-    return Path(output).with_suffix(".votes")
+    return Path(output).with_suffix(ENDING)
 
 
 def label_file(
@@ -138,14 +139,16 @@ def label_file(
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     looks: int = 0,
+    proba: str | os.PathLike[str] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Labelling:
     """Ask the models of a panel about every item, decode their answers, write the labels.
 
-    Answers are kept beside the labels (``labels.votes`` beside ``labels.parquet``), batch by batch. A run
-    that was killed goes on where it was when it is started again; its labels are the same byte for byte.
+    Answers are kept next to the labels (``labels.answers.sqlite`` for ``labels.parquet``), batch by batch. A
+    run that was killed continues where it was when it is started again; its labels are the same byte for
+    byte. `covote decode`, `compare` and `explain` read the file of answers as votes.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ def label_file(
     trust
         Whether models may run code of whoever wrote them (Python modules, pickles, torch): True, or the
         trusted ones as the panel writes them.
-    method, gold, looks, options
+    method, gold, looks, proba, options
         As for :func:`covote.files.decode_file`.
     engine
         Where the experts are asked; this process unless given.
@@ -190,10 +193,15 @@ def label_file(
     chosen = tuple(columns) if columns is not None else None
     place = DataPlace(Path(data), id, chosen, size)
     how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
-    make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
-    with closing(Kept(answers_folder(output))) as kept:
+    decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
+    if proba is not None:
+        label_format(proba)
+        check_proba(decoder, panel)
+    with closing(AnswersFile(answers_file(output))) as kept:
         run = Run(place, panel, kept, how).ask()
-        outcome = decode_votes(run.votes, output, method=method, gold=gold, looks=looks, **options)
+        outcome = decode_votes(
+            run.votes, output, method=method, gold=gold, proba=proba, looks=looks, **options
+        )
         return run.result(outcome)
 
 
@@ -226,7 +234,8 @@ def label(
     panel
         Who knows what, with a model for every expert.
     keep
-        A folder for the answers, so that a second call asks nobody twice; they are forgotten unless given.
+        A ``.sqlite`` file for the answers, so that a second call asks no expert twice (default: they are
+        forgotten).
     id, columns, models, batch, strict, ask, refresh, trust
         As for :func:`label_file`.
     method, gold, options
@@ -235,12 +244,12 @@ def label(
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
-        kept = stack.enter_context(closing(Kept(folder / "votes" if keep is None else Path(keep))))
+        kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
         place = DataPlace(_written(data, folder), id, None if columns is None else tuple(columns))
         how = Asking(Path(models), batch, strict, ask, None, refresh, trust)
         run = Run(place, panel, kept, how).ask()
-        votes = run.votes.whole()
-    for expert in run.ended():
+        votes, experts = run.votes.whole(), run.ended()
+    for expert in experts:
         if expert.missing:
             warnings.warn(f"{expert.missing:,} answers are missing: {expert.reason}", stacklevel=2)
     found: Labels = decode(votes, method=method, gold=gold, **options)
@@ -279,7 +288,7 @@ class Asking:
 class Run:
     """One run: asks the experts of a panel what has not been answered yet, and knows how that went."""
 
-    def __init__(self, place: DataPlace, panel: Panel, kept: Kept, how: Asking) -> None:
+    def __init__(self, place: DataPlace, panel: Panel, kept: AnswersFile, how: Asking) -> None:
         items = len(how.ask) if isinstance(how.ask, Asker) else 0
         _asker_for(how.ask, panel, items, how.budget)  # a mistake here costs no question
         if isinstance(how.batch, bool) or how.batch < 1:
@@ -288,13 +297,7 @@ class Run:
         self._ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
         self._items = self._ready.data.items
         self._asker = _asker_for(how.ask, panel, self._items, how.budget)
-        self._job = Job(
-            self._ready.place,
-            self._ready.experts,
-            how.models.resolve(),
-            kept.folder.resolve(),
-            uuid.uuid4().hex[:8],
-        )
+        self._job = Job(self._ready.place, self._ready.experts, how.models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
         self._in_a_row = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
@@ -302,7 +305,7 @@ class Run:
         """All answers, of this run and of those before."""
 
     def _votes(self, experts: Sequence[int] | None = None) -> KeptVotes:
-        return KeptVotes(self._panel, self._kept, self._ready.ids, self._how.batch, self._wanted, experts)
+        return KeptVotes(self._panel, self._kept, self._ready.ids, self._wanted, experts)
 
     def ask(self) -> Run:
         """Ask everybody about everything, or whom the cheaper ones or the asker leave to be asked."""
@@ -343,31 +346,50 @@ class Run:
         codes = np.full(len(questions), NOT_ASKED, dtype=np.int64)
         for i in np.unique(questions.expert).tolist():
             mine = np.flatnonzero(questions.expert == i)
-            there, classes = self._kept.parts(self._panel.names[i]), np.flatnonzero(self._panel.knows[i])
-            label = there.labels(questions.item[mine], self._items, self._how.batch)
+            items, classes = questions.item[mine], np.flatnonzero(self._panel.knows[i])
+            first = int(items.min())
+            label = self._kept.labels(self._panel.names[i], first, int(items.max()) + 1)[items - first]
             said = np.where(label >= 0, classes[np.maximum(label, 0)], label)
             codes[mine] = np.where(label >= NONE_OF_MINE, said, NOT_ASKED)
         return codes
 
     def _ask(self, experts: Sequence[int]) -> None:
         """Ask some experts what they should answer and have not answered yet."""
-        todo = {
-            i: [
-                Question(i, start, stop, rows, self._ready.seen[start])
-                for start, stop, rows in self._kept.parts(self._panel.names[i]).missing(
-                    self._items, self._how.batch, self._wanted[i]
-                )
-            ]
-            for i in experts
-        }
+        todo = {i: self._missing(i) for i in experts}
         done = dict.fromkeys(experts, 0)
         with closing(self._replies(todo)) as replies:
             for reply in replies:
                 i = reply.question.expert
-                self._note(i, reply.question.items, reply.failure, reply.note)
+                if reply.answers is not None:
+                    self._keep(reply.question, reply.answers)
+                self._note(reply)
                 done[i] += 1
                 if self._how.progress is not None:
                     self._how.progress(self._panel.names[i], done[i], len(todo[i]))
+
+    def _missing(self, i: int) -> list[Question]:
+        """Return what an expert should answer and has not answered yet, batch by batch."""
+        due, wanted = ~self._kept.asked(self._panel.names[i], self._items), self._wanted[i]
+        if wanted is not None:
+            due &= wanted
+        found = []
+        for start in range(0, self._items, self._how.batch):
+            rows = due[start : start + self._how.batch]
+            if rows.any():
+                some = None if rows.all() else rows
+                found.append(Question(i, start, start + len(rows), some, self._ready.seen[start]))
+        return found
+
+    def _keep(self, question: Question, answers: Answers) -> None:
+        """Keep answers; from here on they are not asked for again."""
+        label, soft, rows = answers.label, answers.probability, question.rows
+        if rows is not None:
+            label = np.full(len(rows), NOT_ASKED, dtype=np.int64)
+            label[rows] = answers.label
+            if soft is not None:
+                soft = np.zeros((len(rows), soft.shape[1]), dtype=np.float32)
+                soft[rows] = answers.probability
+        self._kept.keep(self._panel.names[question.expert], question.start, label, soft, answers.note)
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[Reply, None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
@@ -382,10 +404,12 @@ class Run:
             yield from side_by_side(asking, [questions(i) for i in remote])
         yield from engine.map(asking, chain.from_iterable(questions(i) for i in todo if i not in remote))
 
-    def _note(self, i: int, items: int, failure: str, note: str) -> None:
+    def _note(self, reply: Reply) -> None:
+        i, failure = reply.question.expert, reply.failure
         run = self.experts[i]
         run.calls += 1
-        run.asked += items
+        run.asked += reply.question.items
+        note = "" if reply.answers is None else reply.answers.note
         if self._how.strict and (failure or note):
             raise self._stopped(failure or f"expert {run.name!r} {note}")
         if not failure:
@@ -396,17 +420,15 @@ class Run:
         run.reason = run.reason or failure
 
     def _stopped(self, reason: str) -> ExpertError:
-        return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.folder})")
+        return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.path})")
 
     def _check_heard(self) -> None:
-        """Refuse to label without a single answer; if strict, with an answer that could not be used."""
-        if self._how.strict:
-            for _ in self.votes.parts():
-                pass
-            for i, note in self.votes.notes.items():
-                raise self._stopped(f"expert {self._panel.names[i]!r} {note}")
+        """Reject a run without a single answer, and if strict, one with an answer that cannot be used."""
+        for name in self._panel.names if self._how.strict else ():
+            if note := self._kept.note(name):
+                raise self._stopped(f"expert {name!r} {note}")
         failures = [run.reason for run in self.experts if run.reason]
-        if failures and not any(len(self._kept.parts(name)) for name in self._panel.names):
+        if failures and not any(map(self._kept.heard, self._panel.names)):
             raise ExpertError(
                 f"no expert answered anything, so there is nothing to label with: {failures[0]}"
             )
@@ -417,8 +439,9 @@ class Run:
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = int(self.votes.owed[i])
-            if not run.reason and i in self.votes.notes:
-                run.reason = f"expert {run.name!r} {self.votes.notes[i]}"
+            note = self._kept.note(run.name)
+            if not run.reason and note:
+                run.reason = f"expert {run.name!r} {note}"
         return self.experts
 
     def result(self, outcome: Outcome) -> Labelling:
@@ -431,7 +454,7 @@ class Run:
             self.experts,
             self._items * len(self._panel),
             votes.soft,
-            self._kept.folder,
+            self._kept.path or Path(),
             self._panel.without(*away) if away else None,
             plain if len(plain) < len(self._panel) else (),
             0 if self._asker is None else int(self._asker.stuck.sum()),

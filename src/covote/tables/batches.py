@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError
+from covote.tables.answers_file import read_votes, votes_schema
 from covote.tables.cells import separator, sheet
 from covote.tables.columns import LOOK, UNNAMED
 
@@ -33,6 +34,7 @@ _ENDINGS = {
     "jsonl": "json",
     "ndjson": "json",
     "xlsx": "xlsx",
+    "sqlite": "sqlite",
 }
 _HEAD = 1 << 16  # bytes of text in which separators are looked for
 _CHUNK = 1 << 20
@@ -40,7 +42,7 @@ _SMALL = 1 << 26  # bytes of a file of text that is read once and kept
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """Return "parquet", "csv", "tsv", "json" or "xlsx" by the ending of the name; ``.gz`` may follow text.
+    """Return "parquet", "csv", "tsv", "json", "xlsx" or "sqlite" by the ending; ``.gz`` may follow text.
 
     >>> format_of("votes.csv.gz"), format_of("votes.pq")
     ('csv', 'parquet')
@@ -48,10 +50,10 @@ def format_of(path: str | os.PathLike[str]) -> str:
     name = Path(path).name.lower()
     stem = name.removesuffix(".gz")
     kind = _ENDINGS.get(stem.rpartition(".")[2])
-    if kind is None or "." not in stem or (kind in ("parquet", "xlsx") and stem != name):
+    if kind is None or "." not in stem or (kind in ("parquet", "xlsx", "sqlite") and stem != name):
         raise InputError(
-            f"{path}: a table ends in .parquet, .csv, .tsv, .jsonl (text also with .gz) or .xlsx, "
-            f"not in {Path(path).suffix!r}"
+            f"{path}: a table ends in .parquet, .csv, .tsv, .jsonl (text also with .gz), .xlsx or .sqlite "
+            f"(answers of `covote label`), not in {Path(path).suffix!r}"
         )
     return kind
 
@@ -95,6 +97,8 @@ class Source:
                         for field in file.schema_arrow
                         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
                     ]
+            elif self.kind == "sqlite":
+                self.schema, self.total = votes_schema(self._place)
             elif self.kind == "xlsx":
                 self._kept = _text_table(sheet(self._place), self.path)
                 self.schema, self.total = self._kept.schema, len(self._kept)
@@ -182,6 +186,8 @@ class Source:
         with self.explained():
             parquet = self.kind == "parquet"
             read = self._parquet(columns, plain, rows) if parquet else self._text(columns, few)
+            if self.kind == "sqlite":
+                read = read_votes(self._place)
             for batch in read:
                 if batch.num_rows:
                     batch = batch.select(columns)

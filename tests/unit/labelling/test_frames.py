@@ -74,10 +74,10 @@ def test_arrays_are_labelled(panel):
 
 def test_kept_answers_are_not_asked_for_again(panel, tmp_path):
     for method in ("learned", "em"):
-        label(FRAMES["polars"], panel, keep="answers", trust=True, method=method)
+        label(FRAMES["polars"], panel, keep="answers.sqlite", trust=True, method=method)
     assert (tmp_path / "asked.log").read_text().split() == ["low", "10", "high", "10"]
     with pytest.raises(InputError, match="have changed since"):
-        label({"item": list("ab"), "x": [1, 2]}, panel, keep="answers", trust=True)
+        label({"item": list("ab"), "x": [1, 2]}, panel, keep="answers.sqlite", trust=True)
 
 
 def test_missing_answers_are_told(panel):

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,26 +10,25 @@ import pytest
 from covote import Panel, Votes
 from covote.files import decoding_files
 from covote.labelling import kept_votes
-from covote.labelling.journal import Kept, append, encoded
 from covote.labelling.kept_votes import KeptVotes
-from covote.models import Answers
 from covote.progress import Work
+from covote.tables.answers_file import AnswersFile
 
 PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "b", "c"]])
 
 
 def test_kept_answers_come_in_parts_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_votes, "_ITEMS", 16)
-    kept, batch, items = Kept(tmp_path), 4, 50
+    items = 50
     said = np.arange(items) % 2
-    for name in PANEL.names:
-        kept.expert_folder(name).mkdir()
-        for start in range(0, items, batch):
-            stop = min(start + batch, items)
-            record = encoded(start, stop, None, Answers(said[start:stop], None))
-            append(kept.expert_folder(name), "run", record)
-    votes = KeptVotes(PANEL, kept, np.arange(items), batch, [None, None])
-    parts = list(votes.parts())
+    with closing(AnswersFile(tmp_path / "a.sqlite")) as kept:
+        for name, knows in zip(PANEL.names, PANEL.blocks(), strict=True):
+            with kept.transaction():
+                kept.add(name, knows, {})
+            for start in range(0, items, 4):
+                kept.keep(name, start, said[start : start + 4])
+        votes = KeptVotes(PANEL, kept, np.arange(items), [None, None])
+        parts = list(votes.parts())
     assert max(len(part) for part in parts) == 16
     assert np.concatenate([part.dense for part in parts]).tolist() == [[k, k] for k in said]
 

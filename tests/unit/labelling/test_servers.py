@@ -108,7 +108,7 @@ def test_a_password_in_an_address_is_kept_in_no_file(models, rows, tmp_path):
     panel = Panel(panel.classes, panel.knows, panel.names, models=secret)
     label_file(rows, tmp_path / "labels.csv", panel, batch=100)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert any(path.name == "about.json" for path in files)
+    assert any(path.name == "labels.answers.sqlite" for path in files)
     assert [path for path in files if b"hush" in path.read_bytes()] == []
 
 

@@ -1,0 +1,196 @@
+"""Answers on disk: what was committed survives whatever happens to the process that writes."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import covote
+from covote import Panel
+from covote.errors import FileError
+from covote.files import VoteFile
+from covote.tables.answers_file import NO_ANSWER, NONE_OF_MINE, NOT_ASKED, AnswersFile
+
+KNOWS = ["ant", "bee", "cat"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "labels.answers.sqlite"
+
+
+def opened(path, experts=("ann",), items=10):
+    file = AnswersFile(path)
+    with file.transaction():
+        for name in experts:
+            file.add(name, KNOWS, {"model": f"python:{name}"})
+        file.choose(experts)
+        file.write_items([f"i{n}" for n in range(items)])
+    return file
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_what_is_read_is_what_was_written(path, soft):
+    label = np.array([2, NONE_OF_MINE, NO_ANSWER, NOT_ASKED, 0])
+    chances = np.arange(15, dtype=np.float32).reshape(5, 3) / 15 if soft else None
+    with closing(opened(path)) as file:
+        file.keep("ann", 3, label, chances, "answered 'Zoë'")
+    with closing(AnswersFile(path)) as file:
+        assert file.labels("ann", 2, 9).tolist() == [-1, *label.tolist(), -1]
+        assert file.asked("ann", 10).nonzero()[0].tolist() == [3, 4, 5, 7]
+        assert file.note("ann") == "answered 'Zoë'"
+        assert file.soft("ann") is soft
+        found = file.probabilities("ann", 3, 8, 3)
+        kept = np.where((label != NOT_ASKED)[:, None], chances, 0) if soft else np.zeros((5, 3))
+        np.testing.assert_array_equal(found, kept)
+
+
+def test_the_first_answer_and_the_first_note_count(path):
+    with closing(opened(path)) as file:
+        file.keep("ann", 0, np.array([0, 0, NOT_ASKED]), None, "first")
+        file.keep("ann", 1, np.array([1, 1]), None, "second")
+        assert file.labels("ann", 0, 4).tolist() == [0, 0, 1, NOT_ASKED]
+        assert file.note("ann") == "first"
+
+
+def test_names_that_look_alike_are_different_experts(path):
+    names = [7, "7", "a/b", "a_b", "A_b", "é", "'; DROP TABLE answers; --", "x" * 300]
+    with closing(opened(path, names)) as file:
+        for n, name in enumerate(names):
+            file.keep(name, n, np.array([1]))
+        for n, name in enumerate(names):
+            assert file.asked(name, 10).nonzero()[0].tolist() == [n]
+
+
+def test_answers_move_with_their_items(path):
+    with closing(opened(path, ["ann", "bob"])) as file:
+        file.keep("ann", 0, np.array([0, 1, 2, 0]), np.eye(4, 3, dtype=np.float32))
+        file.keep("bob", 0, np.array([2, 2, 2, 2]))
+        with file.transaction():
+            file.move("ann", np.array([2, -1, 0, 3, 9]))
+        assert file.labels("ann", 0, 5).tolist() == [2, NOT_ASKED, 0, 0, NOT_ASKED]
+        assert file.probabilities("ann", 0, 3, 3).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+        assert file.labels("bob", 0, 5).tolist() == [2, 2, 2, 2, NOT_ASKED]
+
+
+def test_what_fails_inside_a_transaction_changes_nothing(path):
+    with closing(opened(path)) as file:
+        file.keep("ann", 0, np.array([1]))
+        with suppress(ZeroDivisionError), file.transaction():
+            file.forget("ann")
+            raise ZeroDivisionError
+        assert file.heard("ann")
+
+
+def test_one_run_writes_at_a_time(path):
+    with closing(opened(path)) as file:
+        file.keep("ann", 0, np.array([1]))
+        for write in (True, False):
+            with pytest.raises(FileError, match="another run is writing to"):
+                AnswersFile(path, write=write)
+    AnswersFile(path).close()
+
+
+def test_a_closed_file_is_one_file_and_one_without_answers_is_removed(path):
+    opened(path).close()
+    assert list(path.parent.iterdir()) == []
+    with closing(opened(path)) as file:
+        file.keep("ann", 0, np.array([1]))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_everything_that_was_kept_before_a_kill_is_there_after_it(path):
+    script = f"""
+import os, signal, sys
+import numpy as np
+from pathlib import Path
+from covote.tables.answers_file import AnswersFile
+file = AnswersFile(Path({str(path)!r}))
+with file.transaction():
+    file.add("ann", {KNOWS}, {{}})
+    file.write_items(list(range(1000)))
+for n in range(1000):
+    file.keep("ann", n, np.array([n % 3]))
+    print(n, flush=True)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(covote.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        said = [int(process.stdout.readline()) for _ in range(40)]
+        process.send_signal(signal.SIGKILL)
+        said += [int(line) for line in process.stdout if line.endswith("\n")]
+    with closing(AnswersFile(path)) as file:
+        kept = file.asked("ann", 1000).nonzero()[0].tolist()
+        assert kept[: len(said)] == said == list(range(len(said)))
+        assert len(kept) <= len(said) + 1  # kept, and not printed any more
+        assert file.labels("ann", 0, len(kept)).tolist() == [n % 3 for n in kept]
+
+
+def test_files_that_are_not_answers_are_named(path, tmp_path):
+    with pytest.raises(FileError, match=r"no file .*labels\.answers\.sqlite"):
+        AnswersFile(path, write=False)
+    path.write_bytes(b"item,label\n" * 1000)
+    for write in (True, False):
+        with pytest.raises(FileError, match="cannot be read as a file of answers"):
+            AnswersFile(path, write=write)
+    path.unlink()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE songs (name)")
+    with pytest.raises(FileError, match="not one of `covote label`"):
+        AnswersFile(path)
+    with pytest.raises(FileError, match="is a folder"):
+        AnswersFile(tmp_path)
+    with pytest.raises(FileError, match="cannot keep answers in"):
+        AnswersFile(tmp_path / "nowhere" / "x.sqlite")
+
+
+def test_damage_anywhere_is_an_error_or_an_answer_less_never_another_answer(path):
+    with closing(opened(path, items=400)) as file:
+        file.keep("ann", 0, np.arange(400) % 3)
+    whole = path.read_bytes()
+    for place in np.random.default_rng(0).integers(0, len(whole), 60).tolist():
+        path.write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
+        try:
+            with closing(AnswersFile(path, write=False)) as file:
+                file.labels("ann", 0, 400)
+        except FileError:
+            pass
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_file_of_answers_is_a_table_of_votes(path, soft, numbered):
+    names = [30, 10, 20] if numbered else ["x", "b", "c"]
+    panel = Panel.from_blocks(KNOWS, [["cat", "ant"], KNOWS], ["ann", "bob"])
+    knows = dict(zip(panel.names, panel.blocks(), strict=True))
+    said = {"ann": [1, NONE_OF_MINE, NO_ANSWER], "bob": [NOT_ASKED, 1, 2]}
+    with closing(AnswersFile(path)) as file:
+        with file.transaction():
+            for name in (*panel.names, "gone"):
+                file.add(name, knows.get(name, KNOWS), {})
+            file.choose(panel.names)
+            file.write_items(names)
+        file.keep("gone", 0, np.array([0, 0, 0]))
+        for name, label in said.items():
+            chances = np.full((3, len(knows[name])), 0.25, np.float32) if soft else None
+            file.keep(name, 0, np.array(label), chances)
+    votes = VoteFile(path, panel).read()
+    assert votes.soft is soft
+    found = {(row["item"], row["expert"]): row["label"] for row in votes.to_arrow("long").to_pylist()}
+    expected = {
+        (names[0], "ann"): knows["ann"][1],
+        (names[1], "ann"): "none of mine",
+        (names[1], "bob"): "bee",
+        (names[2], "bob"): "cat",
+    }
+    assert found == expected
+    with closing(sqlite3.connect(path)) as plain:  # as any other program sees it
+        rows = plain.execute("SELECT item, expert, label FROM votes").fetchall()
+    assert {(item, expert): label for item, expert, label in rows} == expected
