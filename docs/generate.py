@@ -6,6 +6,7 @@ Run `python docs/generate.py` after changing a command or a public docstring; a 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,7 @@ def cli_reference() -> str:
         "",
     ]
     context = typer.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
+    for name, command in _commands(group, context):
         arguments = [p for p in command.params if p.param_type_name == "argument" and not p.hidden]
         options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
@@ -49,6 +49,16 @@ def cli_reference() -> str:
             lines.append(f"| `{', '.join(p.opts)}` | {p.help}{default} |")
         lines += ["", "```sh", *EXAMPLES[name], "```", ""]
     return "\n".join(lines)
+
+
+def _commands(group: Any, context: typer.Context) -> Iterator[tuple[str, Any]]:
+    """Yield all commands with their names; those of a topic have its name in front."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from ((f"{name} {inner}", one) for inner, one in _commands(command, context))
+        else:
+            yield name, command
 
 
 def _metavar(argument: Any) -> str:

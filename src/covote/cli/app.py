@@ -15,11 +15,12 @@ from covote.panel.checks import did_you_mean
 
 PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),
-    "Turn answers into labels": ("decode", "explain", "compare", "ask"),
+    "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel"),
     "Label with people or models": ("studio", "label"),
     "Try and study": ("demo", "bounds", "reproduce"),
 }
-"""The commands as help groups them; each is the function of its name in the module of its name."""
+"""The commands as help groups them; each is the function of its name in the module of its name, or a tuple of
+functions for a topic."""
 
 COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
 
@@ -31,6 +32,8 @@ STATUS = {
     "uncovered; 2 if something is wrong with the votes or the command.",
     "label": "Exit status: 0 if all experts answered; 3 if an expert gave no usable answer; 2 if something "
     "is wrong with the command.",
+    "multilabel check": "Exit status: 0 if the panel supports a way of answering, or nothing is wrong with "
+    "the answers; 1 if it supports none; 2 if something is wrong with the answers or the command.",
 }
 """What the exit status of some commands means; of the others, 0 is success and 2 a mistake."""
 
@@ -61,6 +64,26 @@ EXAMPLES = {
     ),
     "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
     "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
+    "multilabel": (
+        "covote multilabel design 10 4 --count 2 -o panel.toml",
+        "covote multilabel decode votes.csv --panel panel.toml --count 2",
+    ),
+    "multilabel design": (
+        "covote multilabel design 10 4 --count 2 -o panel.toml",
+        "covote multilabel design classes.txt 4 --full",
+    ),
+    "multilabel check": (
+        "covote multilabel check panel.toml",
+        "covote multilabel check votes.csv --panel panel.toml",
+    ),
+    "multilabel decode": (
+        "covote multilabel decode votes.csv --panel panel.toml --count 2",
+        "covote multilabel decode tags.jsonl --panel panel.toml --full -o tags.csv",
+    ),
+    "multilabel simulate": (
+        "covote multilabel simulate panel.toml --count 2",
+        "covote multilabel simulate panel.toml --full --accuracy 0.95",
+    ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
@@ -125,6 +148,24 @@ class Command(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx) if piece != "[]"]
 
 
+class Section(TyperGroup):
+    """The commands of one topic."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return _shown(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; if there is none of this name, suggest one."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and not ctx.resilient_parsing:
+            near = did_you_mean(cmd_name, list(self.commands))
+            raise InputError(
+                f"no command '{self.name} {cmd_name}'{near}; covote {self.name} --help lists all"
+            )
+        return found
+
+
 class Group(TyperGroup):
     """All commands.
 
@@ -157,14 +198,28 @@ class Group(TyperGroup):
             near = did_you_mean(cmd_name, list(COMMANDS))
             raise InputError(f"no command {cmd_name!r}{near}; covote --help lists all of them")
         if cmd_name not in self.commands:
-            function = getattr(import_module(f"covote.cli.{cmd_name}"), cmd_name)
-            # A blank line ends a paragraph of the help, so that each example has a line of its own.
-            examples = ["Examples:", *(f"`{example}`" for example in EXAMPLES[cmd_name])]
-            foot = "\n\n".join([*examples, *([STATUS[cmd_name]] if cmd_name in STATUS else [])])
-            one = typer.Typer(add_completion=False, **SETTINGS)
-            one.command(cmd_name, cls=Command, epilog=foot, rich_help_panel=COMMANDS[cmd_name])(function)
+            module = import_module(f"covote.cli.{cmd_name}")
+            found, panel = getattr(module, cmd_name), COMMANDS[cmd_name]
+            if isinstance(found, tuple):
+                words = str(module.__doc__).partition(": ")[2]
+                one = typer.Typer(
+                    name=cmd_name, cls=Section, help=words[0].upper() + words[1:], epilog=_foot(cmd_name),
+                    add_completion=False, no_args_is_help=True, rich_help_panel=panel, **SETTINGS,
+                )  # fmt: skip
+                for function in found:
+                    name = function.__name__
+                    one.command(name, cls=Command, epilog=_foot(f"{cmd_name} {name}"))(function)
+            else:
+                one = typer.Typer(add_completion=False, **SETTINGS)
+                one.command(cmd_name, cls=Command, epilog=_foot(cmd_name), rich_help_panel=panel)(found)
             self.commands[cmd_name] = typer.main.get_command(one)
         return self.commands[cmd_name]
+
+
+def _foot(name: str) -> str:
+    """Return the foot of a command's help; blank lines give each example a line of its own."""
+    examples = ["Examples:", *(f"`{example}`" for example in EXAMPLES[name])]
+    return "\n\n".join([*examples, *([STATUS[name]] if name in STATUS else [])])
 
 
 app = typer.Typer(

@@ -226,28 +226,6 @@ Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the panel to this .toml, .json or .csv file.")
 ]
-HowMany = Annotated[
-    str,
-    typer.Option(
-        "--labels",
-        help="How many labels an item has: one or several.",
-        autocompletion=one_of("one", "several"),
-    ),
-]
-Full = Annotated[
-    bool,
-    typer.Option("--full", help="With --labels several: experts name all labels they know, not one of them."),
-]
-Forced = Annotated[
-    bool, typer.Option("--forced", help='With --labels several: experts cannot say "none of mine".')
-]
-LabelCount = Annotated[
-    int | None,
-    typer.Option(
-        parser=whole,
-        help="With --labels several: how many labels an item has, at most (with --forced: exactly).",
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 EngineName = Annotated[
     str,

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from covote.bounds import best_lower_bound
-from covote.cli import output, several
+from covote.cli import output
 from covote.cli.arguments import (
-    HowMany,
     Json,
-    LabelCount,
     Plot,
     Redundancy,
     StandardStreams,
@@ -39,25 +37,18 @@ def check(
         Path | None, typer.Option("--panel", help="Look at votes of this panel: what is wrong?")
     ] = None,
     redundancy: Redundancy = 1,
-    labels: HowMany = "one",
-    count: LabelCount = None,
     plot: Plot = None,
     *,
     reading: Reading,
     as_json: Json = False,
 ) -> None:
-    """Check a panel for uncovered pairs, or votes for mistakes.
-
-    With --labels several, also which ways of answering it supports (status 1 if none).
-    """
-    many = several.check_count_of_labels(labels, {"--count": count is not None})
+    """Check a panel for uncovered pairs, or votes for mistakes."""
     if panel_file is not None:
-        _check_votes(file, panel_file, reading, many, as_json)
+        _check_votes(file, panel_file, reading, as_json)
         return
     output.check_places(plot, read=[file])
     panel = Panel.load(file)
     missing = panel.count_uncovered(redundancy)
-    support = several.support_rows(panel, count) if many else []
     if as_json:
         output.say_json(
             {
@@ -72,24 +63,20 @@ def check(
                 "single_points_of_failure": [
                     {"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical
                 ],
-                **({"several_labels": support} if many else {}),
             }
         )
     else:
         _tell(panel, missing, redundancy)
-        if many:
-            several.tell_support(support, count)
-        if missing and not many:
+        if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
             output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
     output.keep(panel, None, plot, quiet=as_json)
-    fine = any(row["any_number"] or row["supported"] for row in support) if many else not missing
-    if not fine:
+    if missing:
         raise typer.Exit(1)
 
 
-def _check_votes(votes: Path, panel_file: Path, reading: Reading, lists: bool, as_json: bool) -> None:
+def _check_votes(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
     from covote.files import VoteFile
 
@@ -99,7 +86,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, lists: bool, a
     notes: list[str] = []
     with StandardStreams(votes, None, "csv") as streams:
         try:
-            file = VoteFile(streams.votes, panel, reading, lists=lists)
+            file = VoteFile(streams.votes, panel, reading)
             found = file.examine()
         except CovoteError as error:
             problems = [str(error)]
@@ -125,7 +112,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, lists: bool, a
         output.say(
             "Nothing is wrong." if not problems else "Correct this, or see --rename and --unknown drop."
         )
-        if not problems and not lists:
+        if not problems:
             output.say(f"Next: covote decode {votes} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)

@@ -12,15 +12,11 @@ import typer
 
 from covote import atomic
 from covote.cli import outcome as outcomes
-from covote.cli import output, several
+from covote.cli import output
 from covote.cli.arguments import (
     EngineName,
-    Forced,
-    Full,
     Gold,
-    HowMany,
     Json,
-    LabelCount,
     Method,
     Proba,
     Report,
@@ -67,10 +63,6 @@ def decode(
             help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
         ),
     ] = None,
-    labels: HowMany = "one",
-    full: Full = False,
-    forced: Forced = False,
-    count: LabelCount = None,
     method: Method = "learned",
     gold: Gold = None,
     report: Report = None,
@@ -99,25 +91,11 @@ def decode(
 ) -> None:
     """Turn answers into labels, and report who must be wrong."""
     from covote.files import decode_file, read_gold
-    from covote.files.decoding_files import refuse_for_sets
     from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
 
     started = time.monotonic()
-    how = {"--full": full, "--forced": forced, "--count": count is not None}
     if str(output_file) == "-" and as_json:
         raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
-    if several.check_count_of_labels(labels, how):
-        alone = {
-            "--gold": gold, "--report": report, "--review": review, "--proba": proba,
-            "--stats": stats, "--continue": past, "--engine": engine != "local", "--scheduler": scheduler,
-            "--workers": workers, "--duplicates": reading.duplicates != "error",
-            "--method": method != "learned",
-        }  # fmt: skip
-        refuse_for_sets([name for name, value in alone.items() if value])
-        options: dict[str, Any] = {"report": "all" if full else "one", "forced": forced, "count": count}
-        options["reading"] = reading
-        several.decode_several(votes, output_file, panel_file, options, kind, as_json)
-        return
     outcomes.check_report(report)
     if review is not None:
         check_review(review)
@@ -129,7 +107,7 @@ def decode(
     written = None if str(output_file) == "-" else output_file
     atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, reading.rename_file])
     atomic.check_apart([written, proba, report, review], [past])
-    options = {}
+    options: dict[str, Any] = {}
     if past is not None:
         options["past"] = _statistics(past)
     with StandardStreams(votes, output_file, kind) as streams:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
-from covote.cli import output, several
+from covote.cli import output
 from covote.cli.arguments import (
     Effort,
-    Forced,
-    Full,
-    HowMany,
     Json,
-    LabelCount,
     Output,
     Plot,
     Redundancy,
@@ -41,10 +37,6 @@ def design(
     experts: Annotated[
         int | None, typer.Option(parser=whole, help="How many experts, for random and parallel.")
     ] = None,
-    labels: HowMany = "one",
-    full: Full = False,
-    forced: Forced = False,
-    count: LabelCount = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -58,9 +50,6 @@ def design(
     from covote.covers import design as design_panel
 
     output.check_places(plot, panel=output_file, read=[classes])
-    many = several.check_count_of_labels(
-        labels, {"--full": full, "--forced": forced, "--count": count is not None}
-    )
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),
@@ -71,15 +60,9 @@ def design(
             seed=seed,
             experts=experts,
             progress=progress,
-            labels=cast(Any, labels),  # checked there
-            report="all" if full else "one",
-            forced=forced,
-            count=count,
         )
     if as_json:
         output.say_json(output.panel_dict(panel))
-    elif many:
-        several.tell_design(panel, full, forced, count)
     else:
         output.say_covered(panel)
         output.say_proof(panel)
@@ -87,5 +70,4 @@ def design(
         output.say_redundancy(panel)
     output.keep(panel, output_file, plot, quiet=as_json)
     if output_file is not None and not as_json:
-        more = several.options(full, forced, count) if many else ""
-        output.say(f"Next: covote decode votes.csv --panel {output_file}{more} -o labels.csv")
+        output.say(f"Next: covote decode votes.csv --panel {output_file} -o labels.csv")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 
-from covote.arguments import check_count, check_size, renamed
-from covote.bounds import best_lower_bound, cover_free_bound
+from covote.arguments import check_count, renamed
+from covote.bounds import best_lower_bound
 from covote.covers.blocks import Built
 from covote.covers.search.efforts import effort_named
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Certificate, Name, Panel, class_names, zeros
-from covote.panel.several import check_model
 from covote.progress import Progress, Work
 
 METHODS = ("auto", "paper", "random", "parallel")
@@ -31,10 +30,6 @@ def design(
     seed: int = 0,
     progress: Progress | None = None,
     experts: int | None = None,
-    labels: Literal["one", "several"] = "one",
-    report: Literal["one", "all"] = "one",
-    forced: bool = False,
-    count: int | None = None,
 ) -> Panel:
     """Design a small panel in which every pair of classes is known by at least `redundancy` experts.
 
@@ -57,11 +52,6 @@ def design(
         Called with (moves made, moves planned, message) a few times a second.
     experts
         Number of experts for "random" and "parallel"; until every pair is covered unless given.
-    labels
-        ``"several"`` for a small panel that tells the labels of items that have several (theory: section 8).
-    report, forced, count
-        With several labels, how experts answer and how many labels there are: see
-        :meth:`covote.Panel.supports`.
 
     Returns
     -------
@@ -77,18 +67,6 @@ def design(
         raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     effort_named(effort)
     check_count(seed, "seed", 0)
-    if labels not in ("one", "several"):
-        raise InputError(f"labels={labels!r} is not known; items have 'one' label, or 'several'")
-    if labels == "several" and not (report == "all" and forced):  # these need a cover
-        if redundancy != 1 or method != "auto" or not isinstance(size, int | np.integer):
-            raise InputError(
-                "with several labels, a panel is designed for one size, redundancy=1 and method='auto'"
-            )
-        work = Work(1, progress)
-        with work:
-            return _several(names, int(size), (report, forced, count), effort, seed, work)
-    if labels == "one" and (report != "one" or forced or count is not None):
-        raise InputError("report, forced and count go with labels='several'")
     if experts is not None and method not in ("random", "parallel"):
         raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
@@ -104,41 +82,6 @@ def design(
     else:
         cover = _other(len(names), int(size), redundancy, method, seed, experts)
     return _checked(names, cover, redundancy, (lower, bound), must_cover=experts is None)
-
-
-def _several(
-    names: tuple[Name, ...],
-    size: int,
-    model: tuple[Literal["one", "all"], bool, int | None],
-    effort: str,
-    seed: int,
-    work: Work,
-) -> Panel:
-    """Return a panel that tells the labels of items with several of them, and what is proved about it."""
-    from covote.covers.cover_free import Search, cover_free, parts
-
-    report, forced, count = model
-    classes, size = check_size(len(names), size)
-    check_model(report, count, classes)
-    if report == "all" or (count == 1 and not forced):
-        known = classes - (count == 1)  # of one label, one class may be known to nobody
-        found, bound = parts(known, size), (-(-known // size), "counting")
-    elif count is None:
-        raise InputError(
-            "experts that name one label tell a limited number of them; say how many with count=... (--count)"
-        )
-    else:
-        bound = cover_free_bound(classes, size, count, forced=forced)
-        moves = 0 if effort == "fast" else effort_named(effort).choosing // 20
-        found = cover_free(classes, size, count, forced, Search(moves, seed, work, {}))
-    knows = zeros(len(found.blocks), classes)
-    for row, block in zip(knows, found.blocks, strict=True):
-        row[block] = True
-    panel = Panel(names, knows)
-    if panel.sizes.max() > size or not panel.supports(count, report=report, forced=forced):
-        raise CoverError(f"the panel built from {found.construction} fails; please report this defect")
-    proof = Certificate(len(knows), *bound, found.construction, panel.redundancy)
-    return panel.with_certificate(proof)
 
 
 def _other(classes: int, size: int, redundancy: int, method: str, seed: int, experts: int | None) -> Built:

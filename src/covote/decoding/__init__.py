@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import Any
 
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, explain
 from covote.decoding.gold import Gold, gold_rows, no_gold
-from covote.decoding.label_sets import LabelSets, decode_sets
 from covote.decoding.loop import Decoder, InMemory, Learner, Parts, Wanted, decode_parts, learned, learns
 from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
@@ -17,8 +16,7 @@ from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels, joined
 from covote.panel import Panel
-from covote.votes import Reports, Votes
-from covote.votes.vote_checks import check_choice
+from covote.votes import Votes
 
 __all__ = [
     "DECODERS",
@@ -27,7 +25,6 @@ __all__ = [
     "ExpertReport",
     "Explanation",
     "InMemory",
-    "LabelSets",
     "Learner",
     "PairAgreement",
     "Parts",
@@ -46,39 +43,17 @@ __all__ = [
 ]
 
 
-@overload
 def decode(
     votes: Votes,
     panel: Panel | None = None,
     method: str | Decoder = "learned",
     *,
-    labels: Literal["one"] = "one",
     gold: Gold | None = None,
     workers: int = 1,
     evidence: bool = True,
     proba: bool = False,
     **options: Any,
-) -> Labels: ...
-
-
-@overload
-def decode(
-    votes: Votes | Reports, panel: Panel | None = None, *, labels: Literal["several"], **options: Any
-) -> LabelSets: ...
-
-
-def decode(
-    votes: Votes | Reports,
-    panel: Panel | None = None,
-    method: str | Decoder = "learned",
-    *,
-    labels: Literal["one", "several"] = "one",
-    gold: Gold | None = None,
-    workers: int = 1,
-    evidence: bool = True,
-    proba: bool = False,
-    **options: Any,
-) -> Labels | LabelSets:
+) -> Labels:
     """Say the class of every item, and how sure that is.
 
     Parameters
@@ -91,13 +66,6 @@ def decode(
         The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or a
         decoder of your own, an object with the members of :class:`covote.decoding.Decoder`. ``"auto"``
         takes what :func:`compare` finds best on the gold items, and the default without any.
-    labels
-        ``"several"`` for items that may have several labels. The result is a :class:`LabelSets`: the labels
-        that are certain if experts are right about what they know, and whether they are all. Options:
-        `report` (``"one"``: an expert names one of the labels that it knows; ``"all"``: all of them, given
-        as :class:`covote.votes.Reports`), `forced` (whether an expert that knows none of them has to name
-        something, or says "none of mine") and `count` (how many labels an item has); see
-        :meth:`covote.Panel.supports`.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
         their class, methods that learn learn from them, and ``labels.gold`` says how the votes alone did.
@@ -116,9 +84,6 @@ def decode(
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
-    check_choice("labels", labels, ("one", "several"))
-    if labels == "several":
-        return _several(votes, panel, method, options)
     if not isinstance(votes, Votes):
         raise InputError(
             f"votes are a {type(votes).__name__}; make Votes of them first, with Votes.from_dense(array, "
@@ -135,17 +100,3 @@ def decode(
         raise no_gold(gold)
     parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
     return joined(list(parts), votes._ids, votes.start)
-
-
-def _several(
-    votes: Votes | Reports, panel: Panel | None, method: str | Decoder, options: dict[str, Any]
-) -> LabelSets:
-    if isinstance(votes, Votes) and panel is not None:
-        votes = votes.for_panel(panel)
-    elif panel not in (None, votes.panel):
-        raise InputError("the reports are of another panel; make them with this one")
-    strange = sorted(set(options) - {"report", "forced", "count"})
-    if strange or method != "learned":
-        given = repr(strange[0]) if strange else f"method={method!r}"
-        raise InputError(f"{given} says nothing about several labels; use report, forced and count")
-    return decode_sets(votes, **options)

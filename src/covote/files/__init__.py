@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from covote.files.decoding_files import Outcome, SetsOutcome, decode_file, decode_sets_file, decode_votes
+from covote.files.decoding_files import Outcome, decode_file, decode_votes
 from covote.files.label_files import writing_labels
 from covote.files.side_tables import read_gold, read_numbers
 from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 
 __all__ = [
     "Outcome",
-    "SetsOutcome",
     "VoteFile",
     "VoteSource",
     "decode_file",
-    "decode_sets_file",
     "decode_votes",
     "inferred_panel",
     "open_panel",

@@ -1,41 +1,33 @@
-"""From a file of votes to a file of labels; with one label per item, in memory that does not grow."""
+"""From a file of votes to a file of labels, in memory that does not grow."""
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from covote import atomic
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
-from covote.decoding.label_sets import LabelSets, decode_sets
 from covote.decoding.loop import Fitted, Parts, Wanted, estimates, fit, no_proba
-from covote.errors import InputError, TooLargeError
+from covote.errors import TooLargeError
 from covote.files.label_files import label_format, proba_batch, writing_labels
 from covote.files.report.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
-from covote.panel.several import check_model
 from covote.progress import Progress, Work
 from covote.tables import Reading
-from covote.tables.names import arrow
-from covote.votes import Reports, Votes
+from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
-from covote.votes.reports import SEPARATOR
 from covote.votes.rows import Rows, fits, merged
-from covote.votes.tables import Codes
-from covote.votes.vote_checks import check_choice
 
 if TYPE_CHECKING:
     from covote.engines import Engine
@@ -44,7 +36,6 @@ T = TypeVar("T")
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
 _COMPARED = 200_000  # items that methods are compared on, besides the gold items
-_SETS = 1 << 16  # items with several labels that are decoded together
 _PASS = 1000  # steps of a pass over the votes, for progress
 
 
@@ -66,36 +57,6 @@ class Outcome:
     dropped: Findings | None = None
 
 
-@dataclass(frozen=True)
-class SetsOutcome:
-    """What came of a file of answers about items that may have several labels.
-
-    Attributes
-    ----------
-    panel
-        Who knows what.
-    items, answers
-        How many items there are, and how many answers about them.
-    complete, conflict
-        How many items have all their labels, and of how many no labels fit the answers.
-    sizes
-        How many items have 0, 1, 2, ... labels.
-    classes
-        How many items have each class among their labels.
-    notes
-        How the file was read, where that is not plain.
-    """
-
-    panel: Panel
-    items: int
-    answers: int
-    complete: int
-    conflict: int
-    sizes: tuple[int, ...]
-    classes: dict[Name, int]
-    notes: tuple[str, ...] = ()
-
-
 class PartDone(NamedTuple):
     """The labels of a part and their probabilities, as they are written, and what they add up to."""
 
@@ -105,34 +66,11 @@ class PartDone(NamedTuple):
     gold: GoldScore | None
 
 
-@overload
 def decode_file(
     votes_file: str | os.PathLike[str],
     output: str | os.PathLike[str] | None,
     panel: Panel,
     *,
-    labels: Literal["one"] = "one",
-    **options: Any,
-) -> Outcome: ...
-
-
-@overload
-def decode_file(
-    votes_file: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
-    panel: Panel,
-    *,
-    labels: Literal["several"],
-    **options: Any,
-) -> SetsOutcome: ...
-
-
-def decode_file(
-    votes_file: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
-    panel: Panel,
-    *,
-    labels: Literal["one", "several"] = "one",
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
     reading: Reading | None = None,
@@ -141,7 +79,7 @@ def decode_file(
     progress: Progress | None = None,
     engine: Engine | None = None,
     **options: Any,
-) -> Outcome | SetsOutcome:
+) -> Outcome:
     """Label every item of a file of votes; write the labels as they come.
 
     Parameters
@@ -153,9 +91,6 @@ def decode_file(
         count only.
     panel
         Who knows what.
-    labels
-        ``"several"`` for items that may have several labels: cells may hold lists of classes, and so do the
-        labels; see :func:`covote.files.decode_sets_file`.
     method, options
         As for :func:`covote.decode`.
     gold
@@ -172,16 +107,6 @@ def decode_file(
         Where slices of a Parquet file are read and labelled: an engine of :mod:`covote.engines`. Without one,
         and for other files, the file streams through this process. The labels are the same, byte for byte.
     """
-    check_choice("labels", labels, ("one", "several"))
-    if labels == "several":
-        given: dict[str, Any] = {
-            "method": method != "learned",
-            "gold": gold,
-            "duplicates": reading is not None and reading.duplicates != "error",
-        }
-        given |= {"proba": proba, "looks": looks, "engine": engine}
-        refuse_for_sets([name for name, value in given.items() if value])
-        return decode_sets_file(votes_file, output, panel, reading=reading, **options)
     file = VoteFile(votes_file, panel, reading)
     file.warn_of_dropped()
     outcome = decode_votes(
@@ -381,118 +306,3 @@ class OnSlice:
 
 def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
     return len(gold_rows(gold, votes)[0])
-
-
-# Several labels per item (theory: section 8)
-
-
-def decode_sets_file(
-    votes_file: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
-    panel: Panel,
-    *,
-    report: Literal["one", "all"] = "one",
-    forced: bool = False,
-    count: int | None = None,
-    reading: Reading | None = None,
-) -> SetsOutcome:
-    """Say all labels of every item of a file that are certain, and write them.
-
-    Cells hold a class, a list of classes, or classes between semicolons; see
-    :meth:`covote.votes.Reports.from_table`. Labels are lists in Parquet and JSON-lines, and text between
-    semicolons in CSV files and spreadsheets. All answers have to fit into memory.
-
-    Parameters
-    ----------
-    votes_file
-        A Parquet, CSV, JSON-lines or Excel file, long or wide; see :class:`covote.files.VoteFile`.
-    output
-        A .parquet, .csv, .jsonl or .xlsx file with the columns item, labels, complete and conflict; None to
-        count only.
-    panel, report, forced, count
-        As for :func:`covote.decode` with ``labels="several"``.
-    reading
-        How columns, names and cells of the answers are understood.
-    """
-    check_model(report, count, len(panel.classes))
-    if output is not None:
-        _check_names(panel, label_format(output))
-        atomic.check_place(output)
-    file = VoteFile(votes_file, panel, reading, lists=True)
-    reader = file.collecting()
-    assert reader.found is not None
-    codes = Codes.joined(list(file.codes(reader)))
-    file.remember(reader.loosely())
-    ids, at = _in_order(codes, ascending=file.shape == "long")
-    parts: list[LabelSets] = []
-    answers = 0
-    for start in range(0, len(ids), _SETS):
-        some = (at >= start) & (at < start + _SETS)
-        part = Codes(codes.item, codes.who[some], codes.what[some], codes.row[some])
-        reports = Reports.from_codes(reader, part, at[some] - start, ids[start : start + _SETS].to_pylist())
-        answers += int(reports.asked.sum())
-        parts.append(decode_sets(reports, report=report, forced=forced, count=count))
-    dropped = reader.found.judge(file.reader.reading.unknown)
-    if output is not None:
-        with writing_labels(output) as writer:
-            for sets in parts:
-                for batch in _as_written(sets, ids.type, label_format(output)).to_batches():
-                    writer.write_batch(batch)
-    return _counted(panel, parts, answers, [*file.notes(), *([dropped] if dropped else [])])
-
-
-def refuse_for_sets(given: Sequence[str]) -> None:
-    """Refuse options that say nothing about several labels."""
-    if given:
-        raise InputError(
-            f"{given[0]!r} says nothing about several labels; leave it out, and say how experts answer with "
-            "report, forced and count (--full, --forced, --count)"
-        )
-
-
-def _in_order(codes: Codes, *, ascending: bool) -> tuple[pa.Array, Any]:
-    """Return the ids of the items, ascending or as they come, and which of them each row is about."""
-    found = codes.item.dictionary_encode()
-    at = np.from_dlpack(found.indices).astype(np.int64)
-    if not ascending:
-        return found.dictionary, at
-    order = np.from_dlpack(pc.array_sort_indices(found.dictionary)).astype(np.int64)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return found.dictionary.take(arrow(order)), place[at]
-
-
-def _check_names(panel: Panel, kind: str) -> None:
-    """Refuse classes that cannot be told from two in one cell of text."""
-    if kind in ("csv", "xlsx"):
-        for name in panel.classes:
-            if SEPARATOR.search(str(name)):
-                raise InputError(
-                    f"class {name!r} has a separator in its name, so that a cell with several labels could "
-                    "not be read; write the labels to a .parquet or .jsonl file"
-                )
-
-
-def _as_written(sets: LabelSets, ids: pa.DataType, kind: str) -> pa.Table:
-    table = sets.to_table()
-    table = table.set_column(0, "item", table.column("item").cast(ids))
-    if kind not in ("csv", "xlsx"):
-        return table
-    texts = ["; ".join(map(str, labels)) for labels in table.column("labels").to_pylist()]
-    return table.set_column(1, "labels", pa.array(texts, pa.string()))
-
-
-def _counted(panel: Panel, parts: list[LabelSets], answers: int, notes: list[str]) -> SetsOutcome:
-    holds = [part.holds for part in parts]
-    sizes = np.bincount(np.concatenate([some.sum(axis=1) for some in holds]))
-    classes = np.sum([some.sum(axis=0) for some in holds], axis=0)
-    return SetsOutcome(
-        panel,
-        sum(map(len, parts)),
-        answers,
-        int(sum(part.complete.sum() for part in parts)),
-        int(sum(part.conflict.sum() for part in parts)),
-        tuple(sizes.tolist()),
-        dict(zip(panel.classes, classes.tolist(), strict=True)),
-        tuple(notes),
-    )

@@ -24,11 +24,10 @@ from covote.tables import Reading
 from covote.tables.batches import ROWS, Source
 from covote.tables.columns import find_columns
 from covote.tables.names import arrow, changes, plain_items, repeated_item
-from covote.votes import Reports, Votes
+from covote.votes import Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import joined
 from covote.votes.findings import DroppedWarning, Findings
-from covote.votes.reports import spread, without_lists
 from covote.votes.tables import Codes, Reader, fill, given
 from covote.votes.vote_checks import NOT_ASKED, frozen, is_complete, smallest_int
 
@@ -78,8 +77,6 @@ class VoteFile:
         Who could answer what.
     reading
         How columns, names and cells are understood.
-    lists
-        Whether cells may hold several classes, for items with several labels.
     """
 
     def __init__(
@@ -87,25 +84,20 @@ class VoteFile:
         path: str | os.PathLike[str],
         panel: Panel,
         reading: Reading | None = None,
-        *,
-        lists: bool = False,
     ) -> None:
         self.panel = panel
-        self.lists = lists
         self.reader = Reader(panel, reading or Reading(), f"{Path(path)}, ")
         self.source = source = Source(path)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
-        look = (lambda: without_lists(source.look())) if lists else source.look
-        self.columns = self.reader.columns(source.names, "auto", look)
+        self.columns = self.reader.columns(source.names, "auto", source.look)
         if self.columns.item is None:
             raise InputError(
                 f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
                 "names the item that a row is about, with item='...' (--item ...)"
             )
         self.item, self.expert, self.label = self.columns.item, self.columns.expert, self.columns.label
-        names = [self.item, *([] if lists else (n for n in self.answers if n != self.columns.chance))]
-        source.refuse_nested(names)
+        source.refuse_nested([self.item, *(name for name in self.answers if name != self.columns.chance)])
 
     @property
     def shape(self) -> str:
@@ -176,7 +168,7 @@ class VoteFile:
             nature = Nature(False, False, None, ())
             said = str(error).removeprefix(reader.where)
             found.others += [] if "no item" in said else [said]  # told below, of all rows
-        if self.shape == "wide" and not self.lists:
+        if self.shape == "wide":
             for first, (ids, *columns) in self.batches(self.answers, like=nature):
                 reader.wide(self._experts, columns, ids, first, len(ids))
         else:
@@ -190,15 +182,13 @@ class VoteFile:
         for codes in self.codes(reader, like=nature):
             rows += len(codes.who)
             kept = [*kept, codes._replace(chance=None)] if rows <= _MOST else []
-        if not kept or (reader.reading.duplicates != "error" and not self.lists):
+        if not kept or reader.reading.duplicates != "error":
             return
         joint = Codes.joined(kept)
         with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
             ids = joint.item.dictionary_encode()
             at = np.from_dlpack(ids.indices).astype(np.int64)
-            if self.lists:
-                Reports.from_codes(reader, joint, at, ids.dictionary.to_pylist())
-            elif again := reader.conflicts(joint, at):
+            if again := reader.conflicts(joint, at):
                 reader.fault(again)
 
     def collecting(self) -> Reader:
@@ -298,12 +288,12 @@ class VoteFile:
 
     @property
     def _chance(self) -> list[str]:
-        return [self.columns.chance] if self.columns.chance and not self.lists else []
+        return [self.columns.chance] if self.columns.chance else []
 
     def codes(self, reader: Reader, rows: range | None = None, like: Nature | None = None) -> Iterator[Codes]:
-        """Yield the rows of a long file, or of one whose cells are lists, as indices."""
+        """Yield the rows of a long file as indices."""
         for first, found in self.batches(self.answers, rows, like):
-            yield spread(reader, self.columns, found, first) if self.lists else reader.codes(found, first)
+            yield reader.codes(found, first)
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
         """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""

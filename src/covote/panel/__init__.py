@@ -2,6 +2,5 @@
 
 from covote.panel.pairs import Outage
 from covote.panel.panel import Certificate, Name, Panel, class_names, zeros
-from covote.panel.several import Support
 
-__all__ = ["Certificate", "Name", "Outage", "Panel", "Support", "class_names", "zeros"]
+__all__ = ["Certificate", "Name", "Outage", "Panel", "class_names", "zeros"]

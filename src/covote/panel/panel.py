@@ -28,7 +28,6 @@ from covote.panel.checks import (
 )
 from covote.panel.layout import Layout
 from covote.panel.pairs import Outage, pair_count_blocks, pair_histogram, pairs_at_risk, pairs_below
-from covote.panel.several import Report, Support, check_model, confused
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -337,34 +336,6 @@ class Panel:
         worst_first = np.argsort(-risk, kind="stable")[: np.count_nonzero(risk)].tolist()
         critical = tuple((self.names[i], int(risk[i])) for i in worst_first)
         return Outage(missing, self.count_uncovered(missing + 1) == 0, critical)
-
-    def supports(self, count: int | None = None, *, report: Report = "one", forced: bool = False) -> Support:
-        """Return whether the labels of items with several of them follow from perfect answers.
-
-        theory: section 8. The condition is exact; where it does not hold, two sets of labels are given
-        that the same answers may belong to.
-
-        Parameters
-        ----------
-        count
-            How many labels an item has at most; exactly, if experts name one and have to answer. Any
-            number unless given.
-        report
-            Whether an expert names ``"one"`` of the item's labels that it knows, or ``"all"`` of them.
-        forced
-            Whether an expert that knows none of the labels has to name something, or says "none of mine".
-
-        >>> bool(Panel.from_blocks(list("abc"), ["ab", "ac", "bc"]).supports(2))
-        True
-        >>> found = Panel.from_blocks(list("abc"), ["abc"]).supports(2, forced=True)
-        >>> found.first, found.second  # the expert may name c for both
-        (('a', 'c'), ('b', 'c'))
-        """
-        check_model(report, count, len(self.classes))
-        found = confused(self.knows, count, report, forced)
-        if found is None:
-            return Support(True)
-        return Support(False, *(tuple(self.classes[k] for k in some) for some in found))
 
     # Other panels
 

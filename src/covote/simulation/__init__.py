@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +13,17 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.simulation.noise import Decoder, Noise, adversarial, confusions, similar
 from covote.simulation.noise_kernels import Conduct, draw
-from covote.simulation.simulated_reports import simulate_reports
-from covote.votes import NONE_OF_MINE, Reports, Votes
-from covote.votes.vote_checks import check_choice
+from covote.votes import NONE_OF_MINE, Votes
 
 __all__ = ["simulate"]
 
 NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], int, NDArray[np.intp]], ArrayLike]
 
 
-@overload
 def simulate(
     panel: Panel,
     truth: ArrayLike,
     *,
-    labels: Literal["one"] = "one",
     noise: str | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
@@ -38,41 +34,7 @@ def simulate(
     against: Decoder | None = None,
     first: int = 0,
     seed: int = 0,
-) -> Votes: ...
-
-
-@overload
-def simulate(
-    panel: Panel,
-    truth: Any,
-    *,
-    labels: Literal["several"],
-    report: str = "one",
-    forced: bool = False,
-    accuracy: float | ArrayLike = 1.0,
-    missing: float | ArrayLike = 0.0,
-    seed: int = 0,
-) -> Reports: ...
-
-
-def simulate(
-    panel: Panel,
-    truth: Any,
-    *,
-    labels: Literal["one", "several"] = "one",
-    report: str = "one",
-    forced: bool = False,
-    noise: str | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
-    accuracy: float | ArrayLike = 1.0,
-    missing: float | ArrayLike = 0.0,
-    byzantine: Name | Iterable[Name] = (),
-    none_rate: float | tuple[float, float] = 0.0,
-    similarity: ArrayLike | None = None,
-    temperature: float = 0.0,
-    against: Decoder | None = None,
-    first: int = 0,
-    seed: int = 0,
-) -> Votes | Reports:
+) -> Votes:
     """Let a panel vote on items whose true class is known.
 
     Paper: the model of the statistical setting (perfect inside expertise, uniform outside) is the default.
@@ -83,15 +45,7 @@ def simulate(
         Who knows what.
     truth
         The true class of each item: names, or indices into ``panel.classes``. Where the classes are
-        integers themselves, integers are names. With several labels: a list of classes for each item, or
-        (items x classes) flags.
-    labels
-        ``"several"`` for items with several labels; the result is a :class:`covote.votes.Reports`. Besides
-        these it looks at `accuracy`, `missing` and `seed` only: an expert that errs takes one of its classes
-        more or less for a label.
-    report, forced
-        With several labels: whether an expert names ``"one"`` of those that it knows, all equally likely, or
-        ``"all"``; and whether one that knows none has to name something, or says "none of mine".
+        integers themselves, integers are names.
     noise
         How experts answer about classes they do not know: ``"uniform"``; ``"similar"``, always the most
         similar class they know; ``"adversarial"``, all together for the wrong class that comes closest to
@@ -122,19 +76,7 @@ def simulate(
     >>> simulate(panel, ["cat", "fox"], seed=1).dense
     array([[0, 2, 0],
            [0, 2, 2]], dtype=int8)
-    >>> simulate(panel, [["cat", "dog"]], labels="several", report="all").lists()
-    [[('cat', 'dog'), ('dog',), ('cat',)]]
     """
-    check_choice("labels", labels, ("one", "several"))
-    if labels == "several":
-        if not (noise == "uniform" and none_rate == first == 0 and byzantine == ()):
-            raise InputError("with several labels, say how experts answer by report and forced only")
-        check_count(seed, "seed", 0)
-        rates = _rates(accuracy, len(panel), "accuracy"), _rates(missing, len(panel), "missing")
-        how: dict[str, Any] = {"report": report, "forced": forced, "seed": seed}
-        return simulate_reports(panel, truth, rates=rates[0], silence=rates[1], **how)
-    if report != "one" or forced:
-        raise InputError("report and forced go with labels='several'")
     indices = truth_indices(panel, truth)
     check_count(seed, "seed", 0)
     experts = len(panel)
@@ -151,10 +93,10 @@ def simulate(
     conduct = Conduct(
         *panel.layout.known,
         np.ascontiguousarray(panel.knows.T),
-        _rates(missing, experts, "missing"),
-        _rates(inside, experts, "none_rate"),
-        _rates(outside, experts, "none_rate"),
-        _rates(accuracy, experts, "accuracy"),
+        rate_per_expert(missing, experts, "missing"),
+        rate_per_expert(inside, experts, "none_rate"),
+        rate_per_expert(outside, experts, "none_rate"),
+        rate_per_expert(accuracy, experts, "accuracy"),
         traitors,
     )
     keys = np.random.SeedSequence(seed).generate_state(3, np.uint64)
@@ -218,7 +160,7 @@ def _noise_model(
     )
 
 
-def _rates(value: Any, experts: int, what: str) -> NDArray[np.float64]:
+def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
     """Return one rate in [0, 1] per expert."""
     try:
         rates = np.broadcast_to(np.asarray(value, dtype=np.float64), (experts,)).copy()

@@ -141,8 +141,8 @@ class Source:
             if pa.types.is_nested(kind):
                 raise InputError(
                     f"{self.path}: column {name!r} holds {kind}; items, experts and labels are text or "
-                    "numbers (lists of classes are for items with several labels: labels='several', --labels "
-                    "several)"
+                    "numbers (lists of classes are for items with several labels: covote.multilabel, covote "
+                    "multilabel decode)"
                 )
 
     def _look_at_text(self) -> None:

@@ -1,14 +1,14 @@
-"""Panels for items with several labels, of which each expert names one: cover-free families.
+"""Panels for items with several labels: :func:`design`, and the cover-free families that it needs.
 
-Without forced answers every class needs, beside any s - 1 others, an expert that knows it and none of them;
-with forced answers every pair of classes does (theory: section 8). Seen from the classes, each of which has a
-set of experts, the first are the superimposed codes of Kautz and Singleton (1964, "Nonrandom binary
+If experts name one label, every class needs, for any s - 1 others, an expert who knows it and none of them.
+If experts must answer, every pair of classes does (theory: section 8). Seen from the classes, each of which
+has a set of experts, the first are the superimposed codes of Kautz and Singleton (1964, "Nonrandom binary
 superimposed codes"), or families in which no set is covered by s - 1 others (Erdos, Frankl and Furedi, 1985).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -16,23 +16,89 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import check_count, check_size
 from covote.bounds import cover_free_bound
+from covote.covers import design as design_cover
 from covote.covers.blocks import Built
 from covote.covers.constructions.finite_fields import finite_field, prime_power
 from covote.covers.constructions.planes import most_groups, transversal_design
+from covote.covers.search.efforts import effort_named
 from covote.covers.set_cover.local_search import Weighting
 from covote.covers.set_cover.problem import PoolCover
-from covote.progress import Work
+from covote.errors import CoverError, InputError
+from covote.multilabel.support import Report, check_model, supports
+from covote.panel import Certificate, Name, Panel, class_names, zeros
+from covote.progress import Progress, Work
 
 Ints = NDArray[np.int32]
 ENTRIES = 3_000_000
-"""Entries of a set-cover problem that is searched: all experts there can be, against all that is needed."""
+"""Entries of a set-cover problem that is searched: all possible experts against all requirements."""
 SETS, TRIES = 20_000, 20
-"""Sets of experts that a class may get, and tries to find one for each class."""
+"""Sets of experts that are considered for a class, and attempts to find one for each class."""
+
+
+def design(
+    classes: int | Iterable[Name],
+    size: int,
+    *,
+    count: int | None = None,
+    report: Report = "one",
+    forced: bool = False,
+    effort: str = "normal",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Panel:
+    """Design a small panel whose answers determine the labels of items that have several.
+
+    Theory: section 8.
+
+    Parameters
+    ----------
+    classes
+        The names of the classes, or a number K for the classes 0..K-1.
+    size
+        How many classes an expert can know.
+    count, report, forced
+        How many labels an item has and how experts answer, as for :func:`covote.multilabel.supports`. Experts
+        who name one label determine a limited number of labels, so `count` is needed.
+    effort, seed, progress
+        As for :func:`covote.design`.
+
+    >>> print(design(10, 4, count=2).certificate)
+    proved optimal: the own experts bound is 5; built from: 2 experts for each class, at most 1 shared by two
+    """
+    names = class_names(classes)
+    if not isinstance(size, int | np.integer) or isinstance(size, bool):
+        raise InputError(f"size must be a whole number, the same for all experts, not {size!r}")
+    check_count(seed, "seed", 0)
+    budget = effort_named(effort)
+    check_model(report, count, len(names))
+    if report == "all" and forced:
+        return design_cover(names, int(size), effort=effort, seed=seed, progress=progress)
+    number, size = check_size(len(names), int(size))
+    if report == "all" or (count == 1 and not forced):
+        known = number - (count == 1)  # if items have one label, one class may be known to no expert
+        found, bound = _parts(known, size), (-(-known // size), "counting")
+    elif count is None:
+        raise InputError(
+            "experts who name one label determine a limited number of labels; set it with count=... (--count)"
+        )
+    else:
+        bound = cover_free_bound(number, size, count, forced=forced)
+        moves = 0 if effort == "fast" else budget.choosing // 20
+        with Work(1, progress) as work:
+            found = cover_free(number, size, count, forced, Search(moves, seed, work, {}))
+    knows = zeros(len(found.blocks), number)
+    for row, block in zip(knows, found.blocks, strict=True):
+        row[block] = True
+    panel = Panel(names, knows)
+    if panel.sizes.max() > size or not supports(panel, count, report=report, forced=forced):
+        raise CoverError(f"the panel built from {found.construction} fails; please report this defect")
+    return panel.with_certificate(Certificate(len(knows), *bound, found.construction, panel.redundancy))
 
 
 class Search(NamedTuple):
-    """What a search may touch, its seed, who hears of it, and what was found for fewer classes."""
+    """The moves of a search, its seed, its progress, and the panels found for fewer classes."""
 
     moves: int
     seed: int
@@ -53,8 +119,8 @@ def cover_free(classes: int, size: int, count: int, forced: bool, search: Search
     return _better(best, classes, size, count, search) if len(best.blocks) > lower else best
 
 
-def parts(classes: int, size: int) -> Built:
-    """Return experts that know each class once."""
+def _parts(classes: int, size: int) -> Built:
+    """Return experts who together know each class once."""
     order = np.arange(classes, dtype=np.int32)
     return Built(np.array_split(order, -(-classes // size)), "disjoint experts")
 
@@ -166,7 +232,7 @@ def _pairs_apart(classes: int, size: int, count: int, search: Search) -> Built:
     """Return the best of all pairs, all triples, and groups crossed by parabolas, each group served alike.
 
     With groups of at most q classes, q a prime power, the polynomials c x^2 + b x + a over GF(q) with `count`
-    values of c are experts that know one class of each of up to q groups. Two classes of different groups
+    values of c are experts who know one class of each of up to q groups. Two classes of different groups
     have one of them for each c, and three classes are on one at most: so `count` - 1 others leave one.
     """
     known = search.known
@@ -193,7 +259,7 @@ def _pairs_apart(classes: int, size: int, count: int, search: Search) -> Built:
 
 
 def _parabolas(classes: int, groups: int, q: int, count: int) -> list[Ints]:
-    """Class k is point k // groups of group k % groups; what is no class is left out."""
+    """Class k is point k // groups of group k % groups; points without a class are left out."""
     field = finite_field(q)
     x = np.arange(groups)
     found = []
@@ -222,7 +288,7 @@ def _inside(classes: int, groups: int, inner: Sequence[Ints]) -> Iterator[Ints]:
 def _better(
     best: Built, classes: int, size: int, count: int, search: Search, *, forced: bool = False
 ) -> Built:
-    """Return what a search among all experts finds, if that is better."""
+    """Return the result of a search among all experts if it is better."""
     if not search.moves or count > classes - 1 - forced or search.work.advance(0):
         return best
     found = _searched(classes, min(size, classes), count, forced, search)
@@ -230,7 +296,7 @@ def _better(
 
 
 def _searched(classes: int, size: int, count: int, forced: bool, how: Search) -> Built | None:
-    """Choose from all experts there can be, if they are few: a set cover, by local search."""
+    """Choose from all possible experts if there are few: a set cover, by local search."""
     w = 2 if forced else 1
     needs = comb(classes, w) * comb(classes - w, count - 1)
     served = sum(

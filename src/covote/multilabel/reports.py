@@ -1,10 +1,10 @@
-"""Reports: answers of experts that may name several classes of an item."""
+"""Reports: answers that may name several classes of an item."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,33 +15,42 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.columns import LOOK, Columns
-from covote.tables.names import STRANGE, arrow, arrow_table, encoded, entry_rows, flat, name_array
+from covote.tables.names import (
+    STRANGE,
+    arrow,
+    arrow_table,
+    encoded,
+    entry_rows,
+    flat,
+    name_array,
+    repeated_item,
+)
+from covote.votes import Votes
 from covote.votes.findings import DroppedWarning
 from covote.votes.tables import Codes, Reader
-from covote.votes.votes import Votes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = NDArray[Any]
 SEPARATOR = re.compile("[;|]")
-"""What stands between several classes in one cell of text."""
+"""The separators of classes in a cell of text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """What experts said about items that may have several labels.
+    """Answers about items that may have several labels.
 
     Attributes
     ----------
     panel
         Who knows what.
     item, expert, label
-        One entry for each class that an expert named.
+        One entry for each class that an expert named, as indices; sorted by item, expert and label.
     asked
-        (items x experts) who was asked; who was, and named nothing, said "none of mine".
+        (items x experts) who was asked. An expert who was asked and named no class said "none of mine".
     ids
-        The names of the items; their positions if there are none.
+        The names of the items.
     """
 
     panel: Panel
@@ -51,6 +60,38 @@ class Reports:
     asked: NDArray[np.bool_]
     ids: tuple[Any, ...]
 
+    def __post_init__(self) -> None:
+        asked = np.asarray(self.asked, dtype=np.bool_)
+        if asked.shape != (len(self.ids), len(self.panel)):
+            raise InputError(
+                f"asked has shape {asked.shape}; give one row for each of the {len(self.ids)} items, with "
+                f"one flag for each of the {len(self.panel)} experts"
+            )
+        sizes = {"item": len(asked), "expert": len(self.panel), "label": len(self.panel.classes)}
+        columns = {name: np.asarray(getattr(self, name), dtype=np.int64).reshape(-1) for name in sizes}
+        if len({len(column) for column in columns.values()}) > 1:
+            raise InputError(
+                "item, expert and label have different lengths; give one of each per named class"
+            )
+        for name, column in columns.items():
+            wrong = (column < 0) | (column >= sizes[name])
+            if wrong.any():
+                raise InputError(
+                    f"{name} {column[np.argmax(wrong)]} is out of range; indices go from 0 to "
+                    f"{sizes[name] - 1}"
+                )
+        item, expert, label = columns.values()
+        outside = ~self.panel.knows[expert, label]
+        if outside.any():
+            p = int(np.argmax(outside))
+            _known(self.panel, self.ids[item[p]], int(expert[p]), self.panel.classes[label[p]])
+        order = np.lexsort((label, expert, item))
+        asked = asked.copy()
+        asked[item, expert] = True
+        for name, value in {**{name: c[order] for name, c in columns.items()}, "asked": asked}.items():
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
     def __len__(self) -> int:
         return len(self.asked)
 
@@ -58,7 +99,9 @@ class Reports:
     def from_lists(
         cls, rows: Sequence[Sequence[Iterable[Name] | None]], panel: Panel, items: Sequence[Any] | None = None
     ) -> Reports:
-        """Take a row for each item, with the classes that each expert named, None if it was not asked.
+        """Make reports from one row per item, with the classes that each expert named.
+
+        None stands for an expert who was not asked, an empty list for "none of mine".
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]])
         >>> Reports.from_lists([[["cat", "dog"], ["dog"]], [None, []]], panel).asked.sum()
@@ -72,15 +115,15 @@ class Reports:
         for n, row in enumerate(rows):
             if len(row) != len(panel):
                 raise InputError(
-                    f"item {ids[n]!r} has {len(row)} reports of {len(panel)} experts; write None for those "
-                    "that were not asked"
+                    f"item {ids[n]!r} has {len(row)} answers from {len(panel)} experts; write None for an "
+                    "expert who was not asked"
                 )
             for i, classes in enumerate(row):
                 if classes is not None:
                     asked[n, i] = True
                     named += [(n, i, _known(panel, ids[n], i, name)) for name in classes]
         table = np.array(sorted(set(named)), dtype=np.int64).reshape(-1, 3)
-        return cls(panel, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), asked, ids)
+        return cls(panel, table[:, 0], table[:, 1], table[:, 2], asked, ids)
 
     @classmethod
     def from_table(
@@ -91,12 +134,13 @@ class Reports:
         reading: Reading | None = None,
         **options: Any,
     ) -> Reports:
-        """Take a table as of :meth:`covote.Votes.from_table`, in which a cell may hold several classes.
+        """Make reports from a table as for :meth:`covote.Votes.from_table`, with cells of several classes.
 
-        A cell holds a class, a list of classes, or text with classes between semicolons (``"cat; dog"``). An
-        expert may also have several rows about an item. An empty list, or the label `none`, says that the
-        expert knows none of the labels; an empty cell, that it was not asked. The items stand in the order in
-        which they first come. `reading` and `options` are as for :meth:`covote.Votes.from_table`.
+        A cell holds a class, a list of classes, or text with classes between semicolons (``"cat; dog"``).
+        In a long table an expert may also have several rows about an item. An empty list, or the label
+        `none`, means that the expert knows none of the labels; an empty cell, that the expert was not asked.
+        Items keep the order in which they first occur. `reading` and `options` are as for
+        :meth:`covote.Votes.from_table`.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1]], ["ann", "bob"])
         >>> reports = Reports.from_table({"item": ["x"], "ann": ["cat; dog"], "bob": [None]}, panel)
@@ -111,21 +155,28 @@ class Reports:
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
             given[0] = arrow(np.arange(len(found)))
-        codes = spread(reader, columns, given, 1)
+        reports = cls.from_codes(reader, spread(reader, columns, given, 1), wide=columns.answers is not None)
         assert reader.found is not None
-        order = codes.item.dictionary_encode()
-        at = np.from_dlpack(order.indices).astype(np.int64)
-        reports = cls.from_codes(reader, codes, at, order.dictionary.to_pylist())
         dropped = reader.found.judge(reader.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=2)
         return reports
 
     @classmethod
-    def from_codes(cls, reader: Reader, codes: Codes, at: NDArray[np.int64], ids: Sequence[Any]) -> Reports:
-        """Take rows of a table as indices: row p is about item ``at[p]`` of `ids`."""
+    def from_codes(cls, reader: Reader, codes: Codes, *, wide: bool, ascending: bool = False) -> Reports:
+        """Make reports from the rows of a table as indices, the items as they first occur or `ascending`."""
+        import pyarrow.compute as pc
+
         panel = reader.panel
-        asked = np.zeros((len(ids), len(panel)), dtype=np.bool_)
+        found = codes.item.dictionary_encode()
+        ids, at = found.dictionary, np.from_dlpack(found.indices).astype(np.int64)
+        if ascending:
+            order = np.from_dlpack(pc.array_sort_indices(ids)).astype(np.int64)
+            ids, at = ids.take(arrow(order)), np.argsort(order)[at]
+        names = tuple(ids.to_pylist())
+        if wide:
+            _refuse_repeated(reader, codes, at, names)
+        asked = np.zeros((len(names), len(panel)), dtype=np.bool_)
         heard = codes.who >= 0
         item, who, what = at[heard], codes.who[heard].astype(np.int64), codes.what[heard].astype(np.int64)
         asked[item, who] = True
@@ -136,16 +187,15 @@ class Reports:
             p = both[0]
             reader.fault(
                 f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
-                f"for item {ids[item[p]]!r}, and said {reader.reading.none!r} of it, too; remove one"
+                f"for item {names[item[p]]!r}, but also answered {reader.reading.none!r}; remove one"
             )
         named = what >= 0
         triples = np.unique(np.stack([item[named], who[named], what[named]], axis=1), axis=0)
-        found_item, found_who, found_what = (np.ascontiguousarray(column) for column in triples.T)
-        return cls(panel, found_item, found_who, found_what, asked, tuple(ids))
+        return cls(panel, triples[:, 0], triples[:, 1], triples[:, 2], asked, names)
 
     @classmethod
     def from_votes(cls, votes: Votes) -> Reports:
-        """Take votes: reports of one class, or "none of mine"."""
+        """Make reports from votes: every expert named one class, or "none of mine"."""
         runs = votes.ragged
         item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
         asked = np.zeros((len(votes), len(votes.panel)), dtype=np.bool_)
@@ -154,8 +204,24 @@ class Reports:
         triples = (item[named], runs.expert[named].astype(np.int64), runs.label[named].astype(np.int64))
         return cls(votes.panel, *triples, asked, tuple(votes.items))
 
+    def pieces(self, items: int) -> Iterator[Reports]:
+        """Yield the reports on a number of items at a time."""
+        for start in range(0, max(1, len(self)), items):
+            stop = min(len(self), start + items)
+            rows = slice(*np.searchsorted(self.item, [start, stop]).tolist())
+            yield Reports(
+                self.panel, self.item[rows] - start, self.expert[rows], self.label[rows],
+                self.asked[start:stop], self.ids[start:stop],
+            )  # fmt: skip
+
+    def count_several(self) -> int:
+        """Return how many answers name more than one class."""
+        answer = self.item * len(self.panel) + self.expert
+        again = np.append(False, answer[1:] == answer[:-1])
+        return len(np.unique(answer[again]))
+
     def lists(self) -> list[list[tuple[Name, ...] | None]]:
-        """Return a row for each item, with the classes that each expert named, None if it was not asked."""
+        """Return one row per item, with the classes that each expert named; None for experts not asked."""
         named: dict[tuple[int, int], list[Name]] = {}
         for n, i, k in zip(self.item.tolist(), self.expert.tolist(), self.label.tolist(), strict=True):
             named.setdefault((n, i), []).append(self.panel.classes[k])
@@ -165,7 +231,7 @@ class Reports:
         ]
 
     def to_table(self) -> pa.Table:
-        """Return the columns ``item``, ``expert`` and ``label``, lists of classes; empty: "none of mine"."""
+        """Return the columns ``item``, ``expert`` and ``label``, lists of classes (empty: "none of mine")."""
         import pyarrow as pa
 
         n, i = np.nonzero(self.asked)
@@ -184,20 +250,27 @@ def _known(panel: Panel, item: Any, i: int, name: Name) -> int:
     if not panel.knows[i, k]:
         known = ", ".join(map(str, panel.blocks()[i]))
         raise InputError(
-            f"expert {panel.names[i]!r} named {name!r} for item {item!r}, which it does not know (it knows: "
-            f"{known}); add it to the panel, or drop the answer"
+            f"expert {panel.names[i]!r} named {name!r} for item {item!r}, which is not one of their classes "
+            f"({known}); add it to the panel, or drop the answer"
         )
     return k
+
+
+def _refuse_repeated(reader: Reader, codes: Codes, at: NDArray[np.int64], names: tuple[Any, ...]) -> None:
+    """Reject an item that has two rows in a wide table."""
+    rows = np.full(len(names), -1, dtype=np.int64)
+    rows[at[::-1]] = codes.row[::-1]  # the first row of each item
+    again = np.flatnonzero(codes.row != rows[at])
+    if len(again):
+        p = again[0]
+        reader.fault(str(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p]), "")))
 
 
 # Cells with several classes
 
 
 def without_lists(table: pa.Table) -> pa.Table:
-    """Return a table in which lists of names are their first names: enough to tell columns by what they hold.
-
-    Text with semicolons becomes its first part.
-    """
+    """Return a table with the first class of every cell: enough to recognise columns by their content."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -215,7 +288,7 @@ def without_lists(table: pa.Table) -> pa.Table:
 def spread(reader: Reader, columns: Columns, given: Sequence[Any], first_row: int) -> Codes:
     """Return a batch as indices, with one row for each class that an expert named.
 
-    `given` are the items, then the columns of the answers.
+    `given` has the items, then the columns with answers.
     """
     import pyarrow as pa
 
@@ -231,7 +304,7 @@ def spread(reader: Reader, columns: Columns, given: Sequence[Any], first_row: in
 
 
 def _lists(reader: Reader, column: Any) -> pa.Array:
-    """Return the names in each cell as lists: text is split at semicolons unless it is a name itself."""
+    """Return the names in each cell as lists; text that is not a name itself is split at semicolons."""
     import pyarrow as pa
 
     values = flat(column)

@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl import load_workbook
 
-from covote import Panel, decode_file, simulate
+from covote import Panel
 from covote.errors import InputError
+from covote.multilabel import decode_file, simulate
 
 CLASSES = ["cat", "dog", "fox", "owl"]
 LONG = {
@@ -71,17 +72,13 @@ def test_every_kind_of_file_gives_the_same_labels_in_every_kind_of_file(covote, 
     for name in written:
         for ending in ("parquet", "csv", "jsonl", "xlsx"):
             output = tmp_path / f"labels.{ending}"
-            done = covote(
-                "decode", name, "--panel", "panel.toml", "--labels", "several", "--full", "-o", output.name
-            )
+            done = covote("multilabel", "decode", name, "--panel", "panel.toml", "--full", "-o", output.name)
             assert done.status == 0, done.err
             assert read(output) == (EXPECTED, [True, True])
 
 
 def test_the_summary_counts_items_and_labels(covote, panel, written):
-    done = covote(
-        "decode", "lists.parquet", "--panel", "panel.toml", "--labels", "several", "--full", "--json"
-    )
+    done = covote("multilabel", "decode", "lists.parquet", "--panel", "panel.toml", "--full", "--json")
     found = json.loads(done.out)
     assert (found["items"], found["answers"], found["complete"], found["conflict"]) == (2, 8, 2, 0)
     assert found["labels_per_item"] == [0, 1, 1]
@@ -89,7 +86,7 @@ def test_the_summary_counts_items_and_labels(covote, panel, written):
 
 
 def test_python_and_the_command_line_agree(tmp_path, panel, written):
-    found = decode_file(tmp_path / "lists.jsonl", tmp_path / "o.jsonl", panel, labels="several", report="all")
+    found = decode_file(tmp_path / "lists.jsonl", tmp_path / "o.jsonl", panel, report="all")
     assert (found.complete, read(tmp_path / "o.jsonl")[0]) == (2, EXPECTED)
 
 
@@ -100,16 +97,14 @@ def test_one_label_each_says_the_certain_ones_and_no_more(covote, tmp_path, pane
         (["--forced"], {1: ["cat", "fox"], 2: ["cat"]}, [False, False]),
         (["--count", "2"], {1: ["cat", "fox"], 2: ["cat", "fox"]}, [True, True]),
     ):
-        done = covote(
-            "decode", "votes.csv", "--panel", "panel.toml", "--labels", "several", *options, "-o", "o.jsonl"
-        )
+        done = covote("multilabel", "decode", "votes.csv", "--panel", "panel.toml", *options, "-o", "o.jsonl")
         assert done.status == 0, done.err
         assert read(tmp_path / "o.jsonl") == (expected, complete)
 
 
 def test_check_says_what_a_panel_supports_and_what_fails(covote, panel):
-    found = json.loads(covote("check", "panel.toml", "--labels", "several", "--json").out)
-    rows = {(row["report"], row["forced"]): row for row in found["several_labels"]}
+    found = json.loads(covote("multilabel", "check", "panel.toml", "--json").out)
+    rows = {(row["report"], row["forced"]): row for row in found["support"]}
     assert rows["all", False]["any_number"]
     assert rows["all", True]["any_number"]
     assert (rows["one", False]["supported"], rows["one", False]["fails_at"]) == (2, 3)
@@ -117,17 +112,17 @@ def test_check_says_what_a_panel_supports_and_what_fails(covote, panel):
     first, second = rows["one", False]["alike"]
     assert set(first) < set(second)
     assert len(second) == 3
-    text = covote("check", "panel.toml", "--labels", "several").out
+    text = covote("multilabel", "check", "panel.toml").out
     assert "up to 2 labels" in text
-    assert "may get the same answers" in text
-    fine = covote("check", "panel.toml", "--labels", "several", "--count", "2")
+    assert "can get the same answers" in text
+    fine = covote("multilabel", "check", "panel.toml", "--count", "2")
     assert fine.status == 0
     assert "alike" not in fine.out
 
 
 def test_check_finds_what_is_wrong_with_lists(covote, tmp_path, panel):
     (tmp_path / "votes.csv").write_text("item,expert,label\n1,a,cat; owl\n1,b,cat; emu\n2,e,cat\n")
-    done = covote("check", "votes.csv", "--panel", "panel.toml", "--labels", "several")
+    done = covote("multilabel", "check", "votes.csv", "--panel", "panel.toml")
     assert done.status == 2
     for words in ("'a' said 'owl'", "'emu'", "experts that are not in the panel: 'e'"):
         assert words in done.out
@@ -136,15 +131,14 @@ def test_check_finds_what_is_wrong_with_lists(covote, tmp_path, panel):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--full"], "--full goes with --labels several"),
-        (["--labels", "many"], "--labels 'many' is not known"),
-        (["--labels", "several", "--gold", "g.csv"], "'--gold' says nothing about several labels"),
-        (["--labels", "several", "--count", "9"], "count=9 labels for 4 classes"),
-        (["--labels", "several", "--forced", "--full", "-o", "x.png"], "a file of labels ends in"),
+        (["--count", "9"], "count=9 labels for 4 classes"),
+        (["--forced", "--full", "-o", "x.png"], "a file of labels ends in"),
+        (["-o", "long.csv"], "long.csv"),
+        (["-o", "-", "--json"], "--json prints to stdout"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_line(covote, tmp_path, panel, written, options, words):
-    done = covote("decode", "long.csv", "--panel", "panel.toml", *options)
+def test_mistakes_end_in_one_line(covote, tmp_path, panel, written, options, words):
+    done = covote("multilabel", "decode", "long.csv", "--panel", "panel.toml", *options)
     assert done.status == 2
     assert words in done.err
     assert len(done.err.strip().splitlines()) == 1
@@ -155,23 +149,23 @@ def test_a_class_with_a_separator_in_its_name_stays_out_of_text(tmp_path):
     panel = Panel.from_blocks(["a;b", "c"], [["a;b", "c"]], ["ann"])
     pq.write_table(pa.table({"item": [1], "ann": [["a;b", "c"]]}), tmp_path / "v.parquet")
     with pytest.raises(InputError, match="'a;b' has a separator in its name"):
-        decode_file(tmp_path / "v.parquet", tmp_path / "o.csv", panel, labels="several", report="all")
-    decode_file(tmp_path / "v.parquet", tmp_path / "o.parquet", panel, labels="several", report="all")
+        decode_file(tmp_path / "v.parquet", tmp_path / "o.csv", panel, report="all")
+    decode_file(tmp_path / "v.parquet", tmp_path / "o.parquet", panel, report="all")
     assert pq.read_table(tmp_path / "o.parquet").column("labels").to_pylist() == [["a;b", "c"]]
 
 
 def test_a_designed_panel_decodes_what_it_was_designed_for(covote, tmp_path):
-    ran = covote("design", 10, 4, "--labels", "several", "--count", 2, "-o", "p.toml")
+    ran = covote("multilabel", "design", 10, 4, "--count", 2, "-o", "p.toml")
     assert ran.status == 0, ran.err
-    assert "5 experts tell up to 2 labels of an item" in ran.out
-    assert "Next: covote decode votes.csv --panel p.toml --labels several --count 2 -o labels.csv" in ran.out
-    assert covote("check", "p.toml", "--labels", "several", "--count", 2).status == 0
+    assert "5 experts determine up to 2 labels of an item" in ran.out
+    assert "Next: covote multilabel decode votes.csv --panel p.toml --count 2 -o labels.csv" in ran.out
+    assert covote("multilabel", "check", "p.toml", "--count", 2).status == 0
     panel = Panel.load(tmp_path / "p.toml")
     truth = [[1, 7], [4], [0, 9]]
-    table = simulate(panel, truth, labels="several", seed=2).to_table()
+    table = simulate(panel, truth, seed=2).to_table()
     pq.write_table(table, tmp_path / "votes.parquet")
     ran = covote(
-        "decode", "votes.parquet", "--panel", "p.toml", "--labels", "several", "--count", 2, "-o", "o.parquet"
+        "multilabel", "decode", "votes.parquet", "--panel", "p.toml", "--count", 2, "-o", "o.parquet"
     )
     assert ran.status == 0, ran.err
     found = pq.read_table(tmp_path / "o.parquet").to_pydict()
@@ -180,4 +174,31 @@ def test_a_designed_panel_decodes_what_it_was_designed_for(covote, tmp_path):
 
 def test_a_panel_that_supports_no_way_of_answering_has_its_own_status(covote, tmp_path):
     Panel.from_blocks(list("abc"), ["a"]).save(tmp_path / "p.toml")
-    assert covote("check", "p.toml", "--labels", "several").status == 1
+    assert covote("multilabel", "check", "p.toml").status == 1
+
+
+def test_simulated_labels_are_found_and_mistakes_noticed(covote, tmp_path):
+    covote("multilabel", "design", 8, 4, "--count", 2, "-o", "p.toml")
+    found = json.loads(covote("multilabel", "simulate", "p.toml", "--count", 2, "--json").out)
+    assert (found["items"], found["complete_right"], found["found"]) == (1000, 1000, found["labels"])
+    found = json.loads(
+        covote(
+            "multilabel", "simulate", "p.toml", "--count", 2, "--accuracy", 0.7, "--items", 200, "--json"
+        ).out
+    )
+    assert found["complete"] + found["partial"] + found["conflict"] == 200
+    assert found["conflict"] > 0
+    assert "200 items" in covote("multilabel", "simulate", "p.toml", "--items", 200, "--full").out
+
+
+def test_several_classes_in_a_cell_without_full_are_pointed_out(covote, tmp_path, panel):
+    (tmp_path / "votes.csv").write_text("item,a,b,c,d\n1,cat; dog,cat,cat,dog\n")
+    done = covote("multilabel", "decode", "votes.csv", "--panel", "panel.toml")
+    assert "1 answers name several classes" in done.out
+    assert "use report='all' (--full)" in done.out
+
+
+def test_a_command_of_another_name_is_suggested(covote):
+    done = covote("multilabel", "decide")
+    assert (done.status, len(done.err.strip().splitlines())) == (2, 1)
+    assert "did you mean 'decode'?" in done.err

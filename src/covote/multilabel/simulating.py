@@ -1,4 +1,4 @@
-"""Answers about items that have several labels, under the four ways of answering (theory: section 8)."""
+"""Simulated answers about items with several labels, for the four ways of answering (theory: section 8)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,54 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_count
 from covote.errors import InputError
+from covote.multilabel.reports import Reports
+from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
-from covote.panel.several import check_model
-from covote.votes import Reports
+from covote.simulation import rate_per_expert
 
 
-def simulate_reports(
+def simulate(
     panel: Panel,
     truth: Sequence[Iterable[Name]] | NDArray[np.bool_],
     *,
-    report: str = "one",
+    report: Report = "one",
     forced: bool = False,
-    rates: NDArray[np.float64],
-    silence: NDArray[np.float64],
+    accuracy: float | ArrayLike = 1.0,
+    missing: float | ArrayLike = 0.0,
     seed: int = 0,
 ) -> Reports:
-    """Let a panel answer about items whose labels are known; see :func:`covote.simulate`.
+    """Let a panel answer about items whose labels are known.
 
-    `rates` and `silence` are how often each expert is right, and how often it gives no answer.
+    Parameters
+    ----------
+    panel
+        Who knows what.
+    truth
+        The labels of each item: a list of classes per item, or (items x classes) flags.
+    report, forced
+        How experts answer, as for :func:`covote.multilabel.supports`. An expert who names one label chooses
+        among those they know with equal probability.
+    accuracy
+        How often experts are right about classes they know; one number, or one per expert. An expert who is
+        wrong takes one more or one fewer of their classes for a label.
+    missing
+        How often an answer is missing; one number, or one per expert.
+    seed
+        The same seed gives the same answers.
+
+    >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> simulate(panel, [["cat", "dog"]], report="all").lists()
+    [[('cat', 'dog'), ('dog',), ('cat',)]]
     """
     check_model(report, None, len(panel.classes))
-    labels = label_rows(panel, truth)
+    check_count(seed, "seed", 0)
+    rates = rate_per_expert(accuracy, len(panel), "accuracy")
+    silence = rate_per_expert(missing, len(panel), "missing")
+    labels = _label_rows(panel, truth)
     rng = np.random.default_rng([seed, 0x5E7])
     items, classes = labels.shape
     asked = rng.random((items, len(panel))) >= silence
@@ -42,7 +66,7 @@ def simulate_reports(
         if report == "one":
             mine = _one_of(rng, mine)
         if forced:
-            # Something is named: one class, or (in a full report) some of them, all equally likely.
+            # Something is named: one class or, in a full report, any set of classes.
             silent = _empty(mine)
             anything = rng.random((items, len(known))) < (0.5 if report == "all" else 0.0)
             anything |= _one_of(rng, np.ones_like(mine)) & _empty(anything)[:, None]
@@ -67,13 +91,13 @@ def _one_of(rng: np.random.Generator, rows: NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def _others(rng: np.random.Generator, rows: NDArray[np.bool_], forced: bool) -> NDArray[np.bool_]:
-    """Return what an expert takes for the labels if it errs: one class of its own more, or one less."""
+    """Return what a mistaken expert takes for the labels: one of their classes more, or one fewer."""
     changed = rows ^ _one_of(rng, np.ones_like(rows))
     return changed | (_one_of(rng, ~rows) & _empty(changed)[:, None] & forced)
 
 
-def label_rows(panel: Panel, truth: Any) -> NDArray[np.bool_]:
-    """Return (items x classes) the labels of items: given so, or as a list of classes for each item."""
+def _label_rows(panel: Panel, truth: Any) -> NDArray[np.bool_]:
+    """Return the labels of items as (items x classes) flags, from flags or lists of classes."""
     if isinstance(truth, np.ndarray) and truth.dtype == np.bool_:
         labels = truth
         if labels.ndim != 2 or labels.shape[1] != len(panel.classes):

@@ -1,8 +1,8 @@
-"""Items with several labels: what a panel can find out for certain (theory: section 8)."""
+"""Which label sets a panel can tell apart (theory: section 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -12,21 +12,22 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.errors import InputError
-from covote.panel.checks import Name
+from covote.panel import Name, Panel
 
 Report = Literal["one", "all"]
+"""Whether an expert names one of the labels they know, or all of them."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """Whether the labels of every item follow from perfect answers; true if they do.
+    """Whether perfect answers always determine an item's labels; true if they do.
 
     Attributes
     ----------
     holds
         Whether they do.
     first, second
-        Two sets of labels, if they do not, that the same answers may belong to.
+        Otherwise, two label sets that can lead to the same answers.
     """
 
     holds: bool
@@ -37,18 +38,51 @@ class Support:
         return self.holds
 
 
+def supports(
+    panel: Panel, count: int | None = None, *, report: Report = "one", forced: bool = False
+) -> Support:
+    """Check whether perfect answers always determine the labels of an item that may have several.
+
+    Theory: section 8. The condition is exact: where it fails, the result has two label sets that can lead to
+    the same answers.
+
+    Parameters
+    ----------
+    panel
+        Who knows what.
+    count
+        The largest number of labels of an item; the exact number if experts name one label and must answer.
+        By default any number.
+    report
+        Whether an expert names ``"one"`` of the labels they know, or ``"all"`` of them.
+    forced
+        Whether an expert who knows none of the labels must name a class, instead of "none of mine".
+
+    >>> bool(supports(Panel.from_blocks(list("abc"), ["ab", "ac", "bc"]), 2))
+    True
+    >>> found = supports(Panel.from_blocks(list("abc"), ["abc"]), 2, forced=True)
+    >>> found.first, found.second  # the expert may name c for both
+    (('a', 'c'), ('b', 'c'))
+    """
+    check_model(report, count, len(panel.classes))
+    found = _confused(panel.knows, count, report, forced)
+    if found is None:
+        return Support(True)
+    return Support(False, *(tuple(panel.classes[k] for k in some) for some in found))
+
+
 def check_model(report: str, count: int | None, classes: int) -> None:
-    """Refuse what is no way of answering."""
+    """Reject an unknown way of answering and an impossible number of labels."""
     if report not in ("one", "all"):
-        raise InputError(f"report={report!r} is not known; experts name 'one' of the labels, or 'all'")
+        raise InputError(f"report={report!r} is unknown; experts name 'one' of the labels, or 'all'")
     if count is not None and check_count(count, "count", 1) > classes:
         raise InputError(f"count={count} labels for {classes} classes; an item has at most {classes}")
 
 
-def confused(
+def _confused(
     knows: NDArray[np.bool_], count: int | None, report: str, forced: bool
 ) -> tuple[list[int], list[int]] | None:
-    """Return two sets of classes that the same answers may belong to, if there are such sets."""
+    """Return two label sets that can lead to the same answers; None if there are none."""
     classes = knows.shape[1]
     if classes == 1 or (count == classes and report == "one" and forced):
         return None  # there is only one set
@@ -61,7 +95,7 @@ def confused(
 
 
 def _unknown(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
-    """Classes that nobody knows are never reported; one of them can be told if an item has one label."""
+    """A class that no expert knows is never reported; a single one follows if every item has one label."""
     unknown = np.flatnonzero(~knows.any(axis=0)).tolist()
     if len(unknown) > 1:
         return [unknown[0]], [unknown[1]]
@@ -72,18 +106,18 @@ def _unknown(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]]
 
 
 def _pair(knows: NDArray[np.bool_]) -> tuple[list[int], list[int]] | None:
-    """Two classes that nobody knows together are not told apart by experts that have to answer."""
+    """Two classes without a common expert look alike to experts who must answer."""
     matrix = knows.astype(np.float32)
     k, j = np.nonzero(np.triu(matrix.T @ matrix == 0, 1))
     return ([int(k[0])], [int(j[0])]) if len(k) else None
 
 
 def _hidden(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] | None:
-    """A class is hidden behind others if each of its authorities may name one of them instead."""
+    """A class is hidden behind others if each of its authorities can name one of them instead."""
     blocks = [frozenset(np.flatnonzero(row).tolist()) for row in knows]
     for b, column in enumerate(knows.T):
         mine = [blocks[i] - {b} for i in np.flatnonzero(column).tolist()]
-        others = hitting(mine, most - 1)
+        others = _hitting(mine, most - 1)
         if others is not None:
             base = sorted(others) or [0 if b else 1]
             return base, sorted([*base, b])
@@ -91,7 +125,7 @@ def _hidden(knows: NDArray[np.bool_], most: int) -> tuple[list[int], list[int]] 
 
 
 def _merged(knows: NDArray[np.bool_], count: int | None) -> tuple[list[int], list[int]] | None:
-    """Two classes look the same beside others if each expert that knows both may name one of the others."""
+    """Two classes look alike next to others if every expert who knows both can name one of the others."""
     if count is None:
         return [0], [0, 1]  # the same answer may be all that there is, or not
     classes = knows.shape[1]
@@ -99,7 +133,7 @@ def _merged(knows: NDArray[np.bool_], count: int | None) -> tuple[list[int], lis
     authorities = [frozenset(np.flatnonzero(column).tolist()) for column in knows.T]
     for a, b in combinations(range(classes), 2):
         both = [blocks[i] - {a, b} for i in sorted(authorities[a] & authorities[b])]
-        others = hitting(both, count - 1)
+        others = _hitting(both, count - 1)
         if others is not None:
             rest = (k for k in range(classes) if k not in others and k not in (a, b))
             base = [*others, *(next(rest) for _ in range(count - 1 - len(others)))]
@@ -107,10 +141,10 @@ def _merged(knows: NDArray[np.bool_], count: int | None) -> tuple[list[int], lis
     return None
 
 
-def hitting(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None:
-    """Return at most `size` elements of which every set has one; None if there are none.
+def _hitting(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None:
+    """Return at most `size` elements that meet every set; None if that is impossible.
 
-    >>> sorted(hitting([frozenset({1, 2}), frozenset({2, 3}), frozenset({4})], 2))
+    >>> sorted(_hitting([frozenset({1, 2}), frozenset({2, 3}), frozenset({4})], 2))
     [2, 4]
     """
     if not sets:
@@ -123,28 +157,7 @@ def hitting(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None:
         return None
     smallest = min(sets, key=lambda one: len(one))
     for k in sorted(smallest, key=lambda k: -often[k]):
-        found = hitting([one for one in sets if k not in one], size - 1)
+        found = _hitting([one for one in sets if k not in one], size - 1)
         if found is not None:
             return found | {k}
     return None
-
-
-def closures(successors: Sequence[int]) -> list[int]:
-    """Return, as bits, the classes that must be labels if a class is one.
-
-    `successors[a]` has a bit for each class that experts named who know a.
-    """
-    reach = [bits | (1 << a) for a, bits in enumerate(successors)]
-    for via in range(len(reach)):
-        for a in range(len(reach)):
-            if reach[a] >> via & 1:
-                reach[a] |= reach[via]
-    return reach
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the positions of the bits that are set."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low

@@ -1,0 +1,327 @@
+"""`covote multilabel`: panels and answers for items that have several labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from covote import atomic
+from covote.cli import output
+from covote.cli.arguments import (
+    Effort,
+    Json,
+    OneSize,
+    Output,
+    Plot,
+    Seed,
+    StandardStreams,
+    number,
+    one_of,
+    read_classes,
+    reads_votes,
+    whole,
+)
+from covote.errors import CovoteError, InputError
+from covote.panel import Panel
+from covote.tables import Reading
+
+if TYPE_CHECKING:
+    from covote.multilabel import LabelSets, SetsOutcome
+    from covote.multilabel.report_files import ReportFile
+
+_LOOKED = 4  # numbers of labels that `check` tries by default
+
+Full = Annotated[bool, typer.Option("--full", help="Experts name all labels they know, not one of them.")]
+Forced = Annotated[bool, typer.Option("--forced", help='Experts cannot answer "none of mine".')]
+Count = Annotated[
+    int | None,
+    typer.Option(parser=whole, help="Largest number of labels of an item (with --forced: exact number)."),
+]
+PanelOption = Annotated[Path, typer.Option("--panel", help="Panel file: who knows what.")]
+
+
+def design(
+    classes: Annotated[
+        str, typer.Argument(help="Number of classes, a text file with one class per line, or a panel file.")
+    ],
+    size: OneSize,
+    count: Count = None,
+    full: Full = False,
+    forced: Forced = False,
+    effort: Effort = "normal",
+    seed: Seed = 0,
+    output_file: Output = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Design a panel whose answers determine all labels of an item."""
+    from covote.multilabel import design as design_panel
+
+    output.check_places(plot, panel=output_file, read=[classes])
+    with output.progress_bar() as progress:
+        panel = design_panel(
+            read_classes(classes), size, count=count, report="all" if full else "one", forced=forced,
+            effort=effort, seed=seed, progress=progress,
+        )  # fmt: skip
+    if as_json:
+        output.say_json(output.panel_dict(panel))
+    else:
+        exactly = "exactly" if forced and not full else "up to"
+        many = "any number of labels" if count is None else f"{exactly} {output.counted(count, 'label')}"
+        output.say(
+            f"{output.counted(len(panel), 'expert')} determine {many} of an item if they name "
+            f"{'all labels' if full else 'one label'} they know, or {'any class' if forced else _NONE}."
+        )
+        output.say_proof(panel)
+        output.show_matrix(panel)
+    output.keep(panel, output_file, plot, quiet=as_json)
+    if output_file is not None and not as_json:
+        given = [" --full" if full else "", " --forced" if forced else ""]
+        more = "".join([*given, f" --count {count}" if count is not None else ""])
+        output.say(f"Next: covote multilabel decode votes.csv --panel {output_file}{more} -o labels.csv")
+
+
+_NONE = '"none of mine"'
+
+
+@reads_votes
+def check(
+    file: Annotated[Path, typer.Argument(help="Panel file; with --panel, a file of answers.")],
+    panel_file: Annotated[
+        Path | None, typer.Option("--panel", help="Check a file of answers against this panel.")
+    ] = None,
+    count: Count = None,
+    *,
+    reading: Reading,
+    as_json: Json = False,
+) -> None:
+    """Check which ways of answering a panel supports, or a file of answers for mistakes."""
+    if panel_file is not None:
+        _check_answers(file, panel_file, reading, as_json)
+        return
+    panel = Panel.load(file)
+    rows = [_support(panel, report, forced, count) for report in ("all", "one") for forced in (False, True)]
+    if as_json:
+        output.say_json({"experts": len(panel), "classes": len(panel.classes), "support": rows})
+    else:
+        _say_support(rows, count)
+    if not any(row["any_number"] or row["supported"] for row in rows):
+        raise typer.Exit(1)
+
+
+@reads_votes
+def decode(
+    votes: Annotated[
+        Path,
+        typer.Argument(
+            help="Answers: .parquet, .csv, .tsv, .jsonl or .xlsx, or - for stdin; long or wide. A cell holds "
+            "one class, or several between semicolons."
+        ),
+    ],
+    panel_file: PanelOption,
+    output_file: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
+        ),
+    ] = None,
+    count: Count = None,
+    full: Full = False,
+    forced: Forced = False,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="Format of stdin and stdout (with -): csv, tsv, jsonl or parquet.",
+            autocompletion=one_of("csv", "tsv", "jsonl", "parquet"),
+        ),
+    ] = "csv",
+    as_json: Json = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Find the labels of every item that are certain, and whether they are all of them."""
+    from covote.multilabel import decode_file
+
+    if str(output_file) == "-" and as_json:
+        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
+    written = None if str(output_file) == "-" else output_file
+    atomic.check_apart([written], [votes, panel_file, reading.rename_file])
+    panel = Panel.load(panel_file)
+    with StandardStreams(votes, output_file, kind) as streams, output.warnings_as_lines():
+        found = decode_file(
+            streams.votes, streams.labels, panel, report="all" if full else "one", forced=forced, count=count,
+            reading=reading,
+        )  # fmt: skip
+    if as_json:
+        output.say_json(
+            {
+                "items": found.items,
+                "answers": found.answers,
+                "complete": found.complete,
+                "conflict": found.conflict,
+                "labels_per_item": list(found.sizes),
+                "classes": {str(name): items for name, items in found.classes.items()},
+                "notes": list(found.notes),
+            }
+        )
+    elif not streams.to_stdout:
+        _say_decoded(found)
+        output.say_written(output_file)
+        if output_file is None:
+            output.say("Nothing was written; -o labels.parquet keeps the labels.")
+
+
+def simulate(
+    panel_file: Annotated[Path, typer.Argument(help="Panel file: who knows what.")],
+    count: Count = None,
+    full: Full = False,
+    forced: Forced = False,
+    items: Annotated[int, typer.Option(parser=whole, help="Number of items.")] = 1000,
+    accuracy: Annotated[
+        float, typer.Option(parser=number, help="How often experts are right about classes they know.")
+    ] = 1.0,
+    missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Simulate answers about items with random labels, and count how many labels are recovered.
+
+    Items have 1 to COUNT labels (by default 1 to 3), or exactly COUNT with --forced.
+    """
+    from covote.multilabel import decode as decode_reports
+    from covote.multilabel import simulate as simulate_reports
+
+    panel = Panel.load(panel_file)
+    if items < 1:
+        raise InputError(f"--items {items} must be at least 1")
+    report: Any = "all" if full else "one"
+    truth = _random_labels(len(panel.classes), items, count, forced and not full, seed)
+    reports = simulate_reports(
+        panel, truth, report=report, forced=forced, accuracy=accuracy, missing=missing, seed=seed
+    )
+    found = decode_reports(reports, report=report, forced=forced, count=count)
+    result = _compared(found, truth)
+    if as_json:
+        output.say_json(result)
+        return
+    output.say(f"{output.counted(items, 'item')}, {int(reports.asked.sum()):,} answers.")
+    output.say(f"  complete  {result['complete']:>10,}  {result['complete_right']:,} of them right")
+    output.say(
+        f"  partial   {result['partial']:>10,}  {result['partial_right']:,} of them without a wrong label"
+    )
+    output.say(f"  conflict  {result['conflict']:>10,}  no label set fits the answers")
+    output.say(f"{result['found']:,} of {result['labels']:,} labels were found.")
+
+
+multilabel = (design, check, decode, simulate)
+
+
+def _random_labels(classes: int, items: int, count: int | None, exactly: bool, seed: int) -> Any:
+    """Return (items x classes) random labels: up to `count` (by default 3) per item, or exactly as many."""
+    most = min(classes, 3 if count is None else count)
+    rng = np.random.default_rng(seed)
+    sizes = np.full(items, most) if exactly and count is not None else rng.integers(1, most + 1, items)
+    order = rng.random((items, classes)).argsort(axis=1).argsort(axis=1)
+    return order < sizes[:, None]
+
+
+def _compared(found: LabelSets, truth: Any) -> dict[str, int]:
+    """Count the items that were decided, those decided right, and the labels that were found."""
+    partial = ~found.complete & ~found.conflict
+    right = (found.holds == truth).all(axis=1)
+    sound = ~(found.holds & ~truth).any(axis=1)
+    counts = {
+        "items": len(found),
+        "complete": found.complete.sum(),
+        "complete_right": (found.complete & right).sum(),
+        "partial": partial.sum(),
+        "partial_right": (partial & sound).sum(),
+        "conflict": found.conflict.sum(),
+        "labels": truth.sum(),
+        "found": (found.holds & truth).sum(),
+    }
+    return {name: int(value) for name, value in counts.items()}
+
+
+def _say_decoded(found: SetsOutcome) -> None:
+    labels = sum(size * items for size, items in enumerate(found.sizes))
+    output.say(
+        f"{output.counted(found.items, 'item')}, {output.counted(found.answers, 'answer')}: "
+        f"{labels / max(1, found.items):.3g} labels per item."
+    )
+    partial = found.items - found.complete - found.conflict
+    output.say(f"  complete  {found.complete:>10,}  if no expert is wrong, no other labels are possible")
+    output.say(f"  partial   {partial:>10,}  these labels are certain; there may be more")
+    output.say(f"  conflict  {found.conflict:>10,}  an expert is wrong: no label set fits the answers")
+    for note in found.notes:
+        output.say(f"Note: {note}.")
+
+
+def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
+    """Print everything that is wrong with a file of answers; exit status 2 if something is."""
+    from covote.multilabel.report_files import read_reports
+
+    panel = Panel.load(panel_file)
+    file: ReportFile | None = None
+    with StandardStreams(votes, None, "csv") as streams:
+        try:
+            file = read_reports(streams.votes, panel, reading)
+            problems = file.found.problems
+        except CovoteError as error:
+            problems = [str(error)]
+    details = {} if file is None else {**file.found.to_dict(), "shape": file.shape}
+    notes = [] if file is None else list(file.notes)
+    if as_json:
+        output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
+    else:
+        if details:
+            output.say(f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
+        for note in notes:
+            output.say(f"Note: {note}.")
+        for problem in problems:
+            output.say(f"Problem: {problem}.")
+        output.say("No mistakes found." if not problems else "Fix these, or use --rename or --unknown drop.")
+    if problems:
+        raise typer.Exit(2)
+
+
+def _support(panel: Panel, report: Any, forced: bool, count: int | None) -> dict[str, Any]:
+    """Return up to how many labels the panel supports for a way of answering, and what fails beyond."""
+    from covote.multilabel import supports
+
+    row: dict[str, Any] = {"report": report, "forced": forced, "any_number": False, "supported": None}
+    looked = report == "one" and count is None
+    for size in range(1, min(len(panel.classes), _LOOKED) + 1) if looked else (count,):
+        found = supports(panel, size, report=report, forced=forced)
+        if not found:
+            return row | {"fails_at": size, "alike": [list(found.first), list(found.second)]}
+        row |= {"any_number": True} if report == "all" else {"supported": size}
+    return row
+
+
+def _say_support(rows: list[dict[str, Any]], count: int | None) -> None:
+    output.say("Perfect answers determine the labels of an item if experts")
+    for row in rows:
+        who = f"name {'all labels' if row['report'] == 'all' else 'one label'} they know"
+        otherwise = "any class" if row["forced"] else _NONE
+        exactly = "exactly " if row["forced"] and row["report"] == "one" else "up to "
+        if row["any_number"]:
+            what = "any number of labels" if count is None else f"up to {output.counted(count, 'label')}"
+        elif row["supported"] is None:
+            what = "not supported"
+        elif exactly == "exactly " and count is None and row["supported"] > 1:
+            what = f"exactly s labels, s = 1 to {row['supported']}"
+        else:
+            what = f"{exactly}{output.counted(row['supported'], 'label')}"
+        more = " (more were not tried)" if not row["any_number"] and "alike" not in row and not count else ""
+        output.say(f"  {who}, or {otherwise}: {what}{more}.")
+        if "alike" in row:
+            first, second = (" + ".join(map(str, some)) for some in row["alike"])
+            at = "" if row["fails_at"] is None or row["report"] == "all" else f"With {row['fails_at']}, "
+            output.say(f"    {at}{first} and {second} can get the same answers.")

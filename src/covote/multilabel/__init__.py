@@ -1,0 +1,20 @@
+"""Items with several labels: panels, simulated answers and labels (theory: section 8)."""
+
+from covote.multilabel.deciding import LabelSets, decode
+from covote.multilabel.designing import design
+from covote.multilabel.report_files import SetsOutcome, decode_file
+from covote.multilabel.reports import Reports
+from covote.multilabel.simulating import simulate
+from covote.multilabel.support import Support, supports
+
+__all__ = [
+    "LabelSets",
+    "Reports",
+    "SetsOutcome",
+    "Support",
+    "decode",
+    "decode_file",
+    "design",
+    "simulate",
+    "supports",
+]

@@ -1,0 +1,193 @@
+"""Files of answers about items with several labels: read, decoded and written in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from covote import atomic
+from covote.errors import InputError
+from covote.files.item_order import nature_of, trimmed
+from covote.files.label_files import label_format, writing_labels
+from covote.multilabel.deciding import LabelSets, decode
+from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
+from covote.multilabel.support import Report, check_model
+from covote.panel import Name, Panel
+from covote.panel.checks import some_of
+from covote.tables import Reading
+from covote.tables.batches import Source
+from covote.votes.findings import Findings
+from covote.votes.tables import Codes, Reader
+
+
+@dataclass(frozen=True)
+class SetsOutcome:
+    """The result of decoding a file of answers about items that may have several labels.
+
+    Attributes
+    ----------
+    panel
+        Who knows what.
+    items, answers
+        The number of items, and of answers about them.
+    complete, conflict
+        How many items have all their labels, and how many have answers that no label set fits.
+    sizes
+        How many items have 0, 1, 2, ... labels.
+    classes
+        How many items have each class among their labels.
+    notes
+        How the file was interpreted, where that is not obvious.
+    """
+
+    panel: Panel
+    items: int
+    answers: int
+    complete: int
+    conflict: int
+    sizes: tuple[int, ...]
+    classes: dict[Name, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """The answers in a file, everything that is wrong with it, and how it was interpreted."""
+
+    reports: Reports
+    found: Findings
+    notes: tuple[str, ...]
+    shape: Literal["long", "wide"]
+    items: pa.DataType
+
+
+def read_reports(
+    path: str | os.PathLike[str],
+    panel: Panel,
+    reading: Reading | None = None,
+) -> ReportFile:
+    """Read a Parquet, CSV, JSON-lines or Excel file; see :meth:`covote.multilabel.Reports.from_table`.
+
+    Items of a long file come in ascending order. Problems are collected in `found`; call ``found.judge`` to
+    raise them.
+    """
+    source = Source(path)
+    reader = Reader(panel, reading or Reading(), f"{source.path}, ").collecting()
+    assert reader.found is not None
+    columns = reader.columns(source.names, "auto", lambda: without_lists(source.look()))
+    if columns.item is None:
+        raise InputError(
+            f"{source.path} has no column 'item' (it has: {some_of(source.names)}); name the column of the "
+            "items with item='...' (--item ...)"
+        )
+    source.refuse_nested([columns.item])
+    strangers = list(columns.strangers)
+    counts = dict.fromkeys(strangers, 0)
+    for batch in source.batches(strangers) if strangers else ():
+        for name in strangers:
+            counts[name] += len(batch) - batch.column(name).null_count
+    reader.refuse_strangers(columns, counts.__getitem__)
+    wide = columns.answers is not None
+    nature = nature_of(source, columns.item, wide=wide, loose=reader.reading.match == "loose")
+    parts: list[Codes] = []
+    first = 1
+    for batch in source.batches([columns.item, *columns.of_answers], plain=(columns.item,)):
+        ids = trimmed(batch.column(0)) if nature.blanks else batch.column(0)
+        if source.untyped and nature.integers:
+            ids = ids.cast(pa.int64())
+        parts.append(spread(reader, columns, [ids, *batch.columns[1:]], first))
+        first += batch.num_rows
+    if not parts:
+        raise InputError(f"{source.path} has no answers: it has no rows")
+    codes = Codes.joined(parts)
+    reports = Reports.from_codes(reader, codes, wide=wide, ascending=not wide)
+    notes = [*source.notes, *columns.notes()]
+    pairs = sorted(reader.loosely().items())
+    if pairs:
+        said = [f"{old!r} as {'no answer' if new is None else repr(new)}" for old, new in pairs]
+        notes.append(
+            f"names that differ only in case, blanks or accents are taken as the same: {some_of(said)}"
+        )
+    return ReportFile(reports, reader.found, tuple(notes), "wide" if wide else "long", codes.item.type)
+
+
+def decode_file(
+    votes_file: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    panel: Panel,
+    *,
+    report: Report = "one",
+    forced: bool = False,
+    count: int | None = None,
+    reading: Reading | None = None,
+) -> SetsOutcome:
+    """Find the labels of every item of a file that are certain, and write them.
+
+    Labels are lists in Parquet and JSON-lines, and text between semicolons in CSV files and spreadsheets. All
+    answers have to fit into memory.
+
+    Parameters
+    ----------
+    votes_file
+        A Parquet, CSV, JSON-lines or Excel file, long or wide.
+    output
+        A .parquet, .csv, .jsonl or .xlsx file with the columns item, labels, complete and conflict; None only
+        counts.
+    panel
+        Who knows what.
+    report, forced, count
+        As for :func:`covote.multilabel.decode`.
+    reading
+        How the columns, names and cells of the answers are understood.
+    """
+    check_model(report, count, len(panel.classes))
+    if output is not None:
+        _check_names(panel, label_format(output))
+        atomic.check_place(output)
+    file = read_reports(votes_file, panel, reading)
+    dropped = file.found.judge("error" if reading is None else reading.unknown)
+    sets = decode(file.reports, report=report, forced=forced, count=count)
+    if output is not None:
+        with writing_labels(output) as writer:
+            for batch in _as_written(sets, file.items, label_format(output)).to_batches():
+                writer.write_batch(batch)
+    notes = [*file.notes, *([dropped] if dropped else [])]
+    if report == "one" and (many := file.reports.count_several()):
+        notes.append(
+            f"{many:,} answers name several classes, although experts are taken to name one; use "
+            "report='all' (--full) if they name all labels they know"
+        )
+    return SetsOutcome(
+        panel,
+        len(sets),
+        int(file.reports.asked.sum()),
+        int(sets.complete.sum()),
+        int(sets.conflict.sum()),
+        tuple(np.bincount(sets.holds.sum(axis=1)).tolist()),
+        dict(zip(panel.classes, sets.holds.sum(axis=0).tolist(), strict=True)),
+        tuple(notes),
+    )
+
+
+def _check_names(panel: Panel, kind: str) -> None:
+    """Reject classes that would look like two in a cell of text."""
+    if kind in ("csv", "xlsx"):
+        for name in panel.classes:
+            if SEPARATOR.search(str(name)):
+                raise InputError(
+                    f"class {name!r} has a separator in its name, so a cell with several labels could not be "
+                    "read back; write the labels to a .parquet or .jsonl file"
+                )
+
+
+def _as_written(sets: LabelSets, items: pa.DataType, kind: str) -> pa.Table:
+    table = sets.to_table()
+    table = table.set_column(0, "item", table.column("item").cast(items))
+    if kind not in ("csv", "xlsx"):
+        return table
+    texts = ["; ".join(map(str, labels)) for labels in table.column("labels").to_pylist()]
+    return table.set_column(1, "labels", pa.array(texts, pa.string()))

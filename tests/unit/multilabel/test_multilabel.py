@@ -1,0 +1,328 @@
+"""Items with several labels: every label set, and everything that experts may answer, on small panels."""
+
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+
+from covote import Panel, Votes
+from covote.bounds import cover_free_bound
+from covote.errors import CovoteError
+from covote.multilabel import Reports, deciding, decode, design, simulate, supports
+
+PANELS = [
+    ["abc", "abd", "acd", "bcd"],
+    ["ab", "ac", "bc", "ad", "bd", "cd"],
+    ["ab", "cd", "a", "c"],
+    ["abcd", "a", "b", "c"],
+    ["a", "b", "c", "d"],
+    ["abc", "bcd"],
+    ["abc", "ad", "bd", "cd"],
+    ["ab", "bc"],
+    ["abcd", "abcd"],
+]
+MODELS = [("all", False), ("all", True), ("one", False), ("one", True)]
+
+
+def subsets(classes, most=None):
+    most = len(classes) if most is None else most
+    return [frozenset(some) for size in range(1, most + 1) for some in combinations(sorted(classes), size)]
+
+
+def answers(known, labels, report, forced):
+    """What an expert may answer, as sets of classes."""
+    mine = frozenset(known) & labels
+    if mine:
+        return [mine] if report == "all" else [frozenset(k) for k in mine]
+    if not forced:
+        return [frozenset()]
+    return subsets(known) if report == "all" else [frozenset(k) for k in known]
+
+
+def possible_sets(blocks, classes, report, forced, count):
+    """All sets of labels that an item may have, by the answers."""
+    sets = subsets(classes, count)
+    if count is not None and report == "one" and forced:
+        sets = [labels for labels in sets if len(labels) == count]
+    fitting = {}
+    for labels in sets:
+        for said in product(*(answers(known, labels, report, forced) for known in blocks)):
+            fitting.setdefault(said, []).append(labels)
+    return fitting
+
+
+def fits(known, said, labels, report, forced):
+    """Whether an expert may give an answer if these are the labels; None: the expert was not asked."""
+    return said is None or said in answers(known, labels, report, forced)
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3])
+@pytest.mark.parametrize(("report", "forced"), MODELS)
+@pytest.mark.parametrize("blocks", PANELS, ids=",".join)
+def test_the_condition_is_exact(blocks, report, forced, count):
+    classes = sorted(set(chain.from_iterable(blocks)) | set("abc"))
+    panel = Panel.from_blocks(classes, blocks)
+    fitting = possible_sets(blocks, classes, report, forced, count)
+    support = supports(panel, count, report=report, forced=forced)
+    assert bool(support) == all(len(sets) == 1 for sets in fitting.values())
+    if not support:
+        pair = {frozenset(support.first), frozenset(support.second)}
+        assert len(pair) == 2
+        assert any(pair <= set(sets) for sets in fitting.values())
+
+
+def assert_exact(blocks, classes, said, report, forced, count):
+    """Compare the decoder with all label sets there are."""
+    panel = Panel.from_blocks(classes, blocks)
+    sets = subsets(classes, count)
+    if count is not None and report == "one" and forced:
+        sets = [labels for labels in sets if len(labels) == count]
+    found = decode(Reports.from_lists(said, panel), report=report, forced=forced, count=count)
+    rows = zip(said, found.value, found.complete.tolist(), found.conflict.tolist(), strict=True)
+    for answer, labels, complete, conflict in rows:
+        possible = [
+            some
+            for some in sets
+            if all(fits(*pair, some, report, forced) for pair in zip(blocks, answer, strict=True))
+        ]
+        assert (complete, conflict) == (len(possible) == 1, not possible), (blocks, answer)
+        if possible:
+            assert frozenset(labels) == frozenset.intersection(*possible), (blocks, answer)
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3])
+@pytest.mark.parametrize(("report", "forced"), MODELS)
+@pytest.mark.parametrize("blocks", PANELS, ids=",".join)
+def test_labels_are_those_in_every_set_that_fits(blocks, report, forced, count):
+    classes = sorted(set(chain.from_iterable(blocks)) | set("abc"))
+    said = list(possible_sets(blocks, classes, report, forced, count))
+    said = said[:: 1 + len(said) // 400]
+    assert_exact(blocks, classes, said, report, forced, count)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_answers_of_any_kind_are_decided_as_by_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    classes = list("abcde"[: rng.integers(1, 6)])
+    chosen = rng.random((rng.integers(1, 5), len(classes))) < 0.6
+    chosen[np.arange(len(chosen)), rng.integers(0, len(classes), len(chosen))] = True
+    blocks = [
+        "".join(name for name, is_known in zip(classes, row, strict=True) if is_known) for row in chosen
+    ]
+    report, forced = MODELS[seed % 4]
+    count = [None, *range(1, len(classes) + 1)][rng.integers(0, len(classes) + 1)]
+    said = []
+    for _ in range(150):
+        mode, truth = rng.integers(0, 3), frozenset(rng.choice(classes, rng.integers(1, len(classes) + 1)))
+        row = []
+        for known in blocks:
+            # True answers, then answers that one expert or all may have got wrong, and experts not asked.
+            right = answers(known, truth, report, forced)
+            wild = [frozenset(), *subsets(known, 1 if report == "one" and rng.random() < 0.9 else None)]
+            guess = wild[rng.integers(len(wild))] if mode == 2 or rng.random() < 0.3 * mode else None
+            picked = right[rng.integers(len(right))] if guess is None else guess
+            row.append(None if rng.random() < 0.2 else picked)
+        said.append(row)
+    assert_exact(blocks, classes, said, report, forced, count)
+
+
+def test_a_count_makes_forced_full_reports_complete_or_a_conflict():
+    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
+    reports = Reports.from_lists([["ab", "bc", "ac"]], panel)
+    assert decode(reports, report="all", forced=True, count=3).complete.all()
+    assert decode(reports, report="all", forced=True, count=2).conflict.all()
+
+
+def test_a_full_count_makes_missing_answers_harmless():
+    panel = Panel.from_blocks(list("abcd"), ["ab", "cd", "ac"])
+    found = decode(Reports.from_lists([["a", None, "c"], ["a", None, "a"]], panel), count=2)
+    assert (found.value, found.complete.tolist()) == ([("a", "c"), ("a",)], [True, False])
+
+
+def test_several_classes_where_one_is_due_are_a_conflict():
+    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
+    reports = Reports.from_lists([["ab", "b", "a"]], panel)
+    assert decode(reports).conflict.all()
+    assert reports.count_several() == 1
+    assert decode(reports, report="all").complete.all()
+
+
+def test_pieces_do_not_change_the_labels(monkeypatch):
+    panel = Panel.from_blocks(list("abcd"), ["abc", "abd", "acd", "bcd"])
+    for report, forced in MODELS:
+        truth = [[k] if n % 3 else [k, "a"] for n, k in enumerate("abcd" * 5)]
+        reports = simulate(panel, truth, report=report, forced=forced, accuracy=0.8, missing=0.1, seed=5)
+        whole = decode(reports, report=report, forced=forced).to_table()
+        with monkeypatch.context() as small:
+            small.setattr(deciding, "PIECE", 12)
+            assert decode(reports, report=report, forced=forced).to_table().equals(whole)
+
+
+def test_a_search_that_is_cut_short_says_less_and_nothing_wrong(monkeypatch):
+    panel = Panel.from_blocks(list("abcdef"), ["ab", "cd", "ef"])
+    reports = Reports.from_lists([["a", "c", "e"]], panel)
+    assert decode(reports, forced=True, count=5).value == [("a", "c", "e")]
+    monkeypatch.setattr(deciding, "MOST_STEPS", 2)
+    found = decode(reports, forced=True, count=5)
+    assert (found.value, found.complete.tolist(), found.conflict.tolist()) == ([()], [False], [False])
+
+
+@pytest.mark.parametrize(("report", "forced"), MODELS)
+def test_simulated_experts_answer_as_the_model_allows(report, forced):
+    blocks = ["abc", "abd", "acd", "bcd", "a"]
+    panel = Panel.from_blocks(list("abcd"), blocks)
+    rng = np.random.default_rng(0)
+    truth = [sorted(rng.choice(list("abcd"), rng.integers(1, 4), replace=False)) for _ in range(400)]
+    reports = simulate(panel, truth, report=report, forced=forced, missing=0.1, seed=3)
+    seen = [set() for _ in blocks]
+    for labels, row in zip(truth, reports.lists(), strict=True):
+        for i, said in enumerate(row):
+            if said is not None:
+                assert frozenset(said) in answers(blocks[i], frozenset(labels), report, forced)
+                seen[i].add(said)
+    assert all(
+        len(said) >= (len(block) if report == "one" else 1) for block, said in zip(blocks, seen, strict=True)
+    )
+    assert 0.07 < 1 - reports.asked.mean() < 0.13
+    again = simulate(panel, truth, report=report, forced=forced, missing=0.1, seed=3)
+    assert again.lists() == reports.lists()
+    erring = simulate(panel, truth, report=report, forced=forced, accuracy=0.5, seed=3)
+    right = [
+        frozenset(said) in answers(blocks[i], frozenset(labels), report, forced)
+        for labels, row in zip(truth, erring.lists(), strict=True)
+        for i, said in enumerate(row[:4])
+    ]
+    assert 0.45 < np.mean(right) < 0.9
+
+
+def test_most_authorities_decide_where_full_reports_contradict_each_other():
+    panel = Panel.from_blocks(list("ab"), ["ab", "ab", "a", "b"])
+    found = decode(Reports.from_lists([["a", "ab", "a", ""]], panel), report="all")
+    assert (found.value, found.conflict.tolist(), found.complete.tolist()) == ([("a",)], [True], [False])
+
+
+def apart(blocks, classes, w, others):
+    """Whether every w classes have, beside any others, an expert that knows them and none of these."""
+    return all(
+        any(set(mine) <= set(block) and not set(rest) & set(block) for block in blocks)
+        for mine in combinations(range(classes), w)
+        for rest in combinations([k for k in range(classes) if k not in mine], others)
+    )
+
+
+@pytest.mark.parametrize("effort", ["fast", "normal"])
+@pytest.mark.parametrize(
+    ("classes", "size", "count", "forced"),
+    [(5, 5, 2, False), (6, 3, 2, False), (9, 3, 3, False), (12, 6, 3, False), (17, 9, 4, False),
+     (30, 4, 3, False), (40, 20, 2, False), (4, 3, 2, True), (6, 3, 3, True), (9, 4, 2, True),
+     (13, 5, 2, True), (11, 2, 4, True)],
+)  # fmt: skip
+def test_designed_panels_tell_several_labels_by_a_count_of_their_own(classes, size, count, forced, effort):
+    panel = design(classes, size, count=count, forced=forced, effort=effort)
+    assert panel.sizes.max() <= size
+    assert apart(panel.blocks(), classes, 2 if forced else 1, count - 1)
+    proof = panel.certificate
+    assert proof.lower == cover_free_bound(classes, size, count, forced=forced)[0] <= proof.size == len(panel)
+    assert len(panel) <= classes * (classes - 1) // 2 if forced else len(panel) <= classes
+
+
+@pytest.mark.parametrize(("classes", "size"), [(3, 2), (4, 2), (4, 3), (5, 3), (5, 4), (5, 5)])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("forced", [False, True])
+def test_the_bound_on_experts_is_never_above_the_smallest_panel(classes, size, count, forced):
+    if count > classes - 1:
+        return
+    lower = cover_free_bound(classes, size, count, forced=forced)[0]
+    blocks = [b for r in range(1, size + 1) for b in combinations(range(classes), r)]
+    w, others = (2 if forced else 1), count - 1
+    left = 1 if count == 1 and not forced else 0  # one class may be known to nobody
+    for fewer in range(1, min(lower, 6)):
+        for some in combinations(blocks, fewer):
+            assert not apart(some, classes - left, w, others)
+    panel = design(classes, size, count=count, forced=forced)
+    assert len(panel) >= lower
+
+
+def test_full_reports_need_every_class_once_or_a_cover():
+    panel = design(10, 4, report="all")
+    assert (len(panel), panel.knows.sum(axis=0).tolist()) == (3, [1] * 10)
+    assert len(design(10, 4, report="all", forced=True)) == 9
+
+
+def test_the_certain_labels_of_unknown_number_are_the_terminal_component():
+    panel = Panel.from_blocks(list("abc"), ["ab", "bc", "ac"])
+    votes = Votes.from_dense([[0, 1, 2], [0, 1, 0], [1, 1, 0]], panel)
+    found = decode(votes, forced=True)
+    assert found.value == [("a", "b", "c"), ("a",), ("b",)]
+    assert found.complete.tolist() == [True, False, False]
+
+
+def test_lists_of_classes_come_from_tables_and_go_to_tables():
+    panel = Panel.from_blocks(["cat", "dog", "fox"], [["cat", "dog"], ["dog", "fox"]], ["ann", "bob"])
+    lists = {
+        "item": ["x", "x", "y", "y"],
+        "expert": ["ann", "bob"] * 2,
+        "label": [["cat", "dog"], ["dog"], [], ["fox"]],
+    }
+    joined = {**lists, "label": ["cat; dog", "dog", "none of mine", "fox"]}
+    wide = {"item": ["x", "y"], "ann": ["cat;dog", "None of mine"], "bob": ["dog", "fox"]}
+    rows = {
+        "item": ["x", "x", "x", "y", "y"],
+        "expert": ["ann", "ann", "bob", "ann", "bob"],
+        "label": ["cat", "dog", "dog", "none of mine", "fox"],
+    }
+    for table in (lists, joined, wide, rows, Reports.from_table(rows, panel).to_table()):
+        found = decode(Reports.from_table(table, panel), report="all")
+        assert found.to_table().to_pydict() == {
+            "item": ["x", "y"], "labels": [["cat", "dog"], ["fox"]], "complete": [True, True],
+            "conflict": [False, False],
+        }  # fmt: skip
+
+
+def test_who_was_not_asked_leaves_the_labels_incomplete():
+    panel = Panel.from_blocks(["cat", "dog", "fox"], [["cat", "dog"], ["dog", "fox"]])
+    found = decode(Reports.from_lists([[["cat"], None]], panel), report="all")
+    assert (found.value, found.complete.tolist()) == ([("cat",)], [False])
+
+
+def long(label):
+    return {"item": ["x"], "expert": ["expert-1"], "label": [label]}
+
+
+def test_an_empty_table_of_items_has_no_labels():
+    panel = Panel.from_blocks(list("ab"), ["ab"])
+    assert len(decode(Reports.from_lists([], panel))) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda panel: supports(panel, 0), "count must be at least 1"),
+        (lambda panel: supports(panel, 9), "count=9 labels for 3 classes"),
+        (lambda panel: supports(panel, 2, report="some"), "report='some' is unknown"),
+        (lambda panel: decode([["cat"]]), "make Reports first"),
+        (lambda panel: Reports.from_lists([[["fox"], []]], panel), "named 'fox' for item 0, which is not"),
+        (lambda panel: Reports.from_lists([[[]]], panel), "has 1 answers from 2 experts"),
+        (lambda panel: Reports(panel, [0], [5], [0], [[True, True]], (7,)), "expert 5 is out of range"),
+        (lambda panel: Reports(panel, [0], [0], [2], [[True, True]], (7,)), "named 'fox' for item 7"),
+        (lambda panel: Reports(panel, [0, 1], [0], [0], [[True, True]], (7,)), "different lengths"),
+        (lambda panel: Reports(panel, [0], [0], [0], [[True]], (7,)), "asked has shape"),
+        (lambda panel: Reports.from_table({"item": ["x"], "no": [1]}, panel), "no column is an expert"),
+        (lambda panel: Reports.from_table(long("cat; fox"), panel), "'expert-1' answered 'fox'"),
+        (lambda panel: Reports.from_table(long(["cat", "owl"]), panel), "'owl', which is not"),
+        (lambda panel: Reports.from_table(long("cat; none of mine"), panel), "row 1: .* named 'cat' .*none"),
+        (
+            lambda panel: Reports.from_table({"item": ["x", "y", "x"], "expert-1": ["cat"] * 3}, panel),
+            "row 3: item 'x' is in row 1 already",
+        ),
+        (lambda panel: design(9, 3), "set it with count"),
+        (lambda panel: design(9, 3, count=9, forced=True), "has all classes"),
+        (lambda panel: design(9, [3, 4], count=2), "size must be a whole number"),
+        (lambda panel: simulate(panel, ["cat"]), "give a list of classes"),
+        (lambda panel: simulate(panel, [[]]), "item 0 has no label"),
+        (lambda panel: simulate(panel, [["cat"]], accuracy=2), "accuracy is 2"),
+    ],
+)
+def test_mistakes_are_explained(call, words):
+    with pytest.raises(CovoteError, match=words):
+        call(Panel.from_blocks(["cat", "dog", "fox"], [["cat", "dog"], ["dog", "fox"]]))
