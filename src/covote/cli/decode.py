@@ -30,7 +30,7 @@ from covote.cli.arguments import (
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.tables.cells import folded
+from covote.tables.words import folded
 
 if TYPE_CHECKING:
     from covote.files import Outcome

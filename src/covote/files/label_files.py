@@ -18,8 +18,8 @@ from covote import atomic
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel.checks import shown
-from covote.tables.cells import write_sheet
 from covote.tables.names import arrow, id_array
+from covote.tables.sheets import write_sheet
 
 ROWS = 1 << 19
 """Labels in a row group."""

@@ -13,8 +13,9 @@ from covote.panel import Name, Panel
 from covote.panel.checks import did_you_mean, shown, some_of
 from covote.tables import Reading
 from covote.tables.batches import Source
-from covote.tables.cells import CLASSES, ITEMS, is_called, read_cells, words
+from covote.tables.cells import read_cells
 from covote.tables.names import STRANGE, Matcher, item_ids, whole_ids
+from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
 from covote.votes.tables import Reader
 

@@ -145,14 +145,7 @@ class VoteFile:
 
     def notes(self) -> list[str]:
         """Say how the file was read, where that is not plain from its content: columns, names, encoding."""
-        found = [*self.source.notes, *self.columns.notes()]
-        pairs = sorted(self.loosely().items())
-        if pairs:
-            said = [f"{old!r} as {'no answer' if new is None else repr(new)}" for old, new in pairs]
-            found.append(
-                f"names that differ only in case, blanks or accents are taken as the same: {some_of(said)}"
-            )
-        return found
+        return [*self.source.notes, *self.columns.notes(), *self.reader.notes()]
 
     def examine(self) -> Findings:
         """Look at the whole file for everything that is wrong with it.
@@ -169,8 +162,8 @@ class VoteFile:
             said = str(error).removeprefix(reader.where)
             found.others += [] if "no item" in said else [said]  # told below, of all rows
         if self.shape == "wide":
-            for first, (ids, *columns) in self.batches(self.answers, like=nature):
-                reader.wide(self._experts, columns, ids, first, len(ids))
+            for rows, (ids, *columns) in self.batches(self.answers, like=nature):
+                reader.wide(self._experts, columns, ids, rows)
         else:
             self._examine_rows(reader, nature)
         self.remember(reader.loosely())
@@ -227,10 +220,9 @@ class VoteFile:
         """Refuse a wide file in which an item has two rows."""
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for first, (column,) in self.batches([], like=nature):
+            for rows, (column,) in self.batches([], like=nature):
                 ids = plain_items(column, self.reader.where)
-                rows = arrow(np.arange(first, first + len(ids)))
-                batch = pa.RecordBatch.from_arrays([ids, rows], names=["item", "row"])
+                batch = pa.RecordBatch.from_arrays([ids, arrow(rows)], names=["item", "row"])
                 yield batch.filter(ids.is_valid()) if ids.null_count else batch
 
         found = first_repeated(batches())
@@ -265,22 +257,22 @@ class VoteFile:
 
     def batches(
         self, columns: list[str], rows: range | None = None, like: Nature | None = None
-    ) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the columns batch by batch, items first, with the number of the first row."""
+    ) -> Iterator[tuple[NDArray[np.int64], list[pa.Array]]]:
+        """Yield the columns batch by batch, items first, with the numbers of the rows."""
         nature = self.nature if like is None else like
-        first = 1 if rows is None else rows.start + 1
+        first = 0 if rows is None else rows.start
         for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
             ids = batch.column(0)
             if nature.blanks:
                 ids = trimmed(ids)
             if self.source.untyped and nature.integers:
                 ids = ids.cast(pa.int64())
-            yield first, [ids, *batch.columns[1:]]
+            yield self.source.row_numbers(first, batch.num_rows), [ids, *batch.columns[1:]]
             first += batch.num_rows
 
     def _wide(self, rows: range | None) -> Iterator[Votes]:
-        for first, (ids, *columns) in self.batches(self.answers, rows):
-            yield self.reader.wide(self._experts, columns, ids, first, len(ids))
+        for numbers, (ids, *columns) in self.batches(self.answers, rows):
+            yield self.reader.wide(self._experts, columns, ids, numbers)
 
     @property
     def _experts(self) -> list[int]:
@@ -292,8 +284,8 @@ class VoteFile:
 
     def codes(self, reader: Reader, rows: range | None = None, like: Nature | None = None) -> Iterator[Codes]:
         """Yield the rows of a long file as indices."""
-        for first, found in self.batches(self.answers, rows, like):
-            yield reader.codes(found, first)
+        for numbers, found in self.batches(self.answers, rows, like):
+            yield reader.codes(found, numbers)
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
         """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""

@@ -94,24 +94,18 @@ def read_reports(
     wide = columns.answers is not None
     nature = nature_of(source, columns.item, wide=wide, loose=reader.reading.match == "loose")
     parts: list[Codes] = []
-    first = 1
+    first = 0
     for batch in source.batches([columns.item, *columns.of_answers], plain=(columns.item,)):
         ids = trimmed(batch.column(0)) if nature.blanks else batch.column(0)
         if source.untyped and nature.integers:
             ids = ids.cast(pa.int64())
-        parts.append(spread(reader, columns, [ids, *batch.columns[1:]], first))
+        parts.append(spread(reader, columns, [ids, *batch.columns[1:]], source.row_numbers(first, len(ids))))
         first += batch.num_rows
     if not parts:
         raise InputError(f"{source.path} has no answers: it has no rows")
     codes = Codes.joined(parts)
     reports = Reports.from_codes(reader, codes, wide=wide, ascending=not wide)
-    notes = [*source.notes, *columns.notes()]
-    pairs = sorted(reader.loosely().items())
-    if pairs:
-        said = [f"{old!r} as {'no answer' if new is None else repr(new)}" for old, new in pairs]
-        notes.append(
-            f"names that differ only in case, blanks or accents are taken as the same: {some_of(said)}"
-        )
+    notes = [*source.notes, *columns.notes(), *reader.notes()]
     return ReportFile(reports, reader.found, tuple(notes), "wide" if wide else "long", codes.item.type)
 
 

@@ -155,7 +155,8 @@ class Reports:
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
             given[0] = arrow(np.arange(len(found)))
-        reports = cls.from_codes(reader, spread(reader, columns, given, 1), wide=columns.answers is not None)
+        codes = spread(reader, columns, given, np.arange(1, len(found) + 1))
+        reports = cls.from_codes(reader, codes, wide=columns.answers is not None)
         assert reader.found is not None
         dropped = reader.found.judge(reader.reading.unknown)
         if dropped:
@@ -285,15 +286,14 @@ def without_lists(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def spread(reader: Reader, columns: Columns, given: Sequence[Any], first_row: int) -> Codes:
+def spread(reader: Reader, columns: Columns, given: Sequence[Any], rows: NDArray[np.int64]) -> Codes:
     """Return a batch as indices, with one row for each class that an expert named.
 
-    `given` has the items, then the columns with answers.
+    `given` has the items, then the columns with answers; `rows` are the numbers of the rows.
     """
     import pyarrow as pa
 
     item = flat(given[0])
-    rows = first_row + np.arange(len(item))
     if columns.answers is None:
         return _spread(reader, item, flat(given[1]), _lists(reader, given[2]), rows)
     parts = []

@@ -15,6 +15,9 @@ from covote.arguments import shown as shown
 from covote.arguments import some_of as some_of
 from covote.errors import InputError, TooLargeError, UnknownNameError
 
+LONGEST_INTEGER = 1000
+"""Digits of an integer that is a name; Python itself refuses to write those of thousands."""
+
 
 def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
     """Return an all-False matrix, or say that there is not enough memory for it."""
@@ -63,6 +66,10 @@ def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
         name = plain_name(raw)
         if isinstance(name, bool) or not isinstance(name, str | int):
             raise InputError(f"{what} name {name!r} is a {type(name).__name__}; use a string or an integer")
+        if isinstance(name, int) and abs(name) >= 10**LONGEST_INTEGER:
+            raise InputError(
+                f"a {what} is an integer of more than {LONGEST_INTEGER:,} digits; give it a shorter name"
+            )
         if isinstance(name, str) and not name.strip():
             raise InputError(f"{what} name {name!r} is empty; give it a name")
         if isinstance(name, str) and not _writable(name):

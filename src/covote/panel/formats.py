@@ -18,24 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError, UnknownNameError
-from covote.panel.checks import shown
-from covote.tables.cells import (
-    CLASSES,
-    COSTS,
-    EXPERTS,
-    ITEMS,
-    KNOWS,
-    arrow_table,
-    decoded,
-    folded,
-    is_called,
-    read_cells,
-    sheet,
-    split,
-    text_of_cell,
-    without_empty,
-    words,
-)
+from covote.panel.checks import LONGEST_INTEGER, shown
+from covote.tables.cells import arrow_table, decoded, read_bytes, read_cells, split, without_empty
+from covote.tables.sheets import read_sheet, text_of_cell
+from covote.tables.words import CLASSES, COSTS, EXPERTS, ITEMS, KNOWS, NOTES, TOTALS, folded, is_called, words
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
 _TABLES = ("csv", "tsv", "xlsx")
@@ -76,11 +62,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the dict of a panel file."""
     kind = format_of(path, reading=True)
     if kind == "xlsx":
-        return panel_of_rows(sheet(path))
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
+        return panel_of_rows(read_sheet(path).rows)
+    data = read_bytes(path)
     if kind in _TABLES:
         return loads(decoded(data, path), kind)
     try:
@@ -240,7 +223,7 @@ def name_of(cell: str) -> str | int:
     """Return the name in a cell: an integer if it is written as one."""
     if cell.startswith("'"):
         return cell[1:]
-    return int(cell) if _INTEGER.fullmatch(cell) else cell
+    return int(cell) if _INTEGER.fullmatch(cell) and len(cell) <= LONGEST_INTEGER else cell
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -255,7 +238,7 @@ _WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 _KNOWN = words("1 1.0 x xx yes y true t ja j wahr oui si sim + * v ok ✓ ✔ ✅ ☑ ■ ● •")
 _NOT_KNOWN = words("0 0.0 no n false f nein falsch non nao - -- – — . / n/a na nan none null □ ☐ ○")
-_TOTALS = words("total sum summe gesamt anzahl count")
+_UNITS = words("per hour answer item case question stunde pro je h in eur usd gbp chf € $ £ unit day")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _SEVERAL = re.compile(r"\s*[,;|\n]\s*")
 _SHOWN = 5  # wrong cells in a message
@@ -283,16 +266,16 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     >>> panel_of_rows([["ann", "skin, eye"], ["bob", "eye"]])["classes"]
     ['skin', 'eye']
     """
-    rows = without_empty(rows)
+    rows = _without_notes(without_empty(rows))
     if not rows:
         raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
-    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _is_matrix(rows[1:]):
+    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
         rows = without_empty(rows[1:])  # a title
     pair = _long_columns(rows[0])
     if pair is not None:
         return _long(rows, *pair)
     if len(rows) == 1 or _is_matrix(rows):
-        return matrix(_without_totals(_upright(rows)))
+        return matrix(_without_remarks(_without_totals(_upright(rows))))
     if len(rows[0]) == 3 and all(
         any(is_called(h, names) for h in rows[0]) for names in (ITEMS, EXPERTS, CLASSES)
     ):
@@ -301,6 +284,44 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
             "with the classes it knows (docs/panels.md); look at votes with covote check VOTES --panel PANEL"
         )
     return _lists(rows)
+
+
+def _begins_a_table(rows: Rows) -> bool:
+    """Whether what follows a title is a table: a matrix, or a heading that names its columns."""
+    called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
+    return _is_matrix(rows) or (called and sum(map(bool, rows[0])) > 1) or _begins_a_table_below(rows)
+
+
+def _begins_a_table_below(rows: Rows) -> bool:
+    return len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:])
+
+
+def _without_notes(rows: Rows) -> Rows:
+    """Return the rows without remarks at the foot: one cell alone, with a sentence or a legend in it."""
+    while len(rows) > 2 and sum(map(bool, rows[-1])) == 1 and _is_remark(next(filter(None, rows[-1]))):
+        rows = rows[:-1]
+    return without_empty(rows)
+
+
+def _is_remark(text: str) -> bool:
+    first = re.split(r"\W", folded(text.strip(" *")), maxsplit=1)[0]
+    legend = "=" in text or text.startswith("*") or is_called(text.partition(":")[0], NOTES)
+    return legend or first in NOTES or len(text.split()) > 4
+
+
+def _is_cost(heading: str) -> bool:
+    """Whether a heading names costs, with or without a unit.
+
+    >>> _is_cost("Cost per hour (EUR)"), _is_cost("Kosten/Stunde"), _is_cost("skin cost")
+    (True, True, False)
+    """
+    said = [folded(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
+    named = [word for word in said if is_called(word, COSTS)]
+    return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
+
+
+def _is_total(heading: str) -> bool:
+    return folded(heading.strip(" :#")) in TOTALS
 
 
 def has_panel(rows: Rows) -> bool:
@@ -313,10 +334,12 @@ def _is_matrix(rows: Rows) -> bool:
     """Whether most cells of a table are marks; a short column of words is a list."""
     if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
         return False
-    others = {c for c, name in enumerate(rows[0]) if is_called(name, COSTS) or folded(name) in _TOTALS}
-    body = [row for row in rows[1:] if folded(row[0]) not in _TOTALS]
+    others = {
+        c for c, name in enumerate(rows[0]) if _is_cost(name) or _is_total(name) or is_called(name, NOTES)
+    }
+    body = [row for row in rows[1:] if not _is_total(row[0]) and not _is_cost(row[0])]
     said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
-    marks = sum(folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN for cell in said)
+    marks = sum(map(_is_mark, said))
     return not said or 2 * marks >= len(said)
 
 
@@ -324,7 +347,8 @@ def _upright(rows: Rows) -> Rows:
     """Return a matrix with one row for each expert, the experts first."""
     corner = rows[0][0]
     first = re.split(r"[\\/|,]", corner)[0]  # of "class / doctor"
-    if is_called(first, CLASSES) and not is_called(first, EXPERTS):
+    below = any(_is_cost(row[0]) for row in rows[1:]) and not any(map(_is_cost, rows[0]))
+    if (is_called(first, CLASSES) or below) and not is_called(first, EXPERTS):
         short = next((n for n, row in enumerate(rows, start=1) if len(row) != len(rows[0])), None)
         if short is not None:
             raise _ragged(short, rows)
@@ -359,7 +383,7 @@ def matrix(rows: Rows) -> dict[str, Any]:
         f"row {n} has {shown(row[c])} in the matrix, at {shown(head[c])}"
         for n, row in enumerate(body, start=2)
         for c in columns
-        if folded(row[c]) not in _KNOWN and folded(row[c]) not in _NOT_KNOWN and row[c]
+        if not _is_mark(row[c])
     ]
     if wrong:
         more = f" and {len(wrong) - _SHOWN} more such cells" if len(wrong) > _SHOWN else ""
@@ -381,13 +405,27 @@ def matrix(rows: Rows) -> dict[str, Any]:
 
 def _without_totals(rows: Rows) -> Rows:
     """Return a matrix without the sums that spreadsheets have at the right and at the foot."""
-    rows = [row for row in rows if folded(row[0]) not in _TOTALS or not _numbers(row[1:])]
+    rows = [row for row in rows if not _is_total(row[0]) or not _numbers(row[1:])]
     sums = {
         c
         for c, name in enumerate(rows[0])
-        if c and folded(name) in _TOTALS and _numbers([row[c] for row in rows[1:] if c < len(row)])
+        if c and _is_total(name) and _numbers([row[c] for row in rows[1:] if c < len(row)])
     }
     return [[cell for c, cell in enumerate(row) if c not in sums] for row in rows] if sums else rows
+
+
+def _without_remarks(rows: Rows) -> Rows:
+    """Return a matrix without columns of remarks: called so, and with something else than marks in them."""
+    remarks = {
+        c
+        for c, name in enumerate(rows[0])
+        if c and is_called(name, NOTES) and not all(_is_mark(row[c]) for row in rows[1:] if c < len(row))
+    }
+    return [[cell for c, cell in enumerate(row) if c not in remarks] for row in rows] if remarks else rows
+
+
+def _is_mark(cell: str) -> bool:
+    return not cell or folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN
 
 
 def _numbers(cells: list[str]) -> bool:
@@ -397,7 +435,7 @@ def _numbers(cells: list[str]) -> bool:
 def _cost_column(head: list[str], body: Rows) -> int | None:
     """Return the column of costs: the second if it is called so, else another one that holds no marks."""
     for c, name in enumerate(head):
-        if c and is_called(name, COSTS):
+        if c and _is_cost(name):
             cells = {folded(row[c]) for row in body}
             if c == 1 or not cells <= _KNOWN | _NOT_KNOWN | {""}:
                 return c
@@ -420,7 +458,7 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
     """Return the columns (expert, class, mark) of a table with a row for each class that an expert knows."""
     experts = [c for c, name in enumerate(head) if is_called(name, EXPERTS)]
     classes = [c for c, name in enumerate(head) if is_called(name, CLASSES | KNOWS) and c not in experts[:1]]
-    rest = [c for c, name in enumerate(head) if not is_called(name, COSTS)]
+    rest = [c for c, name in enumerate(head) if not _is_cost(name) and not is_called(name, NOTES)]
     if len(experts) != 1 or not classes or len(rest) > 3:
         return None
     if len(rest) == 2 and len(classes) == 1:
@@ -444,7 +482,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
             for n, row in enumerate(body, start=2)
             if folded(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
         ]
-    cost = next((c for c, name in enumerate(rows[0]) if is_called(name, COSTS)), None)
+    cost = next((c for c, name in enumerate(rows[0]) if _is_cost(name)), None)
     costs, wrong = _costs(body, cost)
     if empty + wrong:
         raise InputError("; ".join(empty[:_SHOWN] + wrong))

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import accumulate, pairwise
+from contextlib import ExitStack, contextmanager, suppress
+from csv import Error as CSVError
+from csv import reader as csv_rows
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from covote.errors import FileError, InputError
 from covote.tables.answers_file import read_votes, votes_schema
-from covote.tables.cells import separator, sheet
+from covote.tables.cells import heading_row, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
+from covote.tables.sheets import Sheet, read_sheet
+from covote.tables.words import TOTALS, folded
 
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
@@ -36,6 +42,7 @@ _ENDINGS = {
     "xlsx": "xlsx",
     "sqlite": "sqlite",
 }
+_LOOKED = 50  # rows of text in which the heading is looked for
 _HEAD = 1 << 16  # bytes of text in which separators are looked for
 _CHUNK = 1 << 20
 _SMALL = 1 << 26  # bytes of a file of text that is read once and kept
@@ -71,19 +78,24 @@ class Source:
         What separates the columns of a CSV file, and what its letters are written in.
     notes
         What is unusual about the file, in sentences.
+    numbers
+        The numbers of a spreadsheet's rows; None where they are 1, 2, 3, ... below the heading.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if self.path.is_dir():
             raise FileError(f"{self.path} is a folder; give a file inside it")
+        refuse_pipes(path)
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path)
         self._zipped = self.path.suffix.lower() == ".gz"
         self.done = 0
         self.mark, self.encoding = "\t" if self.kind == "tsv" else ",", "utf8"
         self.notes: list[str] = []
+        self.numbers: NDArray[np.int64] | None = None
         self._named: list[str] | None = None
+        self._above = 0  # lines of text above the names of the columns
         self._kept: pa.Table | None = None  # a spreadsheet, or a small file of text
         with self.explained():
             if self.kind == "parquet":
@@ -100,7 +112,7 @@ class Source:
             elif self.kind == "sqlite":
                 self.schema, self.total = votes_schema(self._place)
             elif self.kind == "xlsx":
-                self._kept = _text_table(sheet(self._place), self.path)
+                self._kept, self.numbers = self._sheet_table(read_sheet(self._place))
                 self.schema, self.total = self._kept.schema, len(self._kept)
             else:
                 self.total = self._place.stat().st_size
@@ -109,7 +121,7 @@ class Source:
                 self._look_at_text()
                 with self._text_reader(None) as (reader, _):
                     self.schema = _with_text(reader.schema) if self.kind == "json" else reader.schema
-                if self.untyped and not all(map(str.strip, self.names)):
+                if self.untyped and self._named is None and not all(map(str.strip, self.names)):
                     self._named = unnamed(self.names)
                     fields = zip(self.schema, self._named, strict=True)
                     self.schema = pa.schema([field.with_name(name) for field, name in fields])
@@ -127,6 +139,12 @@ class Source:
     def untyped(self) -> bool:
         """Whether everything in it is text."""
         return self.kind in ("csv", "tsv", "xlsx")
+
+    def row_numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the numbers of some rows, for messages; the first row of the table is row 0 here."""
+        if self.numbers is not None:
+            return self.numbers[first : first + count]
+        return np.arange(first + 1, first + count + 1)
 
     def look(self) -> pa.Table:
         """Return the first rows."""
@@ -158,9 +176,51 @@ class Source:
                 self.encoding = "cp1252"
                 self.notes.append("the file is not in UTF-8, so it is read as Windows-1252")
         if self.kind != "json":
-            text = head.decode(self.encoding, errors="replace")
+            text = head.decode(self.encoding, errors="replace").removeprefix("\ufeff")
             whole = text.rpartition("\n")[0] if len(head) == _HEAD else ""  # without a line that is cut
             self.mark = separator(whole or text, self.mark)
+            self._skip_titles(whole or text)
+
+    def _skip_titles(self, text: str) -> None:
+        """Find the line that names the columns, if it is not the first one."""
+        rows, ends = [], []
+        reader = csv_rows(io.StringIO(text, newline=""), delimiter=self.mark)
+        with suppress(CSVError):  # as a reader of the whole file will say
+            for row in islice(reader, _LOOKED):
+                rows.append([cell.strip() for cell in row])
+                ends.append(reader.line_num)
+        place = heading_row(rows)
+        if place:
+            self._above, self._named = ends[place] - 1, unnamed(rows[place])
+            self._note_titles(place - sum(not any(row) for row in rows[:place]))
+
+    def _note_titles(self, count: int) -> None:
+        if count:
+            many = "a row above the heading is" if count == 1 else f"{count} rows above the heading are"
+            self.notes.append(f"{many} left aside")
+
+    def _sheet_table(self, sheet: Sheet) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return the cells of a sheet as columns of text, and the numbers of the rows.
+
+        Titles above the heading, and notes and sums at the foot, are left aside.
+        """
+        rows, numbers = sheet.rows, sheet.numbers
+        self.notes += sheet.notes
+        head = heading_row(rows)
+        self._note_titles(head)
+        last = _foot(rows, numbers, head)
+        if last < len(rows):
+            foot = ", ".join(map(str, numbers[last : last + 3])) + (", ..." if len(rows) > last + 3 else "")
+            self.notes.append(f"notes or sums below the table are left aside (row {foot})")
+        names = unnamed(rows[head])
+        body = rows[head + 1 : last]
+        used = [c for c in range(len(names)) if rows[head][c] or any(row[c] for row in body)]
+        chosen = [names[c] for c in used]
+        if len(set(chosen)) < len(chosen):
+            twice = next(name for name in chosen if chosen.count(name) > 1)
+            raise InputError(f"{self.path} has two columns {twice!r}; rename one")
+        columns = [pa.array([row[c] or None for row in body], pa.string()) for c in used]
+        return pa.table(columns, names=chosen), np.array(numbers[head + 1 : last], dtype=np.int64)
 
     def group_starts(self) -> list[int]:
         """Return the position of the first row of every row group of a Parquet file, and of the end."""
@@ -257,7 +317,7 @@ class Source:
 
         options = csv.ReadOptions(block_size=block, use_threads=False, encoding=self.encoding)
         if self._named is not None:
-            options.column_names, options.skip_rows = self._named, 1
+            options.column_names, options.skip_rows = self._named, self._above + 1
         parse = csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
         if columns is None:
             convert = csv.ConvertOptions()
@@ -388,16 +448,16 @@ def unnamed(names: list[str]) -> list[str]:
     return [name if name.strip() else f"{UNNAMED}{c}" for c, name in enumerate(names, start=1)]
 
 
-def _text_table(rows: list[list[str]], path: Path) -> pa.Table:
-    """Return the cells of a sheet as columns of text: its first row names them, empty ones do not count."""
-    rows = [row for row in rows if any(row)]
-    names = unnamed(rows[0])
-    columns = {
-        name: pa.array([row[c] or None for row in rows[1:]], pa.string())
-        for c, name in enumerate(names)
-        if rows[0][c] or any(row[c] for row in rows)
-    }
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path} has two columns {twice!r}; rename one")
-    return pa.table(columns)
+def _foot(rows: list[list[str]], numbers: list[int], head: int) -> int:
+    """Return where the table in a sheet ends: before sums, and before lone cells behind an empty row."""
+    last = len(rows)
+    end = last
+    while last > head + 2:
+        filled = [cell for cell in rows[last - 1] if cell]
+        is_sum = folded(filled[0]) in TOTALS and all(re.fullmatch(r"[\d.,%]+", cell) for cell in filled[1:])
+        if not is_sum and len(filled) > 1:
+            break
+        last -= 1
+        if is_sum or numbers[last] - numbers[last - 1] > 1:
+            end = last
+    return end

@@ -1,26 +1,22 @@
-"""Tables as people make them: cells of text from CSV files and spreadsheets, headings in any words."""
+"""Tables as cells of text, whatever they are written in, and tables in memory."""
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import os
 import re
-import unicodedata
-import zipfile
-from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covote.errors import FileError, InputError
+from covote.tables.sheets import read_sheet
+from covote.tables.words import CLASSES, EXPERTS, ITEMS, is_called
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SEPARATORS = "\t;,"
-_LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a bomb
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
@@ -102,41 +98,46 @@ def split(text: str) -> list[list[str]]:
 def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
     """Return the cells of a .csv, .tsv or .xlsx file."""
     if Path(path).suffix.lower() == ".xlsx":
-        return sheet(path)
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
-    return split(decoded(data, path))
+        return read_sheet(path).rows
+    return split(decoded(read_bytes(path), path))
 
 
-def sheet(path: str | os.PathLike[str]) -> list[list[str]]:
-    """Return the cells of the first sheet of a spreadsheet that has any; rows are equally long."""
-    openpyxl = _openpyxl()
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; a pipe or a device, which may have no end, is rejected."""
+    refuse_pipes(path)
     try:
-        with zipfile.ZipFile(path) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > _LARGEST:
-                raise FileError(f"{path} is larger than 1 GiB, unpacked; save it as .csv")
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        try:
-            for page in book.worksheets:
-                page.reset_dimensions()  # what other programs wrote there may be wrong
-                rows = [[text_of_cell(value) for value in row] for row in page.iter_rows(values_only=True)]
-                if any(map(any, rows)):
-                    width = max(map(len, rows))
-                    return [row + [""] * (width - len(row)) for row in rows]
-        finally:
-            book.close()
+        return Path(path).read_bytes()
     except OSError as error:
-        if isinstance(error, FileError):
-            raise
         raise FileError(f"cannot read {path}: {error.strerror}") from error
-    except Exception as error:  # of the many libraries beneath, each with its own
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise FileError(
-            f"{path} cannot be read as a spreadsheet: {reason}; save it again as .xlsx"
-        ) from error
-    raise InputError(f"{path} is empty: it has no cells")
+
+
+def refuse_pipes(path: str | os.PathLike[str]) -> None:
+    """Reject what is there and is neither a file nor a folder: reading it might never end."""
+    place = Path(path)
+    if place.exists() and not place.is_file() and not place.is_dir():
+        raise FileError(f"{path} is not a regular file; write its content to a file first")
+
+
+_LOOKED = 50  # rows in which the heading is looked for
+
+
+def heading_row(rows: list[list[str]]) -> int:
+    """Return which row names the columns: titles and dates above it fill fewer cells.
+
+    >>> heading_row([["Votes of May", "", ""], ["item", "expert", "label"], ["1", "ann", "cat"]])
+    1
+    """
+    filled = [sum(map(bool, row)) for row in rows[:_LOOKED]]
+    width = max(filled, default=0)
+    first = next((n for n, cells in enumerate(filled) if cells >= max(2, 0.6 * width)), 0)
+
+    def roles(n: int) -> int:
+        return sum(any(is_called(c, role) for c in rows[n] if c) for role in (ITEMS, EXPERTS, CLASSES))
+
+    if roles(first):
+        return first
+    later = range(first + 1, min(first + 10, len(filled)))
+    return next((n for n in later if roles(n) >= (1 if filled[n] > filled[first] else 2)), first)
 
 
 def without_empty(rows: list[list[str]]) -> list[list[str]]:
@@ -147,36 +148,6 @@ def without_empty(rows: list[list[str]]) -> list[list[str]]:
     kept = [row[:last] for row in rows if any(row)]
     inner = [column for column in range(last) if filled[column]]
     return kept if len(inner) == last else [[row[c] for c in inner if c < len(row)] for row in kept]
-
-
-def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows as the only sheet of a spreadsheet; text stays text, also if it begins like a formula."""
-    openpyxl = _openpyxl()
-    book = openpyxl.Workbook(write_only=True)
-    page = book.create_sheet("covote")
-    try:
-        for row in rows:
-            cells = [openpyxl.cell.WriteOnlyCell(page, value) for value in row]
-            for cell in cells:
-                if cell.data_type == "f":
-                    cell.data_type = "s"
-            page.append(cells)
-    except openpyxl.utils.exceptions.IllegalCharacterError as error:
-        raise InputError("a name has characters that a spreadsheet cannot hold; write a .csv file") from error
-    with Path(path).open("wb") as file:
-        book.save(file)
-
-
-def _openpyxl() -> Any:
-    try:
-        import openpyxl
-        import openpyxl.cell
-        import openpyxl.utils.exceptions
-    except ImportError as error:
-        raise InputError(
-            "spreadsheets (.xlsx) need openpyxl; pip install 'covote[xlsx]', or save it as .csv"
-        ) from error
-    return openpyxl
 
 
 def arrow_table(table: Any, what: str) -> pa.Table:
@@ -200,86 +171,3 @@ def arrow_table(table: Any, what: str) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise InputError(f"cannot read {what} from a damaged table: {error}; make it again") from error
     return found
-
-
-def text_of_cell(value: Any) -> str:
-    """Return a cell as it looks."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float) and value != value:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        value = value.date()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return str(value).strip()
-
-
-# Headings and names, compared over case, blanks and accents
-
-
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text."""
-    return frozenset(text.split())
-
-
-EXPERTS = words(
-    "expert worker annotator rater doctor physician dr labeler labeller coder judge reviewer reader user "
-    "model classifier who person grader radiologist pathologist dermatologist clinician nurse assessor "
-    "participant observer specialist member teacher source system "
-    "experte expertin arzt arztin gutachter annotateur medecin medico experto"
-)
-"""What people call the column of experts."""
-CLASSES = words(
-    "class label diagnosis diagnose answer vote category response judgment judgement rating annotation "
-    "prediction predicted species disease finding condition choice tag result verdict topic field subject "
-    "skill area klasse kategorie antwort befund krankheit diagnostic diagnostico classe etiquette"
-)
-"""What people call the column of labels, and that of classes."""
-ITEMS = words(
-    "item task image text sample example document doc file filename path question case patient record unit "
-    "object instance photo picture scan slide url sentence tweet post page video clip row nr no number index "
-    "key bild fall aufgabe cas tache"
-) | {"id", "#"}
-"""What people call the column of items."""
-KNOWS = words(
-    "know known class label specialty speciality expertise field can skill area topic subject competence "
-    "diagnosis disease domain categorie category kann kennt kenntni fach facher gebiet kompetenz connait "
-    "sabe conoce"
-)
-"""What people call the list of what an expert knows."""
-COSTS = words("cost price fee rate costperanswer priceperanswer kosten prei honorar cout")
-"""What people call the cost of an expert."""
-_LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "\u200b": "", "\ufeff": "", "\u00ad": ""}
-)
-
-
-@lru_cache(maxsize=1 << 16)
-def folded(name: str) -> str:
-    """Return a name without case, blanks and accents.
-
-    >>> folded(" Dr.  Müller") == folded("dr. MULLER")
-    True
-    """
-    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LETTERS)
-    plain = "".join(c for c in letters if not unicodedata.combining(c) and not c.isspace())
-    return plain or letters
-
-
-def is_called(heading: str, names: frozenset[str]) -> bool:
-    """Whether a heading is one of these words, in any case, in the plural, with "id" or "name" behind it.
-
-    >>> is_called("Doctor's name", EXPERTS), is_called("image_ID", ITEMS), is_called("liver", CLASSES)
-    (True, True, False)
-    """
-    text = re.sub(r"[^\w#]|_", "", folded(heading))
-    for ending in ("", "s", "es", "id", "name", "sid", "sname", "number", "nr", "no"):
-        stem = text.removesuffix(ending)
-        if (stem != text or not ending) and stem in names:
-            return True
-    return False

@@ -9,8 +9,8 @@ import numpy as np
 
 from covote.arguments import did_you_mean, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.tables.cells import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 from covote.tables.names import NONE_OF_MINE, NULL, Matcher, by_text, encoded, entry_rows
+from covote.tables.words import CLASSES, EXPERTS, ITEMS, folded, is_called, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -256,10 +256,7 @@ def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
     if pa.types.is_nested(column.type):
         return 0.0
     found = encoded(column)
-    seen = dict(matcher.loosely)
-    codes = np.array([*map(matcher.code, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
-    matcher.loosely.clear()
-    matcher.loosely.update(seen)  # a look is no reading
+    codes = np.array([*map(matcher.find, found.dictionary.to_pylist()), NULL])[entry_rows(found)]
     said = codes[codes != NULL]
     return float(((said >= 0) | (said == NONE_OF_MINE)).mean()) if len(said) else 0.0
 

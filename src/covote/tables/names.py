@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from covote.arguments import Name, did_you_mean, nearest
 from covote.errors import InputError
 from covote.tables import cells
-from covote.tables.cells import folded, words
 from covote.tables.reading import Reading
+from covote.tables.words import NO_ANSWER, folded, spelled, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ STRANGE = -3
 """The code of a name that the panel does not have."""
 NULL = -4
 """The code of a missing name."""
-_NO_ANSWER = words("na n/a #n/a nan null nil - -- – — .") | {""}
+_NO_EXPERT = words("na n/a #n/a nan null nil - -- .") | {""}
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
 
@@ -47,7 +47,8 @@ class Matcher:
     Attributes
     ----------
     loosely
-        Names that were matched over case, blanks and accents, and what for; None where one means no answer.
+        Names that were matched over case, blanks, punctuation and accents, and what for; None where one means
+        no answer.
 
     >>> found = Matcher(("skin", "Zoë"))
     >>> found.code("skin"), found.code(" SKIN"), found.code("zoe"), found.code("lung")
@@ -66,9 +67,12 @@ class Matcher:
         self.names = names
         self._none = reading.none if labels else None
         self._blank = frozenset(reading.blank) if labels else frozenset()
+        self._silent = NO_ANSWER | set(map(folded, reading.blank)) if labels else _NO_EXPERT
         self._loose = reading.match == "loose"
         self._rename = rename or {}
         self.loosely: dict[str, Name | None] = {}
+        self._heard: dict[int, dict[str, str]] = {}  # how each name was written, accents included
+        self._twice: set[int] = set()
 
     @cached_property
     def _exact(self) -> dict[Any, int]:
@@ -79,10 +83,12 @@ class Matcher:
         return by_text(self.names)
 
     @cached_property
-    def _folded(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+    def _near(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """The places of the names without case, blanks and punctuation; and without accents, too."""
+        found: tuple[dict[str, list[int]], dict[str, list[int]]] = {}, {}
         for k, name in enumerate(self.names):
-            found.setdefault(folded(str(name)), []).append(k)
+            for places, fold in zip(found, (spelled, folded), strict=True):
+                places.setdefault(fold(str(name)), []).append(k)
         return found
 
     def codes(self, values: pa.ChunkedArray | pa.Array) -> tuple[NDArray[np.int64], list[Any], Any]:
@@ -98,10 +104,34 @@ class Matcher:
         return codes, entries, entry_rows(found)
 
     def code(self, entry: Any) -> int:
+        """Return the code of a name, and remember how it was written."""
+        code = self.find(entry)
+        text = str(entry)
+        if code >= 0 and text not in self._rename:
+            forms = self._heard.setdefault(code, {})
+            if forms.setdefault(spelled(text), text) == text and len(forms) > 1:
+                self._twice.add(code)
+            if text not in self._texts and not _is_whole_float(entry):
+                self.loosely[text] = self.names[code]
+        elif code == NULL and isinstance(entry, str) and entry.strip() and text not in self._rename:
+            self.loosely[text] = None
+        return code
+
+    @property
+    def twins(self) -> list[str]:
+        """Names that occur in two spellings that differ in accents, so that they may be two: in sentences."""
+        return [
+            f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents, and both occur, so "
+            "they may be two; say what each means with rename={...} (--rename names.csv)"
+            for forms in map(self._heard.__getitem__, sorted(self._twice))
+            if len([form for form in forms if not _WHOLE_FLOAT.fullmatch(form)]) > 1
+        ]
+
+    def find(self, entry: Any) -> int:
         """Return the code of a name."""
         if entry is None or (isinstance(entry, float) and entry != entry):
             return NULL
-        if isinstance(entry, float) and entry.is_integer():
+        if _is_whole_float(entry):
             entry = int(entry)  # pandas turns integers with gaps into floats
         if self._rename:
             entry = self._rename.get(str(entry), entry)
@@ -121,20 +151,18 @@ class Matcher:
     def _loosely(self, text: str) -> int:
         places = self._places(text)
         if len(places) == 1:
-            self.loosely[text] = self.names[places[0]]
             return places[0]
         if self._none is not None and not places and folded(text) == folded(self._none):
             return NONE_OF_MINE
-        if not places and folded(text) in _NO_ANSWER:
-            if text.strip():
-                self.loosely[text] = None
+        if not places and folded(text) in self._silent:
             return NULL
         return STRANGE
 
     def _places(self, text: str) -> list[int]:
-        found = self._folded.get(folded(text), [])
+        without_case, without_accents = self._near
+        found = without_case.get(spelled(text), []) or without_accents.get(folded(text), [])
         if not found and _WHOLE_FLOAT.fullmatch(text.strip()):  # as pandas writes integers with gaps
-            found = self._folded.get(text.strip().partition(".")[0], [])
+            found = without_case.get(text.strip().partition(".")[0], [])
         return found
 
     def suggestion(self, entry: Any) -> str:
@@ -147,6 +175,10 @@ class Matcher:
     def nearest(self, entry: Any) -> Name | None:
         """Return which name may have been meant."""
         return nearest(entry, self.names)
+
+
+def _is_whole_float(entry: Any) -> bool:
+    return isinstance(entry, float) and entry.is_integer()
 
 
 def by_text(names: tuple[Name, ...]) -> dict[str, int]:

@@ -31,8 +31,8 @@ def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
     who = some_of([f"{panel.names[i]!r} ({votes:,})" for i, votes in worst])
     if left * NEARLY_NOTHING < count + left:
         raise InputError(
-            f"only {left:,} of {count + left:,} answers would be left, so this is hardly the panel of these "
-            f"votes: classes that the expert does not know: {who}"
+            f"only {left:,} of {count + left:,} answers would be left, so this panel probably does not "
+            f"belong to these votes: classes that the expert does not know: {who}"
         )
     return f"{count:,} of {count + left:,} answers were dropped: classes that the expert does not know: {who}"
 
@@ -133,7 +133,7 @@ class Findings:
             found.append(f"experts that are not in the panel: {_some(named)}")
         if self.labels:
             named = [f"{shown(n)} ({c}){self.what.suggestion(n)}" for n, c in _most(self.labels)]
-            found.append(f"labels that are no classes of the panel: {_some(named)}")
+            found.append(f"labels that are not classes of the panel: {_some(named)}")
         if self.outside:
             named = [f"{shown(i)} said {shown(k)} ({c})" for (i, k), c in _most(self.outside)]
             found.append(f"classes that the expert does not know: {_some(named)}")
@@ -203,8 +203,8 @@ class Findings:
             raise self.error(dropping=True)
         if self.dropped and self.left * NEARLY_NOTHING < self.answers:
             raise InputError(
-                f"{self._place}only {self.left:,} of {self.answers:,} answers would be left, so this is "
-                f"hardly the panel of these votes: {'; '.join(self._unknown())}"
+                f"{self._place}only {self.left:,} of {self.answers:,} answers would be left, so this "
+                f"panel probably does not belong to these votes: {'; '.join(self._unknown())}"
             )
         return self.drop_note
 

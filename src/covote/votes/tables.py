@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import some_of
 from covote.errors import InputError, UnknownNameError
 from covote.panel import Name, Panel
 from covote.tables import Reading
@@ -144,6 +145,19 @@ class Reader:
         """Return the names that were matched over case, blanks and accents so far."""
         return self.experts.loosely | self.classes.loosely
 
+    def notes(self) -> list[str]:
+        """Say which names were matched loosely, and what was taken for no answer."""
+        pairs = sorted(self.loosely().items())
+        said = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
+        silent = [repr(old) for old, new in pairs if new is None]
+        found = []
+        if said:
+            found.append(
+                "names that differ only in case, blanks, punctuation or accents are taken as the same: "
+                f"{some_of(said)}"
+            )
+        return [*found, *([f"read as no answer: {some_of(silent)}"] if silent else [])]
+
     def read(self, table: Any, shape: str, first_row: int) -> Votes:
         """Return the votes of a table, its items in the order in which they first come."""
         found = arrow_table(table)
@@ -157,23 +171,29 @@ class Reader:
         return votes
 
     def _read(self, found: pa.Table, columns: Columns, first_row: int) -> Votes:
+        rows = np.arange(first_row, first_row + len(found))
         if columns.answers is not None:
             self.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
             return self.wide(
                 list(columns.answers.values()), [found.column(name) for name in columns.answers],
-                None if columns.item is None else found.column(columns.item), first_row, len(found),
-                whole=True,
+                None if columns.item is None else found.column(columns.item), rows, whole=True,
             )  # fmt: skip
         names = [columns.item, *columns.of_answers, *([columns.chance] if columns.chance else [])]
-        codes = self.codes([found.column(str(name)) for name in names], first_row)
+        codes = self.codes([found.column(str(name)) for name in names], rows)
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
 
     def fault(self, message: str) -> None:
-        """Refuse what cannot be dropped, or collect it."""
+        """Reject what cannot be dropped, or collect it."""
         if self.found is None:
             raise InputError(f"{self.where}{message}")
-        self.found.others.append(message)
+        if message not in self.found.others:
+            self.found.others.append(message)
+
+    def _refuse_twins(self) -> None:
+        """Reject names in two spellings of which nobody can say whether they are one."""
+        for sentence in (*self.experts.twins, *self.classes.twins):
+            self.fault(sentence)
 
     def _items(
         self, column: Any, others: Sequence[Any], rows: NDArray[np.int64]
@@ -211,15 +231,14 @@ class Reader:
         experts: Sequence[int],
         columns: Sequence[Any],
         items: Any,
-        first_row: int,
-        size: int,
+        rows: NDArray[np.int64],
         *,
         whole: bool = False,
     ) -> Votes:
         """Return the votes of a wide batch: the columns of some experts. Is it the whole table?"""
         from covote.votes import Votes
 
-        ids, rows = None, np.arange(first_row, first_row + size)
+        ids, size = None, len(rows)
         if items is not None:
             ids, keep = self._items(items, columns, rows)
             if keep is not None:
@@ -251,6 +270,7 @@ class Reader:
                 said = dense[i][dense[i] != NOT_ASKED]
                 self.found.count(np.full(len(said), i), said)
         self._refuse(refused)
+        self._refuse_twins()
         return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), _ids=ids)
 
     def _refuse_repeated(self, ids: pa.Array, rows: NDArray[np.int64]) -> None:
@@ -270,15 +290,12 @@ class Reader:
 
     # Long: one row for each vote
 
-    def codes(self, columns: Sequence[Any], first_row: int | NDArray[np.int64]) -> Codes:
+    def codes(self, columns: Sequence[Any], rows: NDArray[np.int64]) -> Codes:
         """Return a long batch as indices; its columns are item, expert, label and, maybe, probabilities.
 
-        Its rows are numbered from the first one on, or as given.
+        `rows` are the numbers of its rows.
         """
         panel = self.panel
-        rows = first_row
-        if not isinstance(rows, np.ndarray):
-            rows = np.arange(rows, rows + len(columns[0]))
         item, keep = self._items(columns[0], columns[1:], rows)
         if keep is not None:
             columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
@@ -315,6 +332,7 @@ class Reader:
                 )
             who[verdict > 0] = -1
             what[verdict > 0] = NOT_ASKED
+        self._refuse_twins()
         if self.found is not None:
             self.found.count(who[who >= 0], what[who >= 0])
         chance = self._chances(columns[3], who, what, rows) if len(columns) > 3 else None
