@@ -17,7 +17,7 @@ from covote.errors import FileError, InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`, and rename it to `path` if the block ends well.
+    """Give a temporary path next to `path`, and rename it to `path` if the block ends well.
 
     Whatever happens inside the block, a file at `path` is either the old one or the complete new one. The
     temporary path has no meaningful name, and where the system allows it the file has none at all until it is
@@ -26,8 +26,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with replacing(target) as beside:
-    ...     _ = beside.write_text("complete")
+    >>> with replacing(target) as temporary:
+    ...     _ = temporary.write_text("complete")
     >>> target.read_text()
     'complete'
     """
@@ -40,8 +40,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             # A link stays a link: what it points to is replaced.
             real = Path(os.path.realpath(target))
             place = _nameless(real) if _can_be_nameless(real.parent) else _named(real)
-        with place as beside:
-            yield beside
+        with place as temporary:
+            yield temporary
     except OSError as error:
         if isinstance(error, FileError):
             raise
@@ -121,14 +121,14 @@ def locked(path: Path, taken: str) -> int | None:
 def _named(target: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     os.close(handle)
-    beside = Path(name)
+    temporary = Path(name)
     try:
-        yield beside
-        beside.chmod(_mode(target))
-        beside.replace(target)
+        yield temporary
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
     finally:
         with suppress(FileNotFoundError):
-            beside.unlink()
+            temporary.unlink()
 
 
 @contextmanager
@@ -145,15 +145,15 @@ def _nameless(target: Path) -> Iterator[Path]:
         except FileExistsError:
             # A link cannot replace a file, a renamed link can; the name exists for that moment only.
             _remove_strays(target)
-            beside = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
-            link(beside)
-            beside.replace(target)
+            temporary = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
+            link(temporary)
+            temporary.replace(target)
     finally:
         os.close(handle)
 
 
 def _remove_strays(target: Path) -> None:
-    """Remove what processes left beside a file that were killed in the moment of the renaming."""
+    """Remove what processes that were killed while renaming left next to a file."""
     for path in target.parent.glob(f".{escape(target.name)}.*.*"):
         process = path.name.removeprefix(f".{target.name}.").partition(".")[0]
         if process.isdecimal() and not Path(f"/proc/{process}").exists():
@@ -202,5 +202,5 @@ def make_folder(folder: Path, option: str) -> Path:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path` as UTF-8, completely or not at all."""
-    with replacing(path) as beside:
-        beside.write_text(text, encoding="utf-8", newline="")
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")

@@ -3,7 +3,7 @@
 >>> with Work(20, print) as work:
 ...     for words in ("first half", "second half"):
 ...         if work.advance(10, words):
-...             break  # somebody pressed Ctrl-C: return what there is
+...             break  # Ctrl-C was pressed: return what there is
 10 20 first half
 20 20 second half
 """
@@ -20,7 +20,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class Work:
-    """A piece of work: counts its steps, reports them, and remembers that somebody wants to stop.
+    """A piece of work: counts its steps, reports them, and remembers a request to stop.
 
     As a context, it turns the first Ctrl-C into the wish to stop, so that the work can end with what it has;
     a second Ctrl-C interrupts as usual. Work that cannot end early does without the context.
@@ -52,18 +52,18 @@ class Work:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody wants to stop."""
+        """Whether a stop was requested."""
         return self._stopped if self._whole is None else self._whole.stopped
 
     def stop(self) -> None:
-        """Remember that somebody wants to stop."""
+        """Remember a request to stop."""
         if self._whole is None:
             self._stopped = True
         else:
             self._whole.stop()
 
     def advance(self, steps: int, message: str = "") -> bool:
-        """Count steps and report them, with the last message if there is no new one; say whether to stop."""
+        """Count steps and report them, with the last message if none is given; return whether to stop."""
         before, self.done = self.done, min(self.total, self.done + steps)
         if self._whole is not None:
             worth = [self._share * done // max(1, self.total) for done in (before, self.done)]

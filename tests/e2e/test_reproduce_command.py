@@ -48,7 +48,7 @@ def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
     monkeypatch.setitem(TABLES, "bounds", Experiment("Bounds", interrupted))
     ran = covote("reproduce", "bounds", "--out", "out")
     assert ran.status == 130
-    assert "finished experts are kept in out, the same command goes on" in ran.err
+    assert "finished experts are kept in out, run the same command to resume" in ran.err
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def closure_bound(classes: int, size: int, redundancy: int = 1) -> int:
     """Return the best bound of the neighbours, which holds here too: the monotone closure.
 
     A cover of v classes with size k gives one of v-1 classes, one with size k+1, and one of v+1 classes
-    with size k+1 (a new class that everybody knows), with as many experts. The bounds here are closed
+    with size k+1 (a new class that every expert knows), with as many experts. The bounds here are closed
     already, so that :func:`best_lower_bound` is at least as large.
 
     >>> closure_bound(13, 4)
@@ -185,7 +185,7 @@ def cover_free_bound(classes: int, size: int, count: int, *, forced: bool = Fals
     """Return how few experts any panel for items with `count` labels can have, and which bound says so.
 
     Experts name one of the labels that they know. Without `forced` they decline if they know none, and every
-    class needs, beside any `count` - 1 others, an expert that knows it and none of them; with `forced` every
+    class needs, for any `count` - 1 others, an expert that knows it and none of them; with `forced` every
     pair of classes does. The largest of these is returned:
 
     * counting: an expert of r classes serves C(r, w) of the C(K, w) classes or pairs, each against
@@ -197,7 +197,7 @@ def cover_free_bound(classes: int, size: int, count: int, *, forced: bool = Fals
     * Erdos, Frankl and Furedi (1985, Families of finite sets in which no set is covered by the union of r
       others), in the form of Furedi (1996, On r-cover-free families): with r = s - 1 >= 2,
       K <= r + C(m, t), t = ceil((m - r) / C(r + 1, 2));
-    * pairs through one class: what a class's experts know beside it serves one label of K - 1 classes.
+    * pairs through one class: what else a class's experts know serves one label of K - 1 classes.
 
     Proofs: docs/bounds.md.
 
@@ -206,7 +206,7 @@ def cover_free_bound(classes: int, size: int, count: int, *, forced: bool = Fals
     """
     classes, size = check_size(classes, size)
     check_several(classes, count, forced=forced)
-    if count == 1:  # all but one class are known to somebody; or every pair is covered
+    if count == 1:  # all but one class are known to some expert; or every pair is covered
         return best_lower_bound(classes, size) if forced else (_ceil(classes - 1, size), "counting")
     w, others = (2, count - 1) if forced else (1, count - 1)
     sizes = range(w, min(size, classes - others) + 1)

@@ -112,7 +112,7 @@ def confusion_bound(panel: Panel, accuracy: Any = 1.0, prior: ArrayLike | None =
     accuracy
         One for all experts, one for each, or a mapping by name.
     prior
-        How likely every class is; equally, unless given.
+        The probability of every class (default: uniform).
 
     >>> panel = Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])
     >>> confusion_bound(panel), round(confusion_bound(panel, 0.99), 3)

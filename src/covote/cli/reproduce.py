@@ -1,4 +1,4 @@
-"""`covote reproduce`: the paper's experiments again, its numbers beside ours."""
+"""`covote reproduce`: the paper's experiments, with its numbers next to ours."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
 
 def reproduce(
     tables: Annotated[
-        list[str] | None, typer.Argument(help="Which tables and figures (see --list); all unless given.")
+        list[str] | None, typer.Argument(help="Tables and figures to run (see --list; default: all).")
     ] = None,
     profile: Annotated[
         str, typer.Option(help="quick (minutes), medium (about an hour) or full (needs a GPU).")
     ] = "quick",
     data_dir: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with the data sets; ~/.cache/covote/data unless given.", envvar="COVOTE_DATA"
-        ),
+        typer.Option(help="Folder with the datasets (default: ~/.cache/covote/data).", envvar="COVOTE_DATA"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where votes and pages go; a rerun continues there.")] = Path(
         "reproduction"
@@ -59,7 +57,9 @@ def reproduce(
             context = Context(source, out, profile, seed, not stored, progress)
             report = run(context, tables or ())
     except KeyboardInterrupt:
-        output.complain(f"covote: interrupted; finished experts are kept in {out}, the same command goes on")
+        output.complain(
+            f"covote: interrupted; finished experts are kept in {out}, run the same command to resume"
+        )
         raise typer.Exit(130) from None
     if as_json:
         output.say_json(report.as_dict())

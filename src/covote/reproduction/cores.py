@@ -21,7 +21,7 @@ def cores() -> int:
 
 def one_thread_each() -> AbstractContextManager[Any]:
     """Let every matrix product use one thread: its sums have one order, on any number of cores."""
-    import scipy.linalg  # noqa: F401  # only what is loaded by now is told
+    import scipy.linalg  # noqa: F401  # only loaded libraries are limited
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[Any] = threadpool_limits(1)

@@ -110,14 +110,14 @@ def _check(place: Path, file: DataFile) -> None:
 
 
 def _fetch(file: DataFile, place: Path) -> None:
-    """Download a file beside its place, check it, and only then give it its name."""
+    """Download a file next to its destination, check it, and only then rename it."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make the folder {place.parent}: {error.strerror}") from error
-    with atomic.replacing(place) as beside:
-        fetch(file.url, beside)
-        _check(beside, file)
+    with atomic.replacing(place) as temporary:
+        fetch(file.url, temporary)
+        _check(temporary, file)
 
 
 def fetch(url: str, place: Path) -> None:
@@ -343,7 +343,9 @@ def read_mosaic(path: Path, side: int) -> Images:
         pixels = np.asarray(picture.convert("RGB"))
     rows, columns = pixels.shape[0] // side, pixels.shape[1] // side
     if pixels.shape[:2] != (rows * side, columns * side):
-        raise DataError(f"{path} has {pixels.shape[:2]} pixels, which is no grid of {side} x {side} images")
+        raise DataError(
+            f"{path} has {pixels.shape[:2]} pixels, which is not a grid of {side} x {side} images"
+        )
     cut = pixels.reshape(rows, side, columns, side, 3).swapaxes(1, 2)
     return np.ascontiguousarray(cut.reshape(-1, side, side, 3))
 
@@ -359,7 +361,7 @@ def read_batch(path: Path) -> tuple[Images, NDArray[np.int64]]:
     """Read a file of cifar-10-batches-bin: one byte for the class, then 3 x 32 x 32 bytes, per image."""
     raw = np.fromfile(path, np.uint8)
     if raw.size % 3073:
-        raise DataError(f"{path} has {raw.size} bytes, which is no whole number of CIFAR-10 images")
+        raise DataError(f"{path} has {raw.size} bytes, which is not a whole number of CIFAR-10 images")
     rows = raw.reshape(-1, 3073)
     images = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
     return images, rows[:, 0].astype(np.int64)
@@ -369,8 +371,8 @@ def _unpack_batches(folder: Path) -> None:
     """Download the archive of CIFAR-10 and take its six batches out; each is checked when it is read."""
     place = folder / CIFAR_BATCHES[0].folders[0]
     place.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".cifar-", dir=folder) as beside:
-        archive = Path(beside) / "cifar-10-binary.tar.gz"
+    with tempfile.TemporaryDirectory(prefix=".cifar-", dir=folder) as temporary:
+        archive = Path(temporary) / "cifar-10-binary.tar.gz"
         fetch(CIFAR_URL, archive)
         with tarfile.open(archive) as opened:
             for file in CIFAR_BATCHES:

@@ -174,7 +174,7 @@ def decoded(
 ) -> float:
     """Return the share of right labels that a decoder gives; a tied item counts what a fair draw would give.
 
-    `counted` says which items count, all unless given. A panel may leave a class without an expert; such a
+    `counted` says which items count (default: all). A panel may leave a class without an expert; such a
     class is never a label.
     """
     chance = decode(votes, method=method, **options).chances(truth)

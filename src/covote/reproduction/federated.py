@@ -1,4 +1,4 @@
-"""Federated averaging beside one-shot experts, all clients of a round trained in one batch.
+"""Federated averaging and one-shot experts, all clients of a round trained in one batch.
 
 Every client of a round takes its steps at the same time: its weights are one slice of stacked weights, and
 one call computes the gradients of all. Without the averaging, the same steps train one-shot experts, so that

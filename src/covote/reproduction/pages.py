@@ -12,12 +12,13 @@ from typing import Any
 from covote import __version__, atomic
 from covote.files.report.charts import inline
 from covote.files.report.html import render
-from covote.reproduction.advice import advice
 from covote.reproduction.sections import Cell, Grid, Section
 
 PROFILES = {
     "quick": "Two cores, minutes: closed-form experts and small networks stand in for the paper's networks.",
-    "medium": "Two cores, about an hour: compact convolutional networks, equal steps for each.",
+    "medium": "Two cores, about an hour: compact convolutional networks. Every expert takes the same number "
+    "of steps, so small experts train for more epochs, and the order of R cannot be compared with the "
+    "paper's.",
     "full": "A GPU: the paper's networks and training.",
 }
 
@@ -113,12 +114,10 @@ def cell_text(cell: Cell, digits: int) -> str:
 
 
 def markdown_page(report: Report, pictures: str) -> str:
-    """Return the page as Markdown; pictures are files in a folder beside it."""
-    lines = [f"# The paper's experiments again: profile {report.profile}", ""]
+    """Return the page as Markdown; pictures are files in a folder next to it."""
+    lines = [f"# Reproduction of the paper's experiments: profile {report.profile}", ""]
     lines += [f"- {name}: {text}" for name, text in about(report).items()]
-    lines += ["", "Numbers in brackets are the paper's.", "", "## Which size and which decoder?", ""]
-    lines += [f"- {sentence}" for sentence in advice(report.sections)]
-    lines.append("")
+    lines += ["", "Numbers in brackets are the paper's.", ""]
     for section in report.sections:
         lines += _markdown_section(section, pictures)
     if report.left_out:
@@ -164,7 +163,6 @@ def html_page(report: Report, drawn: dict[str, str]) -> str:
     contents = {
         "report": report,
         "about": about(report),
-        "advice": advice(report.sections),
         "pictures": {name: inline(text, captions[name]) for name, text in drawn.items()},
         "number": number,
         "minutes": minutes,

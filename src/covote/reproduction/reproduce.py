@@ -75,7 +75,7 @@ class _Run:
         earlier = {name: self.context.store.kept("sections", name, self._section) for name in past}
         found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
         sections = tuple(section for section in found.values() if section is not None)
-        # Federated networks are no experts of a panel: they are not in the store of votes.
+        # Federated networks are not experts of a panel, so they are not in the store of votes.
         others = sum(section.seconds for section in sections if section.name == "fedavg")
         report = Report(
             context.profile,
@@ -97,11 +97,11 @@ def cpu_time() -> float:
 
 
 def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
-    """Run tables and figures by name, all of them unless given, and write the pages after each.
+    """Run tables and figures by name (default: all of them), and write the pages after each.
 
     The pages show what earlier runs finished in the same folder, too. A table that lacks its data or a
     library is left out and named in the report; the others run. Experts are stored as they are trained, so
-    that a run that was stopped goes on where it was.
+    that an interrupted run resumes where it stopped.
     """
     for name in names:
         if name not in TABLES:

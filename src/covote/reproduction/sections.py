@@ -108,7 +108,7 @@ class Section:
     Attributes
     ----------
     measured
-        The accuracies behind it, one by one: what advice is taken from.
+        The accuracies behind it, one by one.
     grids, pictures
         What to show.
     findings

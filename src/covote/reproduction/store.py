@@ -1,6 +1,6 @@
 """The one store of results: votes of experts (a Parquet file each), learning curves and finished sections.
 
-Everything that took time is kept as soon as it is there, so that a run that was stopped goes on where it was.
+Everything that took time is kept as soon as it is there, so that an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Experts:
 
     @property
     def train_rows(self) -> int:
-        """How many training images the experts were asked about: the first so many."""
+        """How many training images the experts were asked about, from the first one on."""
         return min(len(expert.votes["train"]) for expert in self.by_subset.values())
 
     def has(self, subsets: Iterable[Subset]) -> bool:
@@ -222,8 +222,8 @@ def write_expert(path: Path, trained: Trained) -> None:
     columns |= {f"p{k}": np.ascontiguousarray(given[:, n]) for n, k in enumerate(trained.subset)}
     about = {"seconds": str(trained.seconds), "train": str(len(trained.train))}
     table = pa.table(columns).replace_schema_metadata(about)
-    with atomic.replacing(path) as beside:
-        parquet.write_table(table, beside, compression="zstd")
+    with atomic.replacing(path) as temporary:
+        parquet.write_table(table, temporary, compression="zstd")
 
 
 def read_expert(path: Path, data: DataSet) -> StoredExpert:

@@ -8,12 +8,10 @@ import pytest
 from covote import Panel, Votes
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 from covote.reproduction import paper_values
-from covote.reproduction.advice import advice
 from covote.reproduction.datasets import DataSource, Predictions
 from covote.reproduction.experiment import (
     DEFAULT,
     PAPER,
-    PLAIN,
     SIZES,
     TRAINERS,
     Context,
@@ -23,7 +21,7 @@ from covote.reproduction.experiment import (
     subsets_of,
 )
 from covote.reproduction.reproduce import reproduce
-from covote.reproduction.sections import Measured, Section
+from covote.reproduction.sections import Measured
 from covote.reproduction.tables import TABLES, Experiment, missing, random
 from covote.reproduction.tables.beyond import cut_votes, findings, known_items, likeness, lines, silos
 from covote.reproduction.trainers.patches import PatchFeatures
@@ -220,47 +218,6 @@ def test_beyond_needs_at_least_one_part(context):
     context._images.clear()
     with pytest.raises(DataError, match="is missing"):
         TABLES["beyond"].build(context)
-
-
-def section_of(name, *lines):
-    """Return a section that measured (decoder, removed, accuracies by size) on test data."""
-    measured = tuple(
-        Measured(name, "test", decoder, size, accuracy, removed=removed)
-        for decoder, removed, accuracies in lines
-        for size, accuracy in zip((*SIZES, 10), accuracies, strict=False)
-    )
-    return Section(measured=measured, name=name, title=name)
-
-
-def test_advice_names_the_size_with_the_fewest_experts_that_is_good_everywhere():
-    mnist = section_of("mnist", (DEFAULT, 0, (99.1, 99.0, 99.0, 98.9, 98.7)), (PAPER, 0, [99] * 5))
-    cifar = section_of("cifar10", (DEFAULT, 0, (77.9, 77.7, 77.3, 76.5, 75.9)), (PAPER, 0, [77] * 5))
-    said = advice([mnist, cifar])
-    assert "**Choose R = 4**" in said[0]
-    assert "9 experts" in said[0]
-    assert "larger experts are not" in said[0]
-    assert "**Choose R = 8**" in advice([mnist])[0]
-    assert not any("Decode with" in sentence for sentence in said)  # nothing is known about missing experts
-
-
-def test_advice_does_not_name_a_size_before_all_were_measured():
-    (said, *_) = advice([section_of("mnist", (DEFAULT, 0, (99.1, 99.0)), (PAPER, 0, (99.0, 99.0)))])
-    assert said == "**Size, MNIST**: too few experts are trained yet."
-
-
-def test_advice_recommends_the_default_only_where_it_is_not_behind():
-    mnist = section_of("mnist", (DEFAULT, 0, [99.0] * 5), (PAPER, 0, [99.02] * 5))
-    for loses, named in ((0.0, True), (2.0, False)):
-        after = [(method, gone, [74.0] * 4) for method in (PAPER, PLAIN) for gone in (1, 2)]
-        after += [(DEFAULT, gone, [76.0, 76.5, 76.0, 74.0 - loses]) for gone in (1, 2)]
-        said = [s for s in advice([mnist, section_of("missing", *after)]) if "**Decode with" in s]
-        assert bool(said) == named
-        assert not named or "0.02 points behind" in said[0]
-        assert not named or "2.5 points ahead" in said[0]
-
-
-def test_advice_without_tables_says_so():
-    assert advice([]) == ("None of the tables that this rests on was run.",)
 
 
 def test_the_best_decoders_are_found_where_all_panels_were_measured():

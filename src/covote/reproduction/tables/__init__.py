@@ -38,7 +38,7 @@ TABLES: dict[str, Experiment] = {
         partial(greedy_covers.accuracy_table, images="cifar10"),
         lambda context: {"cifar10": greedy_covers.wanted()},
     ),
-    "fedavg": Experiment("Figures: learning curves of FedAvg beside one-shot votes", fedavg.build),
+    "fedavg": Experiment("Figures: learning curves of FedAvg and one-shot votes", fedavg.build),
     "missing": Experiment(
         "Table III: CIFAR-10 with one and two experts missing",
         missing.build,

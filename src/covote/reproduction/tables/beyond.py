@@ -133,7 +133,7 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
 # Every decoder on the paper's panels, whole and with two experts missing
 
 LABELLED = 20
-"""Items of each class whose class `supervised` is told; they do not count."""
+"""Items of each class whose class `supervised` is given; they do not count."""
 REMOVALS = 5
 OPTIONS: dict[str, dict[str, Any]] = {"likelihood": {"accuracy": 0.95}}
 
@@ -181,7 +181,7 @@ def decoder_grid(context: Context, experts: Experts) -> tuple[tuple[Grid, ...], 
                 found[line.name, size, gone] = one
             context.progress(n, len(tasks), f"beyond: {experts.data.name}, {line.name}")
     note = (
-        f"Test accuracy in percent; two removed: mean of {REMOVALS} random removals. `supervised` is told "
+        f"Test accuracy in percent; two removed: mean of {REMOVALS} random removals. `supervised` is given "
         f"the class of {LABELLED} items of each class, which do not count; `likelihood` assumes that experts "
         "are right 95% of the time about what they know."
     )

@@ -31,7 +31,7 @@ def build(context: Context) -> Section:
         Picture(
             f"bounds-{curve.classes}-{curve.size}",
             curve.plot().get_figure(),  # type: ignore[arg-type]
-            f"Theorems 4 and 5 beside simulation: {curve.classes} classes, experts of {curve.size}.",
+            f"Theorems 4 and 5 compared with simulation: {curve.classes} classes, experts of {curve.size}.",
         )
         for curve in curves
     )
@@ -63,7 +63,7 @@ class Sizes(NamedTuple):
 
 
 def _covers(context: Context) -> list[Sizes]:
-    """Return the sizes of greedy covers and of covote's, beside the bounds."""
+    """Return the sizes of greedy covers and of covote's, with the bounds."""
     found = []
     for n, (classes, size) in enumerate(COVERS):
         context.progress(n, len(COVERS), f"bounds: covers of {classes} classes")
@@ -86,7 +86,7 @@ def _cover_grid(covers: list[Sizes]) -> Grid:
     columns = (
         "Theorem 2", "best bound", "greedy", "covote's design", "greedy / Theorem 2", "promised: at most"
     )  # fmt: skip
-    note = "Promised: the greedy cover has at most so many times the experts of the smallest cover."
+    note = "Promised: the greedy cover has at most this many times the experts of the smallest cover."
     return Grid("Experts that cover every pair of classes", columns, tuple(rows), note, digits=0)
 
 

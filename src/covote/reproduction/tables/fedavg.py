@@ -1,4 +1,4 @@
-"""Figures: learning curves of FedAvg, beside one-shot aggregation at equal compute."""
+"""Figures: learning curves of FedAvg, compared with one-shot aggregation at equal compute."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Task:
     seed: int
 
     def work(self) -> float:
-        """Return about how long it takes, beside others."""
+        """Return about how long it takes, compared with others."""
         clients = len(paper_panel(self.size))
         if self.scheme == ONE_SHOT:
             return self.size * clients * self.plan.epochs
@@ -218,7 +218,7 @@ def _printed(found: dict[str, Curves]) -> Grid:
         "What the paper prints of its curves (accuracy, %)",
         ("accuracy",),
         tuple(rows),
-        note="Without a value of ours, this profile has not gone so many rounds. Its rounds are not the "
+        note="Without a value of ours, this profile has not run that many rounds. Its rounds are not the "
         "paper's: see what differs.",
     )
 

@@ -125,7 +125,7 @@ def cover_grid(
 
 
 def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: str) -> Picture:
-    """Draw the test accuracies beside the paper's."""
+    """Draw the test accuracies next to the paper's."""
     vote, default = (by_size(found, split="test", decoder=method) for method in (PAPER, DEFAULT))
     sizes = [size for size in vote if size in paper]
     series = {
@@ -155,7 +155,7 @@ def findings(ours: Accuracies, paper: Accuracies) -> tuple[str, ...]:
     trend = (
         f"As in the paper, the cover of size R = {worst} is the worst"
         if worst == worst_there
-        else f"Other than in the paper, where R = {worst_there} is the worst size, here R = {worst} is"
+        else f"Unlike in the paper, where R = {worst_there} is the worst size, here R = {worst} is"
     )
     there = f"in the paper, the worst is {theirs:.2f} points below it" if theirs > 0 else "so is the paper's"
     return (f"{first} ({there}).", f"{trend} ({ours[worst]:.2f}%).")

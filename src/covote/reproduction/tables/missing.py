@@ -120,14 +120,14 @@ def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
         left = removals(panel, 2, None, 0)
         known = [rest for rest in left if len(set().union(*rest)) == len(experts.data.classes)]
         if not known:
-            said.append(f"R = {size}: every removal of two experts leaves a class that nobody knows.")
+            said.append(f"R = {size}: every removal of two experts leaves a class that no expert knows.")
         elif len(known) < len(left):
             whole = panel_accuracy(experts, panel, "test", DEFAULT)
             rest_of = list(panel_accuracies(experts, known, "test", DEFAULT))
             said.append(
                 f"R = {size}: {len(left) - len(known)} of the {len(left)} removals of two experts leave a "
-                "class that nobody knows, which no decoder can label; over the others covote's default with "
-                f"probabilities loses {whole - float(np.mean(rest_of)):.2f} points."
+                "class that no expert knows, which no decoder can label; over the others covote's default "
+                f"with probabilities loses {whole - float(np.mean(rest_of)):.2f} points."
             )
     return tuple(said)
 

@@ -106,7 +106,7 @@ def _numbers(size: int) -> list[int]:
     return [paper_values.GREEDY_SIZES[size] + extra for extra in EXTRA]
 
 
-def beside_cover(found: Iterable[Measured], method: str) -> dict[int, float]:
+def against_cover(found: Iterable[Measured], method: str) -> dict[int, float]:
     """Return, by size, how far random panels of m* + 3 experts are ahead of the greedy cover on test data."""
     tested = picked(found, split="test", decoder=method)
     covers_ = by_size(tested, experts=None)
@@ -152,7 +152,7 @@ def _chart(found: Sequence[Measured]) -> Figure:
 
 
 def _findings(found: Sequence[Measured]) -> tuple[str, ...]:
-    """Say how random panels of m* + 3 experts do beside the greedy cover."""
+    """Say how random panels of m* + 3 experts do compared with the greedy cover."""
 
     def listed(ahead: dict[int, float]) -> str:
         return ", ".join(f"R = {size}: {points:+z.2f}" for size, points in ahead.items())
@@ -162,7 +162,7 @@ def _findings(found: Sequence[Measured]) -> tuple[str, ...]:
         for size in SIZES
     }
     return (
-        f"Random panels of m* + 3 experts beside the greedy cover, covote's default with probabilities, "
-        f"points: {listed(beside_cover(found, DEFAULT))}.",
-        f"The same with the paper's vote: {listed(beside_cover(found, PAPER))} (paper: {listed(theirs)}).",
+        f"Random panels of m* + 3 experts compared with the greedy cover, covote's default with "
+        f"probabilities, points: {listed(against_cover(found, DEFAULT))}.",
+        f"The same with the paper's vote: {listed(against_cover(found, PAPER))} (paper: {listed(theirs)}).",
     )

@@ -14,7 +14,12 @@ from torch.nn import functional
 
 from covote.reproduction.trainers.neural import Recipe
 
-_DROPS = ((180, 0.5e-3), (160, 1e-3), (120, 1e-2), (80, 1e-1))  # after so many epochs, times so much
+_DROPS = (
+    (180, 0.5e-3),
+    (160, 1e-3),
+    (120, 1e-2),
+    (80, 1e-1),
+)  # after this many epochs, this share of the rate
 
 
 def compact_4(channels: int, side: int, classes: int) -> nn.Sequential:

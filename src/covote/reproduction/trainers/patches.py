@@ -85,7 +85,7 @@ class PatchFeatures:
         return np.asarray(centred / np.sqrt(centred.var(axis=1, keepdims=True) + self.calm))
 
     def of(self, images: NDArray[np.uint8], bank: Bank, done: Callable[[int], None]) -> NDArray[np.float32]:
-        """Return the features of images; `done` is told how many images are ready."""
+        """Return the features of images; `done` is called with the number of images that are ready."""
         features = np.empty((len(images), self.length), dtype=np.float32)
 
         def block(start: int) -> int:

@@ -202,7 +202,7 @@ class WordRidge:
         counts = HashingVectorizer(
             n_features=self.features, ngram_range=(1, 2), alternate_sign=False, norm=None, dtype=np.float32
         )
-        # No inverse document frequencies: they would be learned from everybody's texts.
+        # No inverse document frequencies: they would be learned from all experts' texts.
         scale = TfidfTransformer(use_idf=False, sublinear_tf=True)
         train, test = (scale.fit_transform(counts.transform(texts)) for texts in (data.train_x, data.test_x))
 
