@@ -11,7 +11,14 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 project = "covote"
 author = "The covote developers"
 copyright = "The covote developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "examples",
+    "mathml",
+]
 lexers["csv"] = TextLexer()
 exclude_patterns = ["_build", "_ext"]
 nitpicky = False
@@ -22,7 +29,7 @@ html_math_renderer = "mathml"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 

@@ -1,19 +1,17 @@
-"""Write docs/cli.md and docs/api.md from the code.
+"""Write docs/cli.md from the code.
 
-Run `python docs/generate.py` after changing a command or a public docstring; a test compares the result.
+Run `python docs/generate.py` after changing a command; a test compares the result.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import typer
 
-import covote
 from covote.cli.app import EXAMPLES, app
 
 HERE = Path(__file__).parent
@@ -66,43 +64,7 @@ def _metavar(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
-def api_reference() -> str:
-    """Return every public name with its signature and docstring."""
-    lines = ["# Python interface", "", "The public names of `covote`, from their docstrings.", ""]
-    for name in covote.__all__:
-        thing = getattr(covote, name)
-        if not callable(thing):
-            continue
-        lines += [f"## `{name}`", ""]
-        is_error = inspect.isclass(thing) and issubclass(thing, Exception)
-        if not is_error and "_" not in {key[0] for key in inspect.signature(thing).parameters}:
-            lines += [f"```python\n{name}{_signature(thing)}\n```", ""]
-        lines += ["```text", inspect.getdoc(thing) or "", "```", ""]
-        if inspect.isclass(thing) and not is_error:
-            lines += [f"- **`{key}`**: {_first_line(member)}" for key, member in _members(thing)]
-            lines.append("")
-    return "\n".join(lines)
-
-
-def _members(thing: type) -> list[tuple[str, object]]:
-    documented = (
-        property,
-        classmethod,
-        type(_members),
-        cached_property,
-    )
-    return [(k, v) for k, v in vars(thing).items() if not k.startswith("_") and isinstance(v, documented)]
-
-
-def _signature(thing: object) -> str:
-    return str(inspect.signature(thing)).replace("'", "")
-
-
-def _first_line(member: object) -> str:
-    return (inspect.getdoc(member) or "").splitlines()[0]
-
-
-PAGES = {"cli.md": cli_reference, "api.md": api_reference}
+PAGES = {"cli.md": cli_reference}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():
