@@ -82,7 +82,7 @@ class Rig:
 
     def last_answers(self, name):
         _, roster = self.studio.look()
-        return [roster.answer_name(row.class_id) for row in self._answers(name)]
+        return [roster.answer_name(row.class_id or row.other) for row in self._answers(name)]
 
 
 def answers_at(address):

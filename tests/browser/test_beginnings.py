@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from covote.studio.demo import png, shape_picture
 from tests.browser.conftest import SIZES
-from tests.browser.test_screens import fits, sent, until
+from tests.browser.test_screens import fits, ready, sent, until
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
 
@@ -102,6 +102,7 @@ def test_a_project_begins_with_items_of_any_kind_and_is_answered(visit, empty, t
     }[kind]
     until(guest, shown)
     for _ in range(count):
+        ready(guest)
         assert fits(guest)
         guest.locator("#choices .choice").first.click()
     guest.wait_for_selector("#nothing:not([hidden])")

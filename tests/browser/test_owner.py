@@ -30,7 +30,7 @@ def test_an_owner_decides_what_is_in_doubt_and_goes_on(owner):
     owner.get_by_role("button", name="Take the decision back").click()
     expect(owner.locator("#said")).to_contain_text("taken back")
     shown = owner.url
-    owner.get_by_role("link", name="Next by doubt").click()
+    owner.get_by_role("link", name="Next doubtful item").click()
     expect(owner).not_to_have_url(shown)
     assert fits(owner)
 

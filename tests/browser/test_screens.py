@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import SCREENS, wait
+from tests.browser.conftest import SCREENS, SIZES, wait
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
 
@@ -18,6 +18,11 @@ def sent(page):
     until(page, "Object.keys(localStorage).filter(k => /:\\d+:/.test(k)).length === 0")
 
 
+def ready(page):
+    """Wait until a choice counts: the item has been in view for a moment."""
+    page.wait_for_selector("#desk[data-ready]")
+
+
 def fits(page):
     """Whether a page is no wider than the screen."""
     return page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"] + 1
@@ -26,6 +31,7 @@ def fits(page):
 def test_an_expert_labels_with_the_keyboard_and_undoes(desk, rig):
     page = desk("Ada")
     first = page.locator("#where").inner_text()
+    ready(page)
     page.keyboard.press("1")
     until(page, f"document.getElementById('where').innerText !== {first!r}")
     sent(page)
@@ -33,28 +39,52 @@ def test_an_expert_labels_with_the_keyboard_and_undoes(desk, rig):
     page.keyboard.press("u")
     until(page, "document.getElementById('where').textContent.startsWith('Change')")
     expect(page.locator(".choice[aria-pressed=true] .name")).to_contain_text("circle")
+    ready(page)
     page.keyboard.press("n")
     until(page, "!document.getElementById('where').textContent.startsWith('Change')")
     sent(page)
     assert rig.last_answers("Ada") == ["circle", "none of mine"]
 
 
-def test_an_answer_given_without_a_connection_is_kept_and_sent_later(desk, rig):
+def test_offline_twenty_items_can_be_answered_and_the_screen_says_what_is_kept(desk, rig):
     page = desk("Ben")
+    until(
+        page, "performance.getEntriesByType('resource').filter(e => e.name.includes('/media/')).length >= 10"
+    )
     page.context.set_offline(True)
-    page.locator("#choices .choice").first.click()
-    page.locator("#choices .choice").nth(1).click()
-    page.wait_for_selector("#offline:not([hidden])")
-    expect(page.locator("#offline")).to_contain_text("kept on this device")
+    for _ in range(12):
+        ready(page)
+        page.locator("#choices .choice").first.click()
+    expect(page.locator("#offline")).to_have_text(
+        "Offline: 12 answers saved on this device; they will be sent when you are back online."
+    )
+    expect(page.locator("#working")).to_be_visible()
     assert rig.count_answers("Ben") == 0
     page.context.set_offline(False)
     page.evaluate("dispatchEvent(new Event('online'))")
     sent(page)
-    assert rig.count_answers("Ben") == 2
+    assert rig.count_answers("Ben") == 12
+
+
+def test_when_what_is_kept_is_answered_the_screen_says_that_more_is_to_come(desk):
+    page = desk("Emil")
+    until(
+        page, "performance.getEntriesByType('resource').filter(e => e.name.includes('/media/')).length >= 10"
+    )
+    page.context.set_offline(True)
+    while page.locator("#working").is_visible():
+        ready(page)
+        page.locator("#choices .choice").nth(1).click()
+    expect(page.locator("#reason")).to_contain_text("You are offline")
+    expect(page.locator("#reason")).to_contain_text("to go")
+    page.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('online'))")
+    sent(page)
 
 
 def test_an_answer_survives_closing_the_page_while_offline(desk, rig):
     page = desk("Chandra")
+    ready(page)
     page.context.set_offline(True)
     page.locator("#choices .choice").first.click()
     page.wait_for_selector("#offline:not([hidden])")
@@ -64,12 +94,130 @@ def test_an_answer_survives_closing_the_page_while_offline(desk, rig):
     assert rig.count_answers("Chandra") == 1
 
 
-def test_a_double_click_is_one_answer_about_each_item(desk, rig):
-    page = desk("Dora")
-    page.locator("#choices .choice").first.dblclick()
+@pytest.mark.parametrize("size", SIZES)
+def test_a_double_tap_answers_the_item_that_was_seen_and_no_other(desk, rig, size):
+    page = desk("Dora", size=size)
+    for _ in range(6):
+        before, where = rig.count_answers("Dora"), page.locator("#where").inner_text()
+        ready(page)
+        box = page.locator("#choices .choice").first.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        if size == "phone":
+            page.touchscreen.tap(x, y)
+            page.touchscreen.tap(x, y)
+        else:
+            page.mouse.dblclick(x, y, delay=20)
+        until(page, f"document.getElementById('where').innerText !== {where!r}")
+        sent(page)
+        page.wait_for_timeout(100)
+        assert rig.count_answers("Dora") == before + 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_answers_stay_where_they_are_from_item_to_item(desk, size):
+    page = desk("owner", size=size)
+    places, kinds = set(), set()
+    for _ in range(12):
+        ready(page)
+        kinds.add(page.evaluate("document.querySelector('#content > *').tagName"))
+        places.add(page.locator("#choices .choice").first.bounding_box()["y"])
+        page.locator("#choices .choice").first.click()
+    assert kinds == {"P", "IMG"}
+    assert len(places) == 1
+
+
+def test_a_choice_waits_for_the_picture(visit, rig):
+    page = visit(**SIZES["phone"])
+    held = []
+    rig.enter(page, "Chandra")
+    page.route("**/media/*", lambda route: held.append(route))
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+    page.goto(f"{rig.address}/label", wait_until="domcontentloaded")
+    before = rig.count_answers("Chandra")
+    while page.locator("#content > p.text").count():
+        ready(page)
+        page.locator("#choices .choice").first.click()
+        before += 1
+    page.wait_for_timeout(600)
+    page.locator("#choices .choice").first.click()
     sent(page)
-    items = rig.answered_items("Dora")
-    assert len(items) == len(set(items))
+    assert rig.count_answers("Chandra") == before
+    for route in held:
+        route.continue_()
+    ready(page)
+    page.locator("#choices .choice").first.click()
+    sent(page)
+    assert rig.count_answers("Chandra") == before + 1
+
+
+def test_undo_goes_back_as_often_as_it_is_pressed(desk, rig):
+    page = desk("Ada")
+    shown = []
+    for n in (0, 1, 0):
+        ready(page)
+        shown.append(page.locator("#where").inner_text())
+        page.locator("#choices .choice").nth(n).click()
+    sent(page)
+    for name in reversed(shown):
+        page.keyboard.press("u")
+        expect(page.locator("#where")).to_have_text(f"Change your answer to {name}")
+    ready(page)
+    page.locator("#choices .choice").nth(1).click()
+    expect(page.locator("#where")).not_to_contain_text("Change")
+    sent(page)
+    assert rig.answered_items("Ada")[-1] == rig.answered_items("Ada")[-4]
+
+
+def test_the_second_tab_says_that_its_answer_replaces_the_first(desk, rig):
+    page = desk("Ada")
+    other = page.context.new_page()
+    other.goto(f"{rig.address}/label")
+    ready(other)
+    other.evaluate("window.addEventListener('storage', e => e.stopImmediatePropagation(), true)")
+    ready(page)
+    page.locator("#choices .choice").first.click()
+    sent(page)
+    ready(other)
+    other.locator("#choices .choice").nth(1).click()
+    sent(other)
+    assert rig.answered_items("Ada")[-1] == rig.answered_items("Ada")[-2]
+
+
+def test_a_flag_reaches_the_owner_and_is_closed(desk, rig):
+    page = desk("Ben")
+    where = page.locator("#where").inner_text()
+    page.get_by_role("button", name="Report a problem").click()
+    page.get_by_role("button", name="Two things at once").click()
+    page.locator("#comment").press("End")
+    page.keyboard.type(": a ring and a star")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#said")).to_contain_text("the owner sees it")
+    owner = desk("owner", "/review?status=flagged")
+    owner.get_by_role("link", name=where).click()
+    expect(owner.get_by_role("main")).to_contain_text("Two things at once: a ring and a star")
+    owner.get_by_role("button", name="Dealt with").click()
+    owner.goto(f"{rig.address}/review?status=flagged")
+    expect(owner.get_by_role("link", name=where)).to_have_count(0)
+
+
+def test_a_picture_is_enlarged_by_wheel_pinch_and_keys(desk):
+    page = desk("Dora")
+    while page.locator("#zoom").is_hidden():
+        ready(page)
+        page.locator("#choices .choice").first.click()
+    ready(page)
+    page.keyboard.press("z")
+    page.mouse.move(600, 400)
+    page.mouse.wheel(0, -400)
+    until(page, "parseInt(document.getElementById('scale').textContent) > 200")
+    page.keyboard.press("0")
+    expect(page.locator("#scale")).to_have_text("100%")
+    page.keyboard.press("+")
+    expect(page.locator("#scale")).to_have_text("150%")
+    page.get_by_label("Invert").check()
+    assert "invert(1)" in page.locator("#large").get_attribute("style")
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("#zoomed")).to_be_hidden()
 
 
 def test_reload_back_and_a_second_tab_keep_the_place(desk, rig):
@@ -106,8 +254,9 @@ def test_an_owner_adds_a_class_and_the_board_updates_while_it_is_open(desk, rig)
     board.get_by_role("button", name="Whom to hire").click()
     board.wait_for_selector("#outcome h2")
     expect(board.locator("#outcome")).to_contain_text("hexagon")
-    settings.get_by_role("button", name="Remove hexagon").click()
-    expect(settings.locator("#said")).to_contain_text("removed")
+    settings.locator("summary", has_text="Change hexagon").click()
+    settings.get_by_role("button", name="Retire hexagon").click()
+    expect(settings.locator("#said")).to_contain_text("removed: nothing named it")
 
 
 def test_an_owner_invites_somebody_who_then_sees_only_what_they_know(visit, desk, rig):

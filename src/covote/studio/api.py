@@ -67,10 +67,11 @@ class AnswerIn(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """Whether the answer is new."""
+    """Whether the answer was there before, and which earlier one it replaces."""
 
     kept: bool
     before: bool
+    replaced: str | None
 
 
 class PersonIn(BaseModel):
@@ -185,8 +186,8 @@ def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOu
         choice = roster.class_by_name[said.answer].id
     else:
         raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
-    new, _, _ = studio.record(door, Said(said.item_id, said.token, choice, said.key, "api"))
-    return AnswerOut(kept=True, before=not new)
+    done = studio.record(door, Said(said.item_id, said.token, choice, said.key, "api"))
+    return AnswerOut(kept=True, before=not done.new, replaced=done.replaced or None)
 
 
 @router.post("/undo")

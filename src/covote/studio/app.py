@@ -22,13 +22,13 @@ from covote.errors import CovoteError, InputError
 from covote.studio import api
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
-from covote.studio.pages import board, label_screen, people_pages, project_pages, review
+from covote.studio.pages import board, item_pages, label_screen, people_pages, project_pages, review
 from covote.studio.pages.rendering import TEMPLATES, page, sentence_of
 from covote.studio.people.doors import SignInFirst
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
-_PAGES = (label_screen, people_pages, project_pages, board, review)
+_PAGES = (label_screen, people_pages, item_pages, project_pages, board, review)
 
 
 def create_app(studio: Studio) -> FastAPI:

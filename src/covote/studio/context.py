@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -117,24 +118,31 @@ class Studio:
             held = lease(connection, setup, roster, member, lock(connection, member), count)
         return held, "" if held else why_not_asked(member, setup.ask)
 
-    def reopen(self, person_id: int, item_id: int | None = None) -> Lease | None:
-        """Open a person's last answer, or the one about an item, for a change."""
+    def reopen(self, person_id: int, item_id: int) -> Lease | None:
+        """Open a person's answer about an item for a change."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             return reopen(connection, setup, roster.member_by_id[person_id], item_id)
 
-    def undo(self, person_id: int) -> Lease:
-        """Open a person's last answer for a change."""
-        opened = self.reopen(person_id)
+    def undo(self, person_id: int, before: int | None = None) -> Lease:
+        """Open a person's last answer for a change, or the one that came before that about an item."""
+        with self.database.write() as connection:
+            setup, roster = self.now(connection)
+            opened = reopen(connection, setup, roster.member_by_id[person_id], before=before)
         if opened is None:
-            raise Refused("There is no answer of yours to change yet.", 404)
+            raise Refused(
+                "There is no earlier answer of yours."
+                if before
+                else "There is no answer of yours to change yet.",
+                404,
+            )
         return opened
 
-    def record(self, door: Door, said: Said, count: int = 0) -> tuple[bool, list[Lease], str]:
+    def record(self, door: Door, said: Said, count: int = 0) -> Recorded:
         """Keep the answer of whoever opens a door, and give the next items, all in one transaction.
 
-        Returns (whether the answer is new, items, why there are none). What a person knows cannot change
-        while the person is locked: every change of it also changes the list of options in the same row.
+        What a person knows cannot change while the person is locked: every change of it also changes the
+        list of options in the same row.
         """
         with self.database.write() as connection:
             setup = open_with(connection, door, lock=True)
@@ -143,9 +151,21 @@ class Studio:
             if member.options_id != setup.options_id:  # changed while we waited for the lock
                 _, roster = self.now(connection)
                 member = roster.member_by_id[setup.person_id]
-            new = record(connection, setup, roster, member, said)
+            kept = record(connection, setup, roster, member, said)
             held = lease(connection, setup, roster, member, setup.cursor, count) if count else []
-        return new, held, "" if held else why_not_asked(member, setup.ask)
+        reason = why_not_asked(member, setup.ask) if count and not held else ""
+        replaced = "" if kept.replaced is None else roster.answer_name(kept.replaced)
+        return Recorded(kept.new, replaced, held, reason)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What came of an answer: whether it is new, what it replaces, the next items, why there are none."""
+
+    new: bool
+    replaced: str
+    leases: list[Lease]
+    reason: str
 
 
 def open_studio(

@@ -45,6 +45,11 @@ class Member:
         return self.role == "owner"
 
     @property
+    def reviews(self) -> bool:
+        """Whether this person sees results and decides."""
+        return self.role in ("owner", "reviewer")
+
+    @property
     def ticks(self) -> bool:
         """Whether this person says what he or she knows, instead of an owner."""
         return self.may_tick or self.is_owner
@@ -54,6 +59,12 @@ def require_owner(member: Member) -> None:
     """Refuse everybody but owners."""
     if not member.is_owner:
         raise Refused("Only an owner of the project may do this; ask the person who invited you.")
+
+
+def require_reviewer(member: Member) -> None:
+    """Refuse everybody but owners and reviewers."""
+    if not member.reviews:
+        raise Refused("Only owners and reviewers of the project may do this; ask the person who invited you.")
 
 
 def may_be_asked(member: Member, ask: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from covote.studio.answers.inquiry import inquiry_of
 from covote.studio.answers.results import counted_answers
@@ -90,6 +90,8 @@ class Lease:
     expires: float
     chosen: int | None = None
     """What this person answered before, if the item is open for a change."""
+    trial: bool = False
+    """Whether the item is one of the qualification round."""
 
 
 def lock(connection: Connection, member: Member) -> int:
@@ -290,31 +292,48 @@ def _take_over(connection: Connection, member: Member, item_id: int, until: floa
 
 
 def reopen(
-    connection: Connection, setup: Row[Any], member: Member, item_id: int | None = None
+    connection: Connection,
+    setup: Row[Any],
+    member: Member,
+    item_id: int | None = None,
+    before: int | None = None,
 ) -> Lease | None:
-    """Open an item that this person answered for a change: the last one, or the one named."""
-    last = select(answer.c.item_id, CHOICE).where(answer.c.person_id == member.id)
+    """Open an item that this person answered for a change.
+
+    It is the one named, the one answered before the item `before`, or the last one.
+    """
+    newer = answer.alias()
+    is_last = ~(
+        select(newer.c.id)
+        .where(newer.c.person_id == member.id, newer.c.item_id == answer.c.item_id)
+        .where(newer.c.id > answer.c.id)
+        .exists()
+    )
+    mine = (assignment.c.item_id == answer.c.item_id) & (assignment.c.person_id == member.id)
+    wanted = (
+        select(answer.c.item_id, CHOICE, item.c.key, item.c.kind, item.c.content)
+        .join(item, item.c.id == answer.c.item_id)
+        .join(assignment, mine)
+        .where(answer.c.person_id == member.id, is_last)
+        .where(assignment.c.state == ANSWERED, item.c.retired.is_(False))
+        .order_by(answer.c.id.desc())
+        .limit(1)
+    )
     if item_id is not None:
-        last = last.where(answer.c.item_id == item_id)
-    found = connection.execute(last.order_by(answer.c.id.desc()).limit(1)).one_or_none()
+        wanted = wanted.where(answer.c.item_id == item_id)
+    if before is not None:
+        last = select(func.max(newer.c.id)).where(newer.c.person_id == member.id, newer.c.item_id == before)
+        wanted = wanted.where(answer.c.id < last.scalar_subquery())
+    found = connection.execute(wanted).one_or_none()
     if found is None:
         return None
     token, until = _token(), time.time() + setup.lease_seconds
-    opened = connection.execute(
+    connection.execute(
         update(assignment)
-        .where(
-            assignment.c.item_id == found.item_id,
-            assignment.c.person_id == member.id,
-            assignment.c.state == ANSWERED,
-        )
+        .where(assignment.c.item_id == found.item_id, assignment.c.person_id == member.id)
         .values(token=token, expires=until)
     )
-    if not opened.rowcount:
-        return None
-    row = connection.execute(
-        select(item.c.key, item.c.kind, item.c.content).where(item.c.id == found.item_id)
-    ).one()
-    return Lease(token, found.item_id, row.key, row.kind, row.content, until, found.choice)
+    return Lease(token, found.item_id, found.key, found.kind, found.content, until, found.choice)
 
 
 @dataclass(frozen=True)
@@ -331,8 +350,16 @@ class Said:
     via: str = "page"
 
 
-def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
-    """Keep an answer; return False if it was kept before.
+@dataclass(frozen=True)
+class Kept:
+    """What came of an answer: whether it is new, and what the person had said before about the item."""
+
+    new: bool
+    replaced: int | None = None
+
+
+def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Kept:
+    """Keep an answer.
 
     The caller holds a write transaction in which `setup` and `roster` were read, so that nobody can change
     who knows what in between.
@@ -343,8 +370,9 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
         first = _finish(connection, setup, roster, member, said)
     except Refused:
         if _kept_before(connection, member, said):
-            return False
+            return Kept(False)
         raise
+    replaced = None if first else _last_choice(connection, member, said.item_id)
     if not _insert_answer(connection, member, said):
         if _kept_before(connection, member, said) and first:
             raise Refused(
@@ -352,12 +380,17 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
                 "with a key of its own.",
                 409,
             )
-        return False
+        return Kept(False)
     if first:
         connection.execute(_COUNT, {"who": member.id})
     if setup.ask in ADAPTIVE:
         advance(connection, setup, roster, said.item_id)
-    return True
+    return Kept(True, replaced)
+
+
+def _last_choice(connection: Connection, member: Member, item_id: int) -> int | None:
+    wanted = select(CHOICE).where(answer.c.person_id == member.id, answer.c.item_id == item_id)
+    return connection.execute(wanted.order_by(answer.c.id.desc()).limit(1)).scalar_one_or_none()
 
 
 def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:

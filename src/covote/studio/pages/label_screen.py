@@ -17,6 +17,8 @@ from starlette.routing import Route
 from covote.studio.answers.assignments import Lease, Said
 from covote.studio.answers.standing import remaining
 from covote.studio.context import Studio
+from covote.studio.editing import items
+from covote.studio.editing.guide import examples_of
 from covote.studio.pages.rendering import (
     Brought,
     Form,
@@ -24,16 +26,21 @@ from covote.studio.pages.rendering import (
     Who,
     back_to,
     door_of,
+    fragment,
     page,
     text_field,
     whole_fields,
 )
+from covote.studio.people.roster import Roster
+from covote.studio.rules import ADAPTIVE
 from covote.studio.storage import media
 from covote.studio.storage.schema import NONE, UNSURE, person
 
 router = APIRouter()
-AHEAD = 3
-"""Items in hand: the one in view and those that follow it."""
+AHEAD = 20
+"""Items in hand: the one in view and those that follow it, so that people go on without a connection."""
+FEWEST_AHEAD = 3
+"""Items in hand at least where one after another is asked: there, others wait for what is in hand."""
 _LETTERS = "123456789abcdefghijklmopqrtvwxy"
 """Keys of classes, in their order; n, s, u and z have other meanings."""
 
@@ -46,6 +53,35 @@ class Sent(BaseModel):
     key: str = Field(min_length=8, max_length=64)
     choice: int
     unsent: int = Field(default=0, ge=0, le=1000)
+    want: int = Field(default=AHEAD, ge=0, le=AHEAD)
+
+
+class Flagged(BaseModel):
+    """What somebody finds wrong with an item."""
+
+    item: int = Field(ge=1, le=2**31 - 1)
+    comment: str = Field(min_length=1, max_length=2000)
+
+
+class Undone(BaseModel):
+    """The item that is open for a change already, if one is."""
+
+    before: int | None = Field(default=None, ge=1, le=2**31 - 1)
+
+
+def ahead(setup: Any, roster: Roster) -> int:
+    """Return how many items a person has in hand.
+
+    >>> from types import SimpleNamespace
+    >>> ahead(SimpleNamespace(ask="everybody", size=40), SimpleNamespace(active=range(5)))
+    20
+    >>> ahead(SimpleNamespace(ask="vote", size=40), SimpleNamespace(active=range(5)))
+    3
+    """
+    if setup.ask not in ADAPTIVE:
+        return AHEAD
+    fair = int(setup.size) // (3 * max(1, len(roster.active)))
+    return min(AHEAD, max(FEWEST_AHEAD, fair))
 
 
 def lease_dict(lease: Lease) -> dict[str, Any]:
@@ -56,7 +92,7 @@ def lease_dict(lease: Lease) -> dict[str, Any]:
 @router.get("/label")
 def label(request: Request, studio: Project, who: Who, again: int | None = None) -> Response:
     """Show the next item, or one that was answered before."""
-    leases, reason = studio.lease(who.id, AHEAD)
+    leases, reason = studio.lease(who.id, ahead(*studio.look()))
     if again is not None:
         reopened = studio.reopen(who.id, again)
         if reopened is not None:
@@ -71,6 +107,8 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
         "store": f"covote:{setup.uid}:{who.id}:",
         "left": remaining(setup, who, done),
         "done": done,
+        "ahead": ahead(setup, roster),
+        "unsure": UNSURE,
     }
     return page(
         request, "label.html", who, project_name=setup.name, instructions=setup.instructions, reason=reason,
@@ -107,22 +145,43 @@ def _answer(request: Request, body: bytes) -> Response:
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
     said = Said(sent.item, sent.token, sent.choice, sent.key)
-    new, leases, reason = studio.record(door_of(request), said, AHEAD + sent.unsent)
-    given = [lease_dict(one) for one in leases]
-    return JSONResponse({"kept": True, "before": not new, "leases": given, "reason": reason})
+    done = studio.record(door_of(request), said, sent.want + sent.unsent if sent.want else 0)
+    given = [lease_dict(one) for one in done.leases]
+    return JSONResponse(
+        {"kept": True, "before": not done.new, "replaced": done.replaced, "leases": given,
+         "reason": done.reason}
+    )  # fmt: skip
 
 
 @router.post("/label/next")
 def give(studio: Project, who: Who) -> Response:
     """Give the next items."""
-    leases, reason = studio.lease(who.id, AHEAD)
+    leases, reason = studio.lease(who.id, ahead(*studio.look()))
     return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": reason})
 
 
 @router.post("/label/undo")
-def undo(studio: Project, who: Who) -> Response:
-    """Open the last answer for a change."""
-    return JSONResponse({"lease": lease_dict(studio.undo(who.id))})
+def undo(studio: Project, who: Who, opened: Undone | None = None) -> Response:
+    """Open the last answer for a change, or the one before that which is open already."""
+    return JSONResponse({"lease": lease_dict(studio.undo(who.id, opened.before if opened else None))})
+
+
+@router.post("/label/flag")
+def flag(studio: Project, who: Who, flagged: Flagged) -> Response:
+    """Tell the owner what is wrong with an item."""
+    with studio.database.write() as connection:
+        items.flag_item(connection, flagged.item, who.id, flagged.comment)
+    return JSONResponse({"flagged": True})
+
+
+@router.get("/label/guide")
+def guide(studio: Project, who: Who) -> Response:
+    """Explain the classes that a person knows: what they are, examples, near misses."""
+    _, roster = studio.look()
+    with studio.database.read() as connection:
+        shown = examples_of(connection)
+    known = [one for one in roster.classes if one.id in who.known]
+    return fragment("_guide.html", classes=known, examples=shown)
 
 
 @router.get("/media/{digest}")

@@ -40,7 +40,7 @@ def home(request: Request) -> Response:
         member = member_of(request)
     except SignInFirst:
         return RedirectResponse("/login", 303)
-    return RedirectResponse("/progress" if member.is_owner else "/label", 303)
+    return RedirectResponse("/progress" if member.reviews else "/label", 303)
 
 
 @router.get("/enter/{secret}")
@@ -203,7 +203,7 @@ def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
         _, roster = studio.now(connection)
         managing.change_person(
             connection, person_id, cost=number_field(form, "cost"), active="active" in form,
-            may_tick="may_tick" in form, owner="owner" in form,
+            may_tick="may_tick" in form, role=text_field(form, "role", "expert"),
         )  # fmt: skip
         ticked = class_ids(form, roster.class_by_id)
         again = set_known(connection, person_id, ticked) if set(ticked) != one.known else 0

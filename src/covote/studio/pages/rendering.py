@@ -20,7 +20,7 @@ from covote.studio.context import Studio
 from covote.studio.people import doors
 from covote.studio.people.doors import Door
 from covote.studio.people.roster import project_row
-from covote.studio.rules import OFF, Member, Refused, require_owner
+from covote.studio.rules import OFF, Member, Refused, require_owner, require_reviewer
 
 _FOLDER = Path(__file__).parents[1]
 MOST_FIELDS = 30_000
@@ -58,6 +58,21 @@ STATUS = {
 """How a status of a label looks and reads."""
 
 
+_PLACES = (
+    ("/progress", "Progress"), ("/label", "Label"), ("/review", "Review"), ("/experts", "Experts"),
+    ("/board", "Coverage"), ("/people", "People"), ("/items", "Items"), ("/export", "Export"),
+    ("/settings", "Settings"), ("/record", "Record"),
+)  # fmt: skip
+_REVIEWED = ("/progress", "/label", "/review", "/experts", "/record")
+
+
+def places_of(member: Member) -> list[tuple[str, str]]:
+    """Return the pages that a person may open, and their names."""
+    open_to = ("/label",) if not member.reviews else _REVIEWED
+    mine = [one for one in _PLACES if member.is_owner or one[0] in open_to]
+    return [*mine, ("/me", member.name)]
+
+
 @cache
 def asset(name: str) -> str:
     """Return the address of a static file; it changes with the content, so that browsers may keep it."""
@@ -65,7 +80,7 @@ def asset(name: str) -> str:
     return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-TEMPLATES.globals.update(status_of=STATUS, asset=asset)
+TEMPLATES.globals.update(status_of=STATUS, asset=asset, places_of=places_of)
 TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
 
 
@@ -103,6 +118,13 @@ def owner_of(request: Request) -> Member:
     return member
 
 
+def reviewer_of(request: Request) -> Member:
+    """Return who asks, if it is an owner or a reviewer."""
+    member = member_of(request)
+    require_reviewer(member)
+    return member
+
+
 async def form_of(request: Request) -> AsyncIterator[FormData]:
     """Give the form that was sent; its files are closed afterwards."""
     async with request.form(max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=1 << 22) as form:
@@ -112,6 +134,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
 Brought = Annotated[Door, Depends(door_of)]
 Who = Annotated[Member, Depends(member_of)]
 Owner = Annotated[Member, Depends(owner_of)]
+Reviewer = Annotated[Member, Depends(reviewer_of)]
 Form = Annotated[FormData, Depends(form_of)]
 Project = Annotated[Studio, Depends(studio_of)]
 

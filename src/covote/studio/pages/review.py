@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from numpy.typing import NDArray
 from sqlalchemy import Row, select
 
 from covote.labels import STATUSES
 from covote.studio.answers.results import Results, opinions
 from covote.studio.answers.standing import standing
 from covote.studio.context import Studio
+from covote.studio.editing import items
+from covote.studio.editing.record import noted
 from covote.studio.pages.rendering import (
     Form,
     Owner,
     Project,
+    Reviewer,
     back_to,
     base_address,
     page,
@@ -84,7 +89,7 @@ def _span(curve: list[tuple[float, int]]) -> tuple[str, str]:
 
 
 @router.get("/progress")
-def progress(request: Request, studio: Project, who: Owner) -> Response:
+def progress(request: Request, studio: Project, who: Reviewer) -> Response:
     """Show where the project stands."""
     return page(request, "progress.html", who, shared=False, **_values(studio))
 
@@ -120,47 +125,55 @@ def shared(request: Request, studio: Project, secret: str) -> Response:
 
 
 @router.get("/review")
-def review(request: Request, studio: Project, who: Owner, status: str = "", start: int = 0) -> Response:
-    """List items, the most doubtful first."""
+def review(request: Request, studio: Project, who: Reviewer, status: str = "", start: int = 0) -> Response:
+    """List items, the most doubtful first, or those that somebody flagged."""
     results, newer = studio.results.get()
-    if results is None:
-        return page(request, "review.html", who, results=None, newer=newer)
-    order = results.by_doubt
-    if status in STATUSES:
-        order = order[results.labels.evidence.status[order] == STATUSES.index(status)]
-    start = max(0, min(start, len(order)))
-    some = [int(at) for at in order[start : start + _SHOWN]]
     with studio.database.read() as connection:
-        ids = [int(results.items[at]) for at in some]
-        rows = {row.id: row for row in connection.execute(select(item).where(item.c.id.in_(ids)))}
-        decided = decisions(connection, ids)
-    lines = [_line(results, at, rows[int(results.items[at])], decided) for at in some]
+        _, roster = studio.now(connection)
+        flagged = items.flagged_items(connection)
+        ids = flagged if status == "flagged" else _by_doubt(results, status)
+        start = max(0, min(start, len(ids)))
+        some = [int(one) for one in ids[start : start + _SHOWN]]
+        rows = {row.id: row for row in connection.execute(select(item).where(item.c.id.in_(some)))}
+        decided = decisions(connection, some)
+    counts = {**(results.labels.count() if results else {}), "flagged": len(flagged)}
     return page(
-        request, "review.html", who, results=results, newer=newer, lines=lines, wanted=status, start=start,
-        counts=results.labels.count(), total=len(order), shown=_SHOWN, statuses=STATUSES,
-        roster=results.roster,
+        request, "review.html", who, results=results, newer=newer, roster=roster, wanted=status, start=start,
+        lines=[_line(results, rows[one], decided) for one in some], counts=counts, total=len(ids),
+        shown=_SHOWN, statuses=(*STATUSES, "flagged"),
     )  # fmt: skip
 
 
-def _line(results: Results, at: int, row: Any, decided: dict[int, Any]) -> dict[str, Any]:
+def _by_doubt(results: Results | None, status: str) -> NDArray[np.int64]:
+    """Return the ids of items with votes, the most doubtful first: all, or those of a status."""
+    if results is None:
+        return np.zeros(0, dtype=np.int64)
+    order = results.by_doubt
+    if status in STATUSES:
+        order = order[results.labels.evidence.status[order] == STATUSES.index(status)]
+    return results.items[order]
+
+
+def _line(results: Results | None, row: Any, decided: dict[int, Any]) -> dict[str, Any]:
+    """Return what a list or a page says about an item; `label` and `status` are None without votes."""
+    decision = decided.get(row.id)
+    about = {"decided": decision.class_id if decision else None, "id": row.id, "key": row.key,
+             "kind": row.kind, "content": row.content}  # fmt: skip
+    at = None if results is None else results.position(row.id)
+    if results is None or at is None:
+        return {**about, "label": None, "status": None, "confidence": math.nan, "violations": 0, "tied": []}
     labels = results.labels
     tied = [] if labels.index[at] >= 0 else [str(one) for one in labels.tied_classes(at)]
-    decision = decided.get(row.id)
-    return {
-        **results.verdict(at), "tied": tied, "decided": decision.class_id if decision else None,
-        "id": row.id, "key": row.key, "kind": row.kind, "content": row.content,
-    }  # fmt: skip
+    return {**about, **results.verdict(at), "tied": tied}
 
 
 @router.get("/review/{item_id}")
-def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Response:
+def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> Response:
     """Show one item: who said what, and why the label is what it is."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
-        row = connection.execute(select(item).where(item.c.id == item_id)).one_or_none()
-        if row is None:
-            raise Refused("There is no such item; go back to the list.", 404)
+        row = items.item_row(connection, item_id)
         history = connection.execute(
             select(CHOICE, answer.c.at, answer.c.via, person.c.name, options.c.classes)
             .join(person, person.c.id == answer.c.person_id)
@@ -169,14 +182,15 @@ def one_item(request: Request, studio: Project, who: Owner, item_id: int) -> Res
             .order_by(answer.c.id)
         ).all()
         decision = decisions(connection, [item_id]).get(item_id)
+        changes, flags = noted(connection, item_id=item_id), items.flags_of(connection, item_id)
     at = results.position(item_id) if results is not None else None
     why = _why(results, at) if results is not None and at is not None else []
-    line = _line(results, at, row, {}) if results is not None and at is not None else None
+    line = _line(results, row, {})
     following = results.following(at) if results is not None and at is not None else None
     said = [(one, roster.answer_name(one.choice)) for one in history]
     return page(
         request, "item.html", who, row=row, line=line, why=why, history=said, roster=roster,
-        decision=decision, newer=newer, following=following,
+        decision=decision, newer=newer, following=following, changes=changes, flags=flags,
     )  # fmt: skip
 
 
@@ -188,15 +202,14 @@ def _why(results: Results, at: int) -> list[tuple[str, list[Any]]]:
 
 
 @router.post("/review/{item_id}")
-def decide(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
+def decide(studio: Project, who: Reviewer, form: Form, item_id: int) -> Response:
     """Decide an item, with a reason."""
     if not text_field(form, "class"):
         raise Refused("No class was chosen; choose the one that the item is.", 422)
     (chosen,) = whole_fields([form.get("class")])
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
-        if connection.execute(select(item.c.id).where(item.c.id == item_id)).one_or_none() is None:
-            raise Refused("There is no such item; go back to the list.", 404)
+        items.item_row(connection, item_id)
         if chosen and chosen not in roster.class_by_id:
             raise Refused("That class is no longer there; reload the page.", 409)
         managing.adjudicate(connection, item_id, chosen or None, who.id, text_field(form, "reason"))
@@ -206,7 +219,7 @@ def decide(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
 
 
 @router.get("/experts")
-def experts(request: Request, studio: Project, who: Owner) -> Response:
+def experts(request: Request, studio: Project, who: Reviewer) -> Response:
     """Compare what people are said to know with what they show."""
     results, newer = studio.results.get()
     if results is None:

@@ -86,11 +86,14 @@ def invite(
 
 
 def change_person(
-    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, owner: bool
+    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str
 ) -> None:
     """Change what an owner may change of a person; somebody must remain owner."""
     row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
-    role = row.role if row.role == "model" else "owner" if owner else "expert"
+    if row.role == "model":
+        role = "model"
+    elif role not in ("expert", "reviewer", "owner"):
+        raise Refused(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
     if row.role == "owner" and (role != "owner" or not active):
         others = connection.execute(
             select(func.count())

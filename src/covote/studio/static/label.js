@@ -5,7 +5,11 @@
   const data = JSON.parse(desk.dataset.state);
   const at = (id) => document.getElementById(id);
   const store = data.store;
-  let queue = data.leases, done = data.done, left = data.left, sending = false, wait = 1000, timer = 0, keysOn = true;
+  const SEEN = 300; // milliseconds for which an item must have been in view before a choice counts
+  const DOUBLE = 500; // milliseconds within which the second half of a double tap comes
+  let queue = data.leases, done = data.done, left = data.left, why = at("reason").textContent;
+  let sending = false, connected = true, wait = 1000, timer = 0, keysOn = true;
+  let ready = Infinity, readyTimer = 0, chosenAt = -Infinity, broken = false;
 
   // What is not sent yet: one entry of localStorage per answer, so that two tabs never overwrite each other.
   const memory = new Map();
@@ -38,13 +42,27 @@
     place.append(line);
   }
 
+  // Whether a choice counts: the item has been visible, with its picture, for a moment.
+  function arm() {
+    clearTimeout(readyTimer);
+    ready = performance.now() + SEEN;
+    readyTimer = setTimeout(() => { desk.dataset.ready = "yes"; }, SEEN);
+  }
+  function disarm() { clearTimeout(readyTimer); ready = Infinity; delete desk.dataset.ready; }
+
   function content(lease) {
     const place = at("content");
     let part;
+    broken = false;
+    disarm();
     if (lease.kind === "image") {
       part = document.createElement("img");
       part.alt = "Picture to be labelled: " + lease.key;
-      part.addEventListener("load", () => part.classList.toggle("small", part.naturalHeight < 120));
+      part.addEventListener("load", () => {
+        part.classList.toggle("small", part.naturalHeight < 120);
+        if (part.isConnected) arm();
+      });
+      part.addEventListener("error", () => { if (part.isConnected) notLoaded(lease); });
       part.src = lease.content;
     } else if (lease.kind === "audio") {
       part = document.createElement("audio");
@@ -57,7 +75,20 @@
       part.textContent = lease.content;
     }
     place.replaceChildren(part);
+    if (lease.kind !== "image") arm();
     at("zoom").hidden = lease.kind !== "image";
+  }
+
+  function notLoaded(lease) {
+    const text = document.createElement("p"), again = document.createElement("button");
+    text.textContent = "The picture could not be loaded. ";
+    again.type = "button";
+    again.textContent = "Try again";
+    again.addEventListener("click", () => content(lease));
+    text.append(again);
+    at("content").replaceChildren(text);
+    broken = true;
+    arm();
   }
 
   function show() {
@@ -67,28 +98,56 @@
     at("counted").textContent = left === null ? `${done.toLocaleString()} answered` : `${done.toLocaleString()} answered, ${left.toLocaleString()} to go`;
     const bar = at("bar");
     if (left !== null) { bar.max = Math.max(1, done + left); bar.value = done; } else bar.hidden = true;
-    if (!lease) return;
+    if (!lease) { disarm(); nothing(); return; }
     content(lease);
     for (const name of ["item", "token"]) at("f-" + name).value = name === "item" ? lease.item_id : lease.token;
     at("f-key").value = lease.answer_key;
+    at("trial").hidden = !lease.trial;
+    marked(lease);
+    if (at("search")) { at("search").value = ""; filter(); }
+    at("content").scrollTop = 0;
+    prefetch();
+  }
+
+  function marked(lease) {
     for (const button of document.querySelectorAll(".choice")) {
-      const before = lease.chosen !== null && String(lease.chosen) === button.value;
-      button.setAttribute("aria-pressed", String(before));
+      button.setAttribute("aria-pressed", String(lease.chosen !== null && String(lease.chosen) === button.value));
       button.classList.remove("flash");
     }
     at("where").textContent = lease.chosen === null ? lease.key : "Change your answer to " + lease.key;
     at("where").title = lease.key;
-    if (at("search")) { at("search").value = ""; filter(); }
-    at("content").scrollTop = 0;
-    for (const next of queue.slice(1)) if (next.kind === "image") new Image().src = next.content;
   }
 
-  function choose(button) {
-    const lease = queue[0];
-    if (!lease) return;
-    outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), at: Date.now() });
+  function nothing() {
+    const more = left === null || left > 0;
+    at("reason").textContent = connected || !more ? why : "You are offline, and every item kept on this device is answered" +
+      (left ? `; ${left.toLocaleString()} to go` : "") + ". The next ones come when you are back online.";
+  }
+
+  // Pictures of the next items, one after another, so that they are there without a connection.
+  let fetching = false;
+  const fetched = new Set();
+  function prefetch() {
+    if (fetching) return;
+    const next = queue.find((one) => one.kind === "image" && !fetched.has(one.content));
+    if (!next) { desk.dataset.kept = "yes"; return; }
+    delete desk.dataset.kept;
+    fetching = true;
+    fetched.add(next.content);
+    const picture = new Image();
+    picture.onload = picture.onerror = () => { fetching = false; prefetch(); };
+    picture.src = next.content;
+  }
+
+  function choose(button, clicks) {
+    const lease = queue[0], now = performance.now();
+    if (!lease || now < ready || document.hidden) return;
+    if (clicks > 1 && now < chosenAt + DOUBLE) return;
+    if (broken && Number(button.value) !== data.unsure) { say("The picture was not loaded: choose “not sure”, or try again.", true); return; }
+    chosenAt = now;
+    outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), at: Date.now(), change: lease.chosen !== null });
     if (lease.chosen === null) { done += 1; if (left !== null) left = Math.max(0, left - 1); }
-    queue.shift();
+    queue = queue.filter((one) => one.item_id !== lease.item_id && one.chosen === null);
     say("");
     at("announce").textContent = "Answered " + button.dataset.name;
     button.classList.add("flash");
@@ -105,9 +164,8 @@
     const unsent = new Set(outbox.all().map((one) => one.item));
     const here = new Set(queue.map((one) => one.item_id));
     for (const lease of leases) if (!here.has(lease.item_id) && !unsent.has(lease.item_id)) queue.push(lease);
-    const first = at("working").hidden;
-    if (first && queue.length) show();
-    else for (const next of queue.slice(1)) if (next.kind === "image") new Image().src = next.content;
+    if (at("working").hidden && queue.length) show();
+    else prefetch();
   }
 
   async function flush() {
@@ -116,23 +174,40 @@
     clearTimeout(timer);
     try {
       for (let entry = outbox.all()[0]; entry; entry = outbox.all()[0]) {
-        const answer = await post("/label/answer", { item: entry.item, token: entry.token, key: entry.key, choice: entry.choice, unsent: outbox.all().length - 1 });
+        const waiting = outbox.all().length - 1;
+        const wanted = queue.length > data.ahead / 2 ? 0 : data.ahead;
+        const answer = entry.comment === undefined
+          ? await post("/label/answer", { item: entry.item, token: entry.token, key: entry.key, choice: entry.choice, unsent: waiting, want: wanted })
+          : await post("/label/flag", { item: entry.item, comment: entry.comment });
         if (answer.status >= 500 || answer.status === 429) throw new Error("later");
         if (answer.status === 401) { offline("You have been signed out. Your answers are kept on this device; sign in again in this browser."); return; }
         const told = await answer.json();
         outbox.drop(entry.key);
         wait = 1000;
+        connected = true;
         offline("");
-        if (!answer.ok) { say(told.detail, true); await refill(); } else { merge(told.leases); reason(told.reason); }
+        if (!answer.ok) { say(told.detail, true); await refill(); } else heard(told, entry);
       }
       if (!queue.length) await refill();
     } catch {
       const count = outbox.all().length;
-      offline(`No connection. ${count === 1 ? "One answer is" : count + " answers are"} kept on this device and will be sent again.`);
+      connected = false;
+      offline(`Offline: ${count} answer${count === 1 ? "" : "s"} saved on this device; ${count === 1 ? "it" : "they"} will be sent when you are back online.`);
+      if (!queue.length) nothing();
       timer = setTimeout(flush, wait);
       wait = Math.min(wait * 2, 30000);
     } finally {
       sending = false;
+    }
+  }
+
+  function heard(told, entry) {
+    if (told.leases) merge(told.leases);
+    reason(told.reason);
+    if (told.flagged) say("Thank you: the owner sees it.");
+    else if (told.right) say(told.right);
+    else if (told.replaced && !entry.change) {
+      say(`This replaces your earlier answer “${told.replaced}”, which you gave in another tab or on another device.`);
     }
   }
 
@@ -145,59 +220,87 @@
     if (!queue.length) show();
   }
 
-  function reason(text) { if (text) at("reason").textContent = text; }
+  function reason(text) { if (text) { why = text; if (!queue.length) nothing(); } }
   function offline(text) { at("offline").textContent = text; at("offline").hidden = !text; }
 
+  // Undo goes back as often as it is pressed: to the answer before the one that is open for a change.
   async function undo() {
     await flush();
     if (outbox.all().length) { say("Undo works again when the connection is back.", true); return; }
-    const answer = await post("/label/undo", {}).catch(() => null);
+    const opened = queue[0] && queue[0].chosen !== null ? queue[0].item_id : null;
+    const answer = await post("/label/undo", { before: opened }).catch(() => null);
     if (!answer) { offline("No connection; try again in a moment."); return; }
     const told = await answer.json();
     if (!answer.ok) { say(told.detail, true); return; }
-    queue = [told.lease, ...queue.filter((one) => one.item_id !== told.lease.item_id)];
+    queue = [told.lease, ...queue.filter((one) => one.chosen === null && one.item_id !== told.lease.item_id)];
     show();
     say("");
     at("where").focus();
   }
 
+  const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
   function filter() {
-    const wanted = at("search").value.trim().toLowerCase();
+    const wanted = plain(at("search").value.trim());
     let shown = 0;
     for (const button of document.querySelectorAll("#choices .choice")) {
-      const match = button.dataset.name.toLowerCase().includes(wanted);
+      const match = plain(button.textContent).includes(wanted);
       button.hidden = !match;
       shown += match;
     }
     at("found").textContent = wanted ? `${shown} found` : "";
   }
 
-  function zoom() {
-    const picture = document.querySelector("#content img");
-    if (!picture) return;
-    at("large").src = picture.src;
-    at("large").alt = picture.alt;
-    at("large").classList.remove("actual");
-    at("zoomed").showModal();
-  }
-
-  document.getElementById("answers").addEventListener("submit", (event) => {
+  at("answers").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (event.submitter && event.submitter.classList.contains("choice")) choose(event.submitter);
+  });
+  at("answers").addEventListener("click", (event) => {
+    const button = event.target.closest(".choice");
+    if (!button) return;
+    event.preventDefault();
+    choose(button, event.detail);
   });
   at("undo").addEventListener("click", undo);
-  at("zoom").addEventListener("click", zoom);
-  at("large").addEventListener("click", () => at("large").classList.toggle("actual"));
-  at("close").addEventListener("click", () => at("zoomed").close());
+  at("skip").addEventListener("click", () => { // leave an answer that is open for a change as it is
+    queue = queue.filter((one) => one.chosen === null);
+    show();
+  });
   if (at("search")) {
     at("search").addEventListener("input", filter);
     at("search").addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { at("search").value = ""; filter(); at("search").blur(); at("where").focus(); }
       if (event.key !== "Enter") return;
       event.preventDefault();
       const first = document.querySelector("#choices .choice:not([hidden])");
-      if (first && at("search").value.trim()) choose(first);
+      if (first && at("search").value.trim()) choose(first, 1);
     });
   }
+
+  at("flag").addEventListener("click", () => { if (queue[0]) { at("comment").value = ""; at("flagging").showModal(); } });
+  at("flagging").addEventListener("click", (event) => {
+    const reason = event.target.closest("[data-reason]");
+    if (reason) { at("comment").value = reason.dataset.reason; at("comment").focus(); }
+    if (event.target.closest("[data-close]")) at("flagging").close();
+  });
+  at("flag-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const comment = at("comment").value.trim();
+    if (!queue[0] || !comment) return;
+    outbox.put({ item: queue[0].item_id, comment, key: "flag-" + queue[0].answer_key, at: Date.now() });
+    at("flagging").close();
+    flush();
+  });
+
+  at("guide").addEventListener("click", async () => {
+    if (!at("guidance").childElementCount) {
+      const answer = await fetch("/label/guide", { credentials: "same-origin" }).catch(() => null);
+      if (!answer || !answer.ok) { say("The guide could not be loaded; try again in a moment.", true); return; }
+      at("guidance").innerHTML = await answer.text(); // made by the server, where every text is escaped
+    }
+    at("guiding").showModal();
+  });
+  at("guiding").addEventListener("click", (event) => { if (event.target.closest("[data-close]")) at("guiding").close(); });
+
   at("keys").addEventListener("change", () => {
     keysOn = at("keys").checked;
     try { localStorage.setItem("covote:keys", String(keysOn)); } catch { /* not remembered */ }
@@ -206,20 +309,33 @@
   at("keys").checked = keysOn;
   document.addEventListener("keydown", (event) => {
     if (!keysOn || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.target.matches("input:not([type=checkbox]), textarea, select") || at("zoomed").open) return;
+    if (event.target.matches("input:not([type=checkbox]), textarea, select") || document.querySelector("dialog[open]")) return;
     const key = event.key.toLowerCase();
     if (key === "/" && at("search")) { event.preventDefault(); at("search").focus(); return; }
     if (key === "u") { undo(); return; }
-    if (key === "z") { zoom(); return; }
+    if (key === "z" && !at("zoom").hidden) { at("zoom").click(); return; }
     const button = document.querySelector(`.choice[data-key="${CSS.escape(key)}"]`);
-    if (button) { event.preventDefault(); choose(button); }
+    if (button) { event.preventDefault(); choose(button, 1); }
   });
   addEventListener("online", flush);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && ready < Infinity) arm(); });
+
+  // What another tab answers is not asked here again; if it is in view, it shows that answer.
+  addEventListener("storage", (event) => {
+    if (!event.key || !event.key.startsWith(store) || !event.newValue) return;
+    const entry = JSON.parse(event.newValue);
+    if (entry.comment !== undefined) return;
+    if (!entry.change) { done += 1; if (left !== null) left = Math.max(0, left - 1); }
+    if (queue[0] && queue[0].item_id === entry.item) {
+      queue[0].chosen = entry.choice;
+      marked(queue[0]);
+    } else queue = queue.filter((one) => one.item_id !== entry.item);
+  });
 
   // What an earlier visit left unsent goes first; its items are not shown again.
-  const unsent = new Set(outbox.all().map((one) => one.item));
+  const unsent = new Set(outbox.all().filter((one) => one.comment === undefined).map((one) => one.item));
   queue = queue.filter((one) => !unsent.has(one.item_id) || one.chosen !== null);
   show();
-  if (unsent.size || !queue.length) flush();
+  if (outbox.all().length || !queue.length) flush();
 })();

@@ -31,5 +31,3 @@ document.addEventListener("submit", (event) => {
   setTimeout(() => { delete form.dataset.sent; }, 4000);
 });
 addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
-// On a phone the list of pages is wider than the screen: show where one is.
-document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });

@@ -1,0 +1,174 @@
+"""Items: corrected, retired and brought back, gold set and changed, problems flagged, while people answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from covote.studio.editing.record import note
+from covote.studio.people.roster import count_answers, touch
+from covote.studio.rules import Refused, check_text
+from covote.studio.storage.schema import (
+    ANSWERED,
+    BEGUN,
+    LEASED,
+    WAITING,
+    WITHDRAWN,
+    assignment,
+    class_,
+    flag,
+    item,
+    person,
+    project,
+)
+
+LONGEST_TEXT = 100_000
+
+
+def item_row(connection: Connection, item_id: int) -> Row[Any]:
+    """Return an item, or refuse."""
+    found = connection.execute(select(item).where(item.c.id == item_id)).one_or_none()
+    if found is None:
+        raise Refused("There is no such item; go back to the list.", 404)
+    return found
+
+
+def change_item(connection: Connection, item_id: int, content: str, by: int | None = None) -> None:
+    """Correct the text of an item, or its address; answers that were given stay."""
+    before = item_row(connection, item_id)
+    told = check_text(content, "The text", LONGEST_TEXT)
+    if not told:
+        raise Refused("The item would be empty; there is nothing to show. Retire it instead.", 422)
+    if before.kind != "text" and not told.startswith(("https://", "/media/")):
+        raise Refused("A picture or a sound is an address that begins with https://.", 422)
+    if told == before.content:
+        return
+    connection.execute(update(item).where(item.c.id == item_id).values(content=told))
+    note(connection, by, f"Changed the content of {before.key}; it was: {before.content[:1000]}", item_id)
+
+
+def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int | None = None) -> None:
+    """Say which class an item is known to have; None takes it back."""
+    before = item_row(connection, item_id)
+    name = None
+    if class_id is not None:
+        wanted = select(class_.c.name).where(class_.c.id == class_id, class_.c.retired.is_(False))
+        name = connection.execute(wanted).scalar_one_or_none()
+        if name is None:
+            raise Refused("That class is no longer there; reload the page.", 409)
+    if before.gold == class_id:
+        return
+    connection.execute(update(item).where(item.c.id == item_id).values(gold=class_id))
+    told = f"{before.key} is no longer gold." if name is None else f"{before.key} is gold: {name}."
+    note(connection, by, told, item_id)
+    touch(connection)
+
+
+def retire_item(connection: Connection, item_id: int, by: int | None = None) -> None:
+    """Ask nobody about an item any more, and give it no label; what was said is kept."""
+    before = item_row(connection, item_id)
+    if before.retired:
+        raise Refused(f"“{before.key}” is retired already.", 409)
+    connection.execute(update(item).where(item.c.id == item_id).values(retired=True))
+    connection.execute(
+        update(assignment)
+        .where(assignment.c.item_id == item_id, assignment.c.state.in_((WAITING, LEASED)))
+        .values(state=WITHDRAWN)
+    )
+    _recount(connection, item_id, -1)
+    note(connection, by, f"Retired the item {before.key}.", item_id)
+
+
+def bring_back_item(connection: Connection, item_id: int, by: int | None = None) -> None:
+    """Ask about a retired item again: whoever had it in hand, or has passed it, finds it waiting."""
+    before = item_row(connection, item_id)
+    if not before.retired:
+        raise Refused(f"“{before.key}” is not retired.", 409)
+    connection.execute(
+        update(item).where(item.c.id == item_id).values(retired=False, state=BEGUN, held_until=0.0)
+    )
+    adaptive = connection.execute(select(project.c.ask)).scalar_one() not in ("everybody", "cover")
+    if not adaptive:
+        passed = connection.execute(
+            select(person.c.id).where(person.c.cursor >= before.position, person.c.role != "model")
+        ).scalars()
+        there = {
+            row.person_id: row.state
+            for row in connection.execute(
+                select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == item_id)
+            )
+        }
+        for one in passed:
+            if one not in there:
+                row = {"item_id": item_id, "person_id": one, "state": WAITING, "expires": 0.0}
+                connection.execute(insert(assignment).values(row))
+        connection.execute(
+            update(assignment)
+            .where(assignment.c.item_id == item_id, assignment.c.state == WITHDRAWN)
+            .values(state=WAITING, token=None)
+        )
+    _recount(connection, item_id, 1)
+    note(connection, by, f"Brought back the item {before.key}.", item_id)
+
+
+def _recount(connection: Connection, item_id: int, change: int) -> None:
+    connection.execute(update(project).values(size=project.c.size + change))
+    answered = connection.execute(
+        select(assignment.c.person_id).where(assignment.c.item_id == item_id, assignment.c.state == ANSWERED)
+    ).scalars()
+    for one in list(answered):
+        count_answers(connection, one)
+    touch(connection)
+
+
+def flag_item(connection: Connection, item_id: int, person_id: int, comment: str) -> None:
+    """Keep what somebody finds wrong with an item; the same words again change nothing."""
+    told = check_text(comment, "The comment", 2000)
+    if not told:
+        raise Refused("Say what is wrong with the item.", 422)
+    given = select(assignment.c.id).where(
+        assignment.c.item_id == item_id, assignment.c.person_id == person_id
+    )
+    if connection.execute(given).first() is None:
+        raise Refused("This item was not given to you; go on with the next one.")
+    same = select(flag.c.id).where(
+        flag.c.item_id == item_id, flag.c.person_id == person_id, flag.c.comment == told
+    )
+    if connection.execute(same).first() is None:
+        row = {"item_id": item_id, "person_id": person_id, "comment": told, "at": time.time()}
+        connection.execute(insert(flag).values(row))
+
+
+def close_flags(connection: Connection, item_id: int, by: int | None = None) -> None:
+    """Say that the problems of an item are dealt with."""
+    row = item_row(connection, item_id)
+    closed = connection.execute(
+        update(flag).where(flag.c.item_id == item_id, flag.c.closed.is_(None)).values(closed=time.time())
+    )
+    if closed.rowcount:
+        note(connection, by, f"Dealt with the flags of {row.key}.", item_id)
+
+
+def flags_of(connection: Connection, item_id: int) -> list[Row[Any]]:
+    """Return who found what wrong with an item."""
+    return list(
+        connection.execute(
+            select(flag.c.comment, flag.c.at, flag.c.closed, person.c.name)
+            .join(person, person.c.id == flag.c.person_id)
+            .where(flag.c.item_id == item_id)
+            .order_by(flag.c.id)
+        )
+    )
+
+
+def flagged_items(connection: Connection) -> list[int]:
+    """Return the items with open flags, the newest flag first."""
+    wanted = (
+        select(flag.c.item_id)
+        .where(flag.c.closed.is_(None))
+        .group_by(flag.c.item_id)
+        .order_by(func.max(flag.c.id).desc())
+    )
+    return [int(one) for one in connection.execute(wanted).scalars()]
