@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covote.covers.constructions.resolvable import parallel_panel
+from covote.covers.constructions.planes import affine_plane
 
 
 def error(classes, blocks, items, rng):
@@ -24,7 +24,7 @@ def error(classes, blocks, items, rng):
     [(22, 0.333, 0.01), (33, 0.033, 0.004), (44, 0.003, 0.001), (132, 0, 0)],
 )
 def test_error_of_the_plane_of_order_11(experts, expected, tolerance):
-    blocks, _ = parallel_panel(121, 11, experts=experts)
+    blocks = affine_plane(11)[:experts]
     measured = error(121, blocks, 20_000, np.random.default_rng(0))
     assert abs(measured - expected) <= tolerance
     d = experts // 11

@@ -15,6 +15,7 @@ from covote.cli.arguments import (
     Redundancy,
     Seed,
     Size,
+    choice,
     read_classes,
     read_size,
     whole,
@@ -30,12 +31,12 @@ def design(
     method: Annotated[
         str,
         typer.Option(
-            help="auto (fewest experts), paper (its greedy cover), random, or parallel (its first experts "
-            "alone do well, too)."
+            help="The fewest experts (auto), the paper's greedy cover, or random experts.",
+            **choice("auto", "paper", "random"),
         ),
     ] = "auto",
     experts: Annotated[
-        int | None, typer.Option(parser=whole, help="How many experts, for random and parallel.")
+        int | None, typer.Option(parser=whole, help="How many experts, with --method random.")
     ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,

@@ -12,7 +12,6 @@ from covote.arguments import check_count, check_size, renamed
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import padded, prune, widened, without_room
 from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
-from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.capacities.unequal_sizes import (
     check_times,
     checked_capacities,
@@ -106,7 +105,8 @@ def complete(
         else:
             first, sizes, how = _few_of_the_capacities(need, size, effort, seed, work)
         proof = fewest_blocks(need, sizes)
-        blocks, proof = _fewer(need, first, sizes, proof, effort, seed, work)
+        part = _reporting(work, len(first))
+        blocks = fewer_blocks(first, sizes, need, work.total - work.done, chance(seed), proof[0], part)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
     return _checked(panel, rows, Certificate(len(rows), *proof, how, redundancy))
@@ -160,36 +160,11 @@ def _few_of_the_capacities(
         attempt.run(effort_named(effort).filling // 2, state, _reporting(work, len(sizes)))
         if attempt.shortfall:
             raise CoverError(
-                f"no way was found for {experts_listed(sizes)} to complete this panel, and none was ruled "
-                f'out: {attempt.shortfall} pairs are left; add an expert, or try effort="max" or another seed'
+                f"found no way for {experts_listed(sizes)} to complete this panel, but could not prove that "
+                f"none exists: {attempt.shortfall} pairs are left; add an expert, or try "
+                'effort="max" or another seed'
             )
     return blocks, sizes, "new experts of the given capacities"
-
-
-def _fewer(
-    need: Need,
-    best: Blocks,
-    sizes: Sizes,
-    proof: tuple[int, str],
-    effort: str,
-    seed: int,
-    work: Work,
-) -> tuple[Blocks, tuple[int, str]]:
-    """Drop an expert, repair by annealing, repeat; where that fails, try every way."""
-    state = chance(seed)
-    while len(best) > proof[0] and work.done < work.total and not work.stopped:
-        part = _reporting(work, len(best))
-        best = fewer_blocks(best, sizes, need, work.total - work.done, state, proof[0], part)
-        if len(best) <= proof[0]:
-            break
-        every = exhaust(need, sizes[: len(best) - 1], effort_named(effort).exhausting, part)
-        if every is None:
-            break
-        if len(every) == 0:
-            proof = len(best), "exhaustive search"
-        else:
-            best = every
-    return best, proof
 
 
 def _reporting(work: Work, experts: int) -> Work:

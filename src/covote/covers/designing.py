@@ -16,7 +16,7 @@ from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Certificate, Name, Panel, class_names, zeros
 from covote.progress import Progress, Work
 
-METHODS = ("auto", "paper", "random", "parallel")
+METHODS = ("auto", "paper", "random")
 
 
 @renamed(times="redundancy")
@@ -43,7 +43,7 @@ def design(
         How many experts must know each pair: 1 to cover, more against errors and outages.
     method
         "auto" for the portfolio of constructions and searches; "paper" for the paper's greedy set cover;
-        "random" for random experts; "parallel" for parallel classes, every prefix of which is good.
+        "random" for random experts.
     effort
         "fast" (constructions only), "normal" (about two seconds) or "max" (up to a minute).
     seed
@@ -51,7 +51,7 @@ def design(
     progress
         Called with (moves made, moves planned, message) a few times a second.
     experts
-        Number of experts for "random" and "parallel"; until every pair is covered unless given.
+        Number of experts for "random" (default: until every pair is covered).
 
     Returns
     -------
@@ -67,8 +67,8 @@ def design(
         raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
     effort_named(effort)
     check_count(seed, "seed", 0)
-    if experts is not None and method not in ("random", "parallel"):
-        raise InputError(f"experts={experts} goes with method 'random' or 'parallel', not {method!r}")
+    if experts is not None and method != "random":
+        raise InputError(f"experts={experts} goes with method 'random', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
         return _with_capacities(
             names, cast("Sequence[int]", size), redundancy, method, effort, seed, progress
@@ -89,11 +89,6 @@ def _other(classes: int, size: int, redundancy: int, method: str, seed: int, exp
         from covote.covers.constructions.paper_greedy import paper_cover
 
         return paper_cover(classes, size, redundancy)
-    if method == "parallel":
-        from covote.covers.constructions.resolvable import parallel_panel
-
-        panel = parallel_panel(classes, size, experts, seed)
-        return panel if experts else Built([*panel.blocks] * redundancy, panel.construction)
     from covote.covers.constructions.random_panels import random_panel
 
     return random_panel(classes, size, redundancy, experts, seed)

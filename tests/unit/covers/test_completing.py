@@ -106,7 +106,6 @@ def test_people_of_given_capacities_the_largest_first():
     whole = complete(nobody(9), [4, 4, 6, 6, 4, 4, 4, 4])
     assert whole.covers()
     assert whole.sizes.tolist() == [6, 6, 4, 4, 4]
-    assert whole.certificate.optimal
 
 
 def test_too_few_people():
@@ -114,7 +113,7 @@ def test_too_few_people():
         CoverError, match=r"cannot complete this panel: .* add at least \d+ more of capacity 4"
     ):
         complete(nobody(10), [4, 4, 4])
-    with pytest.raises(CoverError, match=r"none was ruled out: \d+ pairs are left"):
+    with pytest.raises(CoverError, match=r"could not prove that none exists: \d+ pairs are left"):
         complete(nobody(20), [10, 10, 8, 8, 6, 6, 6, 5, 5], effort="fast")
 
 

@@ -30,7 +30,7 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
     cost = np.array(plain_cost(masks, experts, size, times))
     meeting = dual_annealing_kernels.Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
     for _ in range(5):
-        dual_annealing_kernels.walk(meeting, 2000, 1.0, 0.5, chance(1))
+        dual_annealing_kernels.walk(meeting, chance(1), 1.0, 0.5, 2000)
         assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, dual_annealing.has_expert(masks, experts).sum(axis=1))
 

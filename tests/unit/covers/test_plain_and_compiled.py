@@ -36,7 +36,6 @@ CASES = {
     "triples": lambda: design(14, 3, effort="fast").knows,
     "transversal design": lambda: design(10, 4, effort="fast").knows,
     "paper": lambda: design(9, 4, method="paper").knows,
-    "parallel": lambda: design(14, 4, method="parallel").knows,
     "random": lambda: design(9, 4, method="random").knows,
     "complete": lambda: complete(GAPS, 4, effort="fast").knows,
     "capacities": lambda: design(8, [5, 4, 4, 4, 4, 3], effort="fast").knows,

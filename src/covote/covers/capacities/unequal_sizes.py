@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from covote.arguments import check_count
 from covote.covers.blocks import Built, padded, uniform_need
 from covote.covers.capacities.capacity_bounds import refute
-from covote.covers.capacities.exhaustive import exhaust
 from covote.covers.random_kernels import chance
 from covote.covers.search.block_annealing import Attempt
 from covote.covers.search.efforts import effort_named
@@ -65,41 +64,32 @@ def _search(
     seed: int,
     progress: Progress | None,
 ) -> Built:
-    """Anneal and, where it fails, try every way; the largest experts come first in the search."""
+    """Anneal from several greedy starts; the largest experts come first in the search."""
     order = np.argsort(-sizes, kind="stable")
     ordered = sizes[order]
-    budget = effort_named(effort)
-    moves = budget.filling
+    moves = effort_named(effort).filling
     attempts: list[Attempt] = []
     state = chance(seed)
     with Work(moves, progress) as whole:
         work = whole.part("looking for a way to cover every pair", moves, moves)
-        for run in range(RUNS):
+        for _ in range(RUNS):
             blocks = fill(need, ordered.tolist(), state)
             blocks += [np.arange(size, dtype=np.int32) for size in ordered[len(blocks) :]]
             attempt = Attempt(padded(blocks, int(ordered[0])), ordered, need)
             attempts.append(attempt)
             attempt.run(moves // RUNS, state, work)
             if attempt.shortfall == 0:
-                how = "simulated annealing of the given capacities"
-                return _in_order(attempt.blocks, ordered, order, how)
-            every = exhaust(need, ordered, budget.exhausting, work) if run == 0 else None
-            if every is not None and len(every):
-                return _in_order(every, ordered, order, "exhaustive search for the given capacities")
-            if every is not None:
-                raise CoverError(
-                    f"{experts_listed(sizes)} cannot cover {_pairs(len(need), times)}: every way was tried; "
-                    + remedy(need, sizes)
-                )
+                given = [np.sort(attempt.blocks[i, : ordered[i]]) for i in np.argsort(order)]
+                return Built(given, "simulated annealing of the given capacities")
             if work.stopped:
                 break
     open_pairs = min(attempts, key=lambda attempt: attempt.shortfall).tables.slack < 0
     asked = f"{experts_listed(sizes)} to cover {_pairs(len(need), times)}"
     stopped = "the search was stopped; " if work.stopped else ""
     raise CoverError(
-        f"{stopped}no way was found for {asked}, and none was ruled out: "
-        f"{open_pairs.sum() // 2} pairs are left; one more expert for "
-        f'{open_pairs.any(axis=1).sum()} classes would cover them, or try effort="max" or another seed'
+        f"{stopped}found no panel for {asked}, but could not prove that none exists: "
+        f"{open_pairs.sum() // 2} pairs are left; add an expert for "
+        f'{open_pairs.any(axis=1).sum()} classes, which would cover them, or try effort="max" or another seed'
     )
 
 
@@ -121,17 +111,9 @@ def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.in
 
 def check_times(times: int) -> int:
     """Return how often pairs must be covered, if it is a number that the searches can count to."""
-    if check_count(times, "times") > MOST_TIMES:
+    if check_count(times, "redundancy") > MOST_TIMES:
         raise InputError(f"redundancy={times}; the search for new experts counts to {MOST_TIMES:,} only")
     return int(times)
-
-
-def _in_order(
-    blocks: NDArray[np.int32], sizes: NDArray[np.int32], order: NDArray[np.intp], how: str
-) -> Built:
-    """Return the blocks as they were asked for, each sorted."""
-    given = [np.sort(blocks[i, : sizes[i]]) for i in np.argsort(order)]
-    return Built(given, how)
 
 
 def experts_listed(sizes: NDArray[np.int32]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations, product
 from math import comb
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import prune
 from covote.covers.random_kernels import chance
+from covote.covers.search.annealing import cool
 from covote.covers.search.base_block_search_kernels import OrbitTables, walk
 from covote.covers.search.groups import Symmetry, symmetries
 from covote.progress import Work
@@ -34,7 +35,7 @@ FIRST_LENGTH = 4_000
 MOST_LEFT = 4
 """Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
 
-MOST_ENTRIES = (20, 1 / 32_000)
+MOST_ENTRIES = (20, 1 / 16_000)
 """Fewest plans in the first round, and plans per move of the budget."""
 
 FIXED = 5
@@ -128,7 +129,7 @@ class Action:
     def _reach(self, at: int, widths: tuple[int, ...]) -> int:
         """Return the most pair orbits that a block of this kind can cover: the orbits of its stabiliser."""
         block = np.array(random_block(self.parts[at], widths, np.random.default_rng(0)))
-        left, right = np.triu_indices(len(block), 1)
+        left, right = _corners(len(block))
         images = self.symmetry.elements(*self.subgroups[at])[:, block].astype(np.int64)
         one, two = images[:, left], images[:, right]
         codes = np.minimum(one, two) * len(self.orbit) + np.maximum(one, two)
@@ -139,7 +140,7 @@ class Action:
         if len(widths) > 1:
             return len(self.sizes)
         inside = [
-            self.orbit[np.ix_(part, part)][np.triu_indices(len(part), 1)]
+            self.orbit[np.ix_(part, part)][_corners(len(part))]
             for part in self.parts[at]
             if len(part) == widths[0]
         ]
@@ -226,7 +227,7 @@ class BaseBlocks:
         orbits = len(action.sizes)
         self.lack = lack = (self.times * action.sizes).astype(np.int32)
         for block, length, images in zip(self.blocks, self.lengths, self.images, strict=True):
-            left, right = np.triu_indices(length, 1)
+            left, right = _corners(int(length))
             np.subtract.at(lack, action.orbit[block[left], block[right]], images)
         self.uncovered, position = np.zeros(orbits, np.int32), np.full(orbits, -1, np.int32)
         short = np.flatnonzero(lack > 0)
@@ -258,7 +259,7 @@ class BaseBlocks:
     def cool(self, length: int) -> int:
         """Anneal once over `length` moves, or until all is covered; return the moves made."""
         order = self.action.symmetry.order
-        return int(walk(self.tables, HOT * order, COLD * order, length, self.state))
+        return cool(partial(walk, self.tables, self.state), length, HOT * order, COLD * order)
 
     def images_of_all(self) -> list[list[int]]:
         """Return the images of the base blocks, each as often as it counts."""
@@ -274,6 +275,12 @@ class BaseBlocks:
         """Return all images of the base blocks without redundant ones."""
         rows = [_filled(row, self.action.size) for row in self.images_of_all()]
         return prune(np.array(rows, np.int32), self.action.symmetry.classes, self.times)
+
+
+@cache
+def _corners(length: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs of places in a block of this length."""
+    return np.triu_indices(length, 1)
 
 
 def _filled(row: list[int], size: int) -> list[int]:

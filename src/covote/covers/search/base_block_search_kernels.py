@@ -101,8 +101,8 @@ def note(t: OrbitTables, j: int, start: int, width: int) -> None:
                 t.position[o] = -1
 
 
-@kernel(steps=lambda t, hot, cold, moves, state: moves * 30 * t.blocks.shape[1])
-def walk(t: OrbitTables, hot: float, cold: float, moves: int, state: State) -> int:
+@kernel(steps=lambda t, state, hot, cold, moves: moves * 30 * t.blocks.shape[1])
+def walk(t: OrbitTables, state: State, hot: float, cold: float, moves: int) -> int:
     """Try `moves` swaps while it cools; stop when every pair orbit is covered; return the moves made.
 
     Half of the moves aim at an uncovered pair orbit.

@@ -7,11 +7,14 @@ search serves a panel from nothing, experts of given capacities, and the new exp
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.covers.blocks import Blocks, prune, slack_of, uniform_need, without_least_needed
 from covote.covers.random_kernels import State, chance
+from covote.covers.search.annealing import cool
 from covote.covers.search.block_annealing_kernels import BlockTables, walk
 from covote.progress import Work
 
@@ -25,9 +28,6 @@ FIRST_LENGTH = 500_000
 
 FEW = 5
 """Uncovered pairs that chance may close."""
-
-STRETCH = 1_000_000
-"""Most moves between two looks at the clock of the caller: a tenth of a second."""
 
 LARGEST_TABLE = 1 << 24
 """Cells of the largest table that a search may use; larger covers are returned as they came."""
@@ -137,15 +137,7 @@ class Attempt:
 
     def run(self, length: int, state: State, work: Work) -> int:
         """Cool down once over `length` moves; return how many were made."""
-        made = 0
-        while made < length and self.shortfall:
-            step = min(STRETCH, length - made)
-            hot, cold = (HOT * (COLD / HOT) ** (at / length) for at in (made, made + step))
-            step = walk(self.tables, hot, cold, step, state)
-            made += step
-            if work.advance(step):
-                break
-        return made
+        return cool(partial(walk, self.tables, state), length, HOT, COLD, work)
 
 
 def _tables(blocks: Blocks, sizes: NDArray[np.int32], slack: NDArray[np.int16]) -> BlockTables:

@@ -112,8 +112,8 @@ def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
     degree[y] += 1
 
 
-@kernel(steps=lambda tables, hot, cold, moves, state: moves * 15 * tables.blocks.shape[1])
-def walk(tables: BlockTables, hot: float, cold: float, moves: int, state: State) -> int:
+@kernel(steps=lambda tables, state, hot, cold, moves: moves * 15 * tables.blocks.shape[1])
+def walk(tables: BlockTables, state: State, hot: float, cold: float, moves: int) -> int:
     """Try `moves` swaps while it cools; stop when every pair is covered; return the moves made.
 
     A move mostly aims at an uncovered pair (x, y): it gives `y` to a block of `x`. Otherwise it swaps any

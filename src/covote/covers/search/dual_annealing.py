@@ -8,10 +8,16 @@ Annealing over such moves finds the best weighted designs whenever there are not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.covers.blocks import Blocks, padded
+from covote.covers.blocks import Blocks, Cover, padded
+from covote.covers.random_kernels import State
+from covote.covers.search.annealing import cool
 from covote.covers.search.dual_annealing_kernels import PRICE, Meeting, walk
 from covote.progress import Work
 
@@ -24,7 +30,7 @@ HOT, COLD = 0.5, 0.2
 """First and last temperature, in uncovered pairs; RANDOM_HOT when there is no structure to keep."""
 
 RANDOM_HOT = 1.0
-STRETCH = 400_000
+RANDOM_SETS = "annealing of meeting sets of experts"
 
 
 def masks_of(blocks: Blocks, classes: int) -> Masks:
@@ -53,7 +59,7 @@ def meet(
     size: int,
     *,
     moves: int,
-    state: NDArray[np.uint64],
+    state: State,
     times: int = 1,
     hot: float = HOT,
     work: Work | None = None,
@@ -70,15 +76,45 @@ def meet(
     pairs = int(np.triu(np.maximum(times - common, 0), 1).sum())
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
     meeting = Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
-    made = 0
-    while cost[0] and made < moves:
-        step = min(STRETCH, moves - made)
-        temperatures = [hot * (COLD / hot) ** (at / moves) for at in (made, made + step)]
-        walk(meeting, step, *temperatures, state)
-        made += step
-        if work is not None and work.advance(step):
-            break
+    cool(partial(walk, meeting, state), moves, hot, COLD, work)
     return blocks_of(masks, experts, size) if cost[0] == 0 else None
+
+
+class Start(NamedTuple):
+    """Where an attempt begins, how hot, how many moves it has, and what to call the result."""
+
+    masks: Masks
+    hot: float
+    moves: int
+    construction: str
+
+
+def first_to_meet(
+    starts: Iterator[Start],
+    experts: int,
+    size: int,
+    *,
+    moves: int,
+    state: State,
+    times: int = 1,
+    work: Work | None,
+) -> tuple[Cover | None, int]:
+    """Anneal from one start after another until the sets of one meet, or the budget of moves is used.
+
+    Returns the cover, or None, and the moves that were spent.
+    """
+    made = 0
+    for start in starts:
+        length = min(start.moves, moves - made)
+        blocks = meet(
+            start.masks, experts, size, moves=length, state=state, times=times, hot=start.hot, work=work
+        )
+        made += start.moves
+        if blocks is not None:
+            return Cover(blocks, start.construction), made
+        if made >= moves or (work is not None and work.stopped):
+            break
+    return None, made
 
 
 def random_start(classes: int, experts: int, size: int, random: np.random.Generator) -> Masks:

@@ -108,8 +108,8 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
     return change
 
 
-@kernel(steps=lambda meeting, moves, *_: moves * (60 + 2 * meeting.masks.shape[1]))
-def walk(meeting: Meeting, moves: int, hot: float, cold: float, state: State) -> int:
+@kernel(steps=lambda meeting, state, hot, cold, moves: moves * (60 + 2 * meeting.masks.shape[1]))
+def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
     A move gives a class the experts of another class (with one expert more or less, at times), or takes one

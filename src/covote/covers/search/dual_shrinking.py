@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +15,10 @@ from covote.covers.search.blow_ups import nearest_planes, weighted_plane
 from covote.covers.search.dual_annealing import (
     MOST_EXPERTS,
     RANDOM_HOT,
-    Masks,
+    RANDOM_SETS,
+    Start,
+    first_to_meet,
     masks_of,
-    meet,
     random_start,
 )
 from covote.covers.search.efforts import Effort
@@ -33,14 +33,6 @@ FORGETFUL = 30
 """Most experts for which annealing finds structure from nothing."""
 
 
-class Start(NamedTuple):
-    """Where an attempt begins, how hot, and what to call the result."""
-
-    masks: Masks
-    hot: float
-    construction: str
-
-
 def shrink(search: CoverSearch, effort: Effort) -> None:
     """Look for covers with fewer and fewer experts, as long as there are not too many of them.
 
@@ -51,53 +43,49 @@ def shrink(search: CoverSearch, effort: Effort) -> None:
     state = chance(search.seed)
     made = 0
     while not search.over and made < effort.meeting:
-        experts = len(search.found.blocks) - 1
-        for start, length in _starts(search, experts, effort.weights):
-            moves = min(length, effort.meeting - made)
-            work = search.part(moves)
-            blocks = meet(
-                start.masks, experts, search.size, moves=moves, state=state, hot=start.hot, work=work
-            )
-            made += length
-            if blocks is not None:
-                search.offer(Cover(blocks, start.construction))
-            if blocks is not None or search.over or made >= effort.meeting:
-                break
+        experts, moves = len(search.found.blocks) - 1, effort.meeting - made
+        starts = _starts(search, experts, effort.weights)
+        cover, used = first_to_meet(
+            starts, experts, search.size, moves=moves, state=state, work=search.part(moves)
+        )
+        made += used
+        if cover is not None:
+            search.offer(cover)
 
 
-def _starts(search: CoverSearch, experts: int, weights: int) -> Iterator[tuple[Start, int]]:
-    """Yield starts with their budgets, without end."""
+def _starts(search: CoverSearch, experts: int, weights: int) -> Iterator[Start]:
+    """Yield starts, without end."""
     random = np.random.default_rng((search.seed, experts))
     length = FIRST_LENGTH
     orders = nearest_planes(search.classes, search.size)[:2]
     for turn in itertools.count():
-        yield _warm(search, search.found, experts), length
+        yield _warm(search, search.found, experts, length)
         if experts <= FORGETFUL:
             masks = random_start(search.classes, experts, search.size, random)
-            yield Start(masks, RANDOM_HOT, "annealing of meeting sets of experts"), 2 * length
+            yield Start(masks, RANDOM_HOT, 2 * length, RANDOM_SETS)
         if search.smaller is not None and len(search.smaller.blocks) <= experts:
-            yield _with_a_twin(search, search.smaller, random), length
+            yield _with_a_twin(search, search.smaller, length, random)
         if turn % 2 == 1:
             for other in search.others:
-                yield _warm(search, other, experts), length // 2
+                yield _warm(search, other, experts, length // 2)
         # What a heavy line costs is known within the table of recursions only.
         for order in orders if in_table(search.classes, search.size) else []:
-            yield _warm(search, weighted_plane(search, order, weights, turn), experts), length
+            yield _warm(search, weighted_plane(search, order, weights, turn), experts, length)
         length *= 2
 
 
-def _with_a_twin(search: CoverSearch, smaller: Cover, random: np.random.Generator) -> Start:
+def _with_a_twin(search: CoverSearch, smaller: Cover, moves: int, random: np.random.Generator) -> Start:
     """Start from a cover of a class or two fewer, in which some classes get a twin."""
     masks = masks_of(smaller.blocks, search.classes)
     known = int(smaller.blocks.max()) + 1
     for x in range(known, search.classes):
         masks[:, x] = masks[:, int(random.integers(known))]
-    return Start(masks, WARM, annealed(smaller.construction))
+    return Start(masks, WARM, moves, annealed(smaller.construction))
 
 
-def _warm(search: CoverSearch, cover: Cover, experts: int) -> Start:
+def _warm(search: CoverSearch, cover: Cover, experts: int, moves: int) -> Start:
     """Start from a cover without the experts that are needed least."""
     blocks = without_room(cover.blocks, search.classes)
     while len(blocks) > experts:
         blocks = without_least_needed(blocks, uniform_need(search.classes))
-    return Start(masks_of(blocks, search.classes), WARM, annealed(cover.construction))
+    return Start(masks_of(blocks, search.classes), WARM, moves, annealed(cover.construction))

@@ -14,8 +14,8 @@ class Effort(NamedTuple):
     ----------
     weights, meeting, symmetry, annealing
         Moves of the portfolio's searches: blow-ups, dual annealing, prescribed groups, block annealing.
-    filling, exhausting
-        Experts of given sizes: swaps of classes, and entries looked at when every way is tried.
+    filling
+        Experts of given sizes, and new experts of a panel: swaps of classes.
     choosing, bounding
         The cheapest part of a pool: entries that may be touched, and rounds of the Lagrangian bound.
     exchanging
@@ -29,7 +29,6 @@ class Effort(NamedTuple):
     symmetry: int
     annealing: int
     filling: int
-    exhausting: int
     choosing: int
     bounding: int
     exchanging: int
@@ -47,10 +46,10 @@ class Effort(NamedTuple):
     def scaled(self, classes: int, size: int) -> Effort:
         """Return the effort for a small case: there is less to try where there are few pairs.
 
-        A cover has at least about v^2 / k places; a full effort is for 200 and more. With many classes every
+        A cover has at least about v^2 / k places; a full effort is for 400 and more. With many classes every
         move takes longer, so there are fewer.
         """
-        return self.part(min(1.0, classes * classes / size / 200) * min(1.0, 100 / classes))
+        return self.part(min(1.0, classes * classes / size / 400) * min(1.0, 100 / classes))
 
 
 def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effort:
@@ -61,11 +60,10 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
     root = round(moves**0.5)
     return Effort(
         weights=65 * root,  # twelve runs, and few weights
-        meeting=moves * search,
-        symmetry=moves * 4 // 5 * search,
+        meeting=moves * 3 // 5 * search,
+        symmetry=moves * 2 // 5 * search,
         annealing=moves // 2 * search,
         filling=moves,
-        exhausting=50 * moves,
         choosing=400 * moves,
         bounding=root // 6,
         exchanging=200 * moves * search,
@@ -76,7 +74,7 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
 EFFORTS = {
     "fast": _effort(500_000, search=False),
     "normal": _effort(10_000_000),
-    "max": _effort(120_000_000, thorough=True),
+    "max": _effort(160_000_000, thorough=True),
 }
 
 

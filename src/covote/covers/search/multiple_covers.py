@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,19 @@ from covote.covers.blocks import (
     without_least_needed,
     without_room,
 )
+from covote.covers.random_kernels import chance
 from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.best_so_far import annealed
 from covote.covers.search.block_annealing import anneal
-from covote.covers.search.dual_annealing import MOST_EXPERTS, RANDOM_HOT, masks_of, meet, random_start
+from covote.covers.search.dual_annealing import (
+    MOST_EXPERTS,
+    RANDOM_HOT,
+    RANDOM_SETS,
+    Start,
+    first_to_meet,
+    masks_of,
+    random_start,
+)
 from covote.covers.search.greedy import greedy
 from covote.progress import Work
 
@@ -213,39 +224,34 @@ def _symmetric(task: _Task, best: Cover) -> Cover:
 
 def _meeting(task: _Task, best: Cover) -> Cover:
     """Anneal sets of experts of which any two have to share `times`, from the best cover and from nothing."""
-    from covote.covers.random_kernels import chance
-
-    size, state, random = best.blocks.shape[1], chance(task.seed), np.random.default_rng(task.seed)
-    made, length, warm = 0, FIRST_LENGTH, True
+    size, state, made = best.blocks.shape[1], chance(task.seed), 0
+    random = np.random.default_rng(task.seed)
     while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
-        experts = len(best.blocks) - 1
-        if warm:
-            masks = masks_of(
-                without_least_needed(best.blocks, uniform_need(task.classes, task.times)), task.classes
-            )
-        else:
-            masks = random_start(task.classes, experts, size, random)
-        blocks = meet(
-            masks,
-            experts,
+        cover, used = first_to_meet(
+            _starts(task, best, random),
+            len(best.blocks) - 1,
             size,
-            moves=min(length, task.moves - made),
+            moves=task.moves - made,
             state=state,
             times=task.times,
-            hot=WARM if warm else RANDOM_HOT,
             work=task.work,
         )
-        made += length
-        if blocks is not None:
-            blocks = prune(without_room(blocks, task.classes), task.classes, task.times)
-            best = Cover(
-                blocks, annealed(best.construction) if warm else "annealing of meeting sets of experts"
-            )
-        if task.work is not None and task.work.stopped:
+        made += used
+        if cover is None:
             break
-        if blocks is None:
-            warm, length = not warm, length if warm else 2 * length
+        blocks = prune(without_room(cover.blocks, task.classes), task.classes, task.times)
+        best = Cover(blocks, cover.construction)
     return best
+
+
+def _starts(task: _Task, best: Cover, random: np.random.Generator) -> Iterator[Start]:
+    """Yield the best cover without an expert and random sets, in turn and without end."""
+    experts, size = len(best.blocks) - 1, best.blocks.shape[1]
+    left = without_least_needed(best.blocks, uniform_need(task.classes, task.times))
+    for turn in count():
+        length = FIRST_LENGTH << turn
+        yield Start(masks_of(left, task.classes), WARM, length, annealed(best.construction))
+        yield Start(random_start(task.classes, experts, size, random), RANDOM_HOT, length, RANDOM_SETS)
 
 
 def _annealed(task: _Task, best: Cover) -> Cover:

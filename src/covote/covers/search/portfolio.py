@@ -18,13 +18,13 @@ from covote.covers.search.greedy import greedy
 from covote.covers.search.multiple_covers import fold
 from covote.progress import Work
 
-RUNS = (6, 4, 2)
+RUNS = (3, 2, 2)
 """How often weights are annealed for the nearest plane, the next, and the one after."""
 
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
 
-GREEDY = 50
+GREEDY = 30
 """Most experts for which annealing a greedy cover may win."""
 
 TWISTS = 3
