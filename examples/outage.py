@@ -29,7 +29,7 @@ def main():
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X / 16, y, test_size=0.4, random_state=0)
     for times in (1, 2):
-        model = PanelClassifier(LogisticRegression(C=10, max_iter=1000), size=4, times=times).fit(X, y)
+        model = PanelClassifier(LogisticRegression(C=10, max_iter=1000), size=4, redundancy=times).fit(X, y)
         print(f"\nEvery pair of digits known by {times}: {len(model.panel_)} experts of 4 digits each")
         print("  lost   pairs nobody knows   accuracy: mean   worst")
         print(f"     0   {0:18}   {model.score(X_new, y_new):14.1%}")

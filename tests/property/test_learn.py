@@ -1,6 +1,5 @@
 """What a trained panel says, beside a plain twin that counts in fractions."""
 
-import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from covote import Panel
 from covote.learn import PanelClassifier
+from covote.learn.deciding import coupled
 
 
 class Table:
@@ -48,34 +48,78 @@ def panels_with_models(draw):
     return panel, models, np.arange(items)
 
 
-def plain_label(panel, models, item):
-    """Best share of authorities, then mean probability, then most authorities, then a checksum."""
+def plain_scores(panel, models, item):
+    """The default: log q + 4 N / d, q by iteration, and no class above half of one that all agree on."""
     votes = [model.predict(np.array([item]))[0] for model in models]
-    scores = {}
-    for name in panel.classes:
-        mine = [i for i, known in enumerate(panel.blocks()) if name in known]
-        if not mine:
-            continue
-        share = Fraction(sum(votes[i] == name for i in mine), len(mine))
-        place = [list(models[i].classes_).index(name) for i in mine]
-        sure = sum(models[i].probability[item, at] for i, at in zip(mine, place, strict=True)) / len(mine)
-        scores[name] = (share, round(sure, 9), len(mine), zlib.crc32(name.encode()))
-    return max(scores, key=scores.__getitem__)
+    known = [np.flatnonzero(row) for row in panel.knows]
+    q = plain_coupled(panel, known, models, item)
+    scores, shares = {}, {}
+    for k, name in enumerate(panel.classes):
+        mine = [i for i, block in enumerate(panel.blocks()) if name in block]
+        if mine:
+            shares[name] = Fraction(sum(votes[i] == name for i in mine), len(mine))
+            scores[name] = np.log(max(q[k], 1e-3)) + 4 * float(shares[name])
+    agreed = [name for name, share in shares.items() if share == 1]
+    if len(agreed) == 1:
+        most = scores[agreed[0]] - np.log(2)
+        scores = {name: score if name in agreed else min(score, most) for name, score in scores.items()}
+    return scores
+
+
+def plain_coupled(panel, known, models, item):
+    """q_k = sum p_i(k) / sum 1 / q(Y_i), by iteration."""
+    q = panel.knows.any(axis=0) / panel.knows.any(axis=0).sum()
+    for _ in range(2000):
+        said, wanted = np.zeros(len(q)), np.zeros(len(q))
+        for mine, one in zip(known, models, strict=True):
+            said[mine] += one.probability[item]
+            wanted[mine] += 1 / q[mine].sum()
+        before, q = q, np.divide(said, wanted, out=np.zeros(len(q)), where=wanted > 0)
+        q /= q.sum()
+        if np.abs(q - before).max() < 1e-9:
+            break
+    return q
 
 
 @given(panels_with_models())
 @settings(max_examples=60)
-def test_a_panel_predicts_what_its_plain_twin_does(case):
+def test_scores_labels_and_probabilities_are_those_of_a_plain_twin(case):
     panel, models, X = case
     model = PanelClassifier.from_experts(panel, models)
-    expected = [plain_label(panel, models, item) for item in X]
-    if model._hearing.alone is None:
-        assert model.predict(X).tolist() == expected
-        assert model.classes_[model.predict_proba(X).argmax(axis=1)].tolist() == expected
-        score = model.decision_function(X)
-        chosen = score.argmax(axis=1) if len(panel.classes) > 2 else (score > 0).astype(int)
-        assert model.classes_[chosen].tolist() == expected
-    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    if model._hearing.alone is not None:
+        return
+    score = model._hearing.score(X)
+    for item in X.tolist():
+        for name, expected in plain_scores(panel, models, item).items():
+            assert abs(score[item, panel.classes.index(name)] - expected) < 0.02
+    assert model.predict(X).tolist() == model.classes_[score.argmax(axis=1)].tolist()
+    weights = np.exp(score) * panel.knows.any(axis=0)
+    chances = weights / weights.sum(axis=1, keepdims=True)
+    assert np.allclose(model.predict_proba(X), chances)
+    decided = model.decision_function(X)
+    expected = score if len(panel.classes) > 2 else score[:, 1] - score[:, 0]
+    assert np.allclose(decided, expected)
+
+
+@given(panels_with_models())
+@settings(max_examples=60)
+def test_the_authority_vote_counts_in_fractions(case):
+    panel, models, X = case
+    model = PanelClassifier.from_experts(panel, models, decoder="authority")
+    if model._hearing.alone is not None:
+        return
+    predicted = model.predict(X).tolist()
+    for item in X.tolist():
+        votes = [one.predict(np.array([item]))[0] for one in models]
+        best = {}
+        for name in panel.classes:
+            mine = [i for i, block in enumerate(panel.blocks()) if name in block]
+            if mine:
+                share = Fraction(sum(votes[i] == name for i in mine), len(mine))
+                places = [list(models[i].classes_).index(name) for i in mine]
+                sure = sum(models[i].probability[item, at] for i, at in zip(mine, places, strict=True))
+                best[name] = (share, round(sure / len(mine), 9))
+        assert best[predicted[item]] == max(best.values())
 
 
 @given(panels_with_models(), st.randoms(use_true_random=False))
@@ -95,40 +139,9 @@ def test_the_order_of_the_experts_does_not_matter(case, random):
 @given(panels_with_models(), st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
 def test_experts_that_agree_are_believed(case, seed):
-    """Where p_i(k) = q_k / q(Y_i) for all experts of a cover, the fused probabilities are q."""
+    """Where p_i(k) = q_k / q(Y_i) for all experts of a cover, coupling gives back q."""
     panel, _, _ = case
     panel = panel if panel.covers() else Panel(panel.classes, np.ones((2, len(panel.classes))))
-    q = np.random.default_rng(seed).dirichlet(np.ones(len(panel.classes)), size=5)
-    models = [
-        Table(names, q[:, known] / q[:, known].sum(axis=1, keepdims=True))
-        for names, known in zip(panel.blocks(), panel.knows, strict=True)
-    ]
-    fused = PanelClassifier.from_experts(panel, models).predict_proba(np.arange(5))
-    assert np.allclose(np.sort(fused), np.sort(q), atol=1e-3)  # the label's is the highest
-
-
-@given(panels_with_models())
-@settings(max_examples=30)
-def test_probabilities_beside_a_plain_twin(case):
-    """q_k = sum p_i(k) / sum 1 / q(Y_i), by iteration; the label and the most probable class exchange."""
-    panel, models, X = case
-    model = PanelClassifier.from_experts(panel, models)
-    fused, labels = model.predict_proba(X), np.searchsorted(panel.classes, model.predict(X))
-    if len(panel) == 1 and panel.sizes[0] == len(panel.classes):
-        return
-    known = [np.flatnonzero(row) for row in panel.knows]
-    for item in X.tolist():
-        q = panel.knows.any(axis=0) / panel.knows.any(axis=0).sum()
-        for _ in range(2000):
-            said, wanted = np.zeros(len(q)), np.zeros(len(q))
-            for mine, one in zip(known, models, strict=True):
-                said[mine] += one.probability[item]
-                wanted[mine] += 1 / q[mine].sum()
-            before, q = q, np.divide(said, wanted, out=np.zeros(len(q)), where=wanted > 0)
-            q /= q.sum()
-            if np.abs(q - before).max() < 1e-7:
-                break
-        label, best = labels[item], q.argmax()
-        if q[best] - q[label] > 1e-6:
-            q[[label, best]] = q[[best, label]]
-        assert np.allclose(fused[item], q, atol=5e-3)
+    q = np.random.default_rng(seed).dirichlet(np.full(len(panel.classes), 5.0), size=5)
+    given = [q[:, known] / q[:, known].sum(axis=1, keepdims=True) for known in panel.knows]
+    assert np.allclose(coupled(given, panel), q, atol=5e-3)

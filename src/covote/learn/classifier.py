@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags, metadata_routing
-from sklearn.utils.metadata_routing import MetadataRouter, _raise_for_params
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
 from covote.learn import inputs, training
-from covote.learn.deciding import Hearing, decoder_of
+from covote.learn.deciding import FUSED, Hearing, decoder_of
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
@@ -40,7 +40,9 @@ def _check_ask(ask: str, decoder: str) -> None:
     if ask not in ("everyone", "adaptive"):
         raise InputError(f"ask={ask!r} is not known; use 'everyone' or 'adaptive'")
     if ask == "adaptive" and decoder != "authority":
-        raise InputError(f"decoder {decoder!r} needs the votes of everyone; use ask='everyone'")
+        raise InputError(
+            f"decoder {decoder!r} needs the votes of every expert; use ask='everyone', or decoder='authority'"
+        )
 
 
 class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -55,14 +57,15 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         A classifier, or a list of them for a mixed panel: expert i is a clone of the i-th, beginning again
         after the last.
     size
-        How many classes an expert knows; about the square root of their number unless given.
+        How many classes an expert knows (default: about the square root of their number).
     panel
         The panel itself, instead of `size`; its classes are the labels in y.
-    method, times
+    method, redundancy
         How to design the panel, as in :func:`covote.design`.
     decoder
-        A method of :func:`covote.decode`. Of classes that it leaves tied, as ``"authority"`` does, the one is
-        taken that its authorities are surest of.
+        ``"fused"``: votes and probabilities together; ``"authority"``: the paper's vote, with the experts'
+        confidence where it ties, which for pairs of classes is scikit-learn's OneVsOneClassifier; or any
+        other method of :func:`covote.decode`.
     ask
         ``"everyone"``, or ``"adaptive"``: :meth:`predict` asks the experts about an item one after another,
         until no answer still to come can change the vote. The labels are the same, for fewer predictions;
@@ -105,8 +108,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         size: int | Sequence[int] | None = None,
         panel: Panel | None = None,
         method: str = "auto",
-        times: int = 1,
-        decoder: str = "authority",
+        redundancy: int = 1,
+        decoder: str = FUSED,
         ask: str = "everyone",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -116,7 +119,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self.size = size
         self.panel = panel
         self.method = method
-        self.times = times
+        self.redundancy = redundancy
         self.decoder = decoder
         self.ask = ask
         self.n_jobs = n_jobs
@@ -139,7 +142,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         params
             With scikit-learn's metadata routing enabled: what else the estimators ask for.
         """
-        _raise_for_params(params, self, "fit")
+        inputs.refuse_params(self, params)
         self._check_parameters()
         X, y = inputs.training_data(self, X, y)
         for_fit = inputs.fit_params(self, X, sample_weight, params)
@@ -177,7 +180,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def _panel(self, seed: int) -> Panel:
         if self.panel is None:
-            return training.designed(self.classes_, self.size, self.times, self.method, seed)
+            return training.designed(self.classes_, self.size, self.redundancy, self.method, seed)
         panel = training.matched(self.panel, self.classes_)
         warning = training.uncovered_warning(panel)
         if warning:
@@ -190,7 +193,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         panel: Panel,
         fitted: Sequence[Any] | Mapping[Name, Any],
         *,
-        decoder: str = "authority",
+        decoder: str = FUSED,
         ask: str = "everyone",
     ) -> PanelClassifier:
         """Let models vote that were trained elsewhere; they are used as they are.
@@ -207,9 +210,9 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         """
         models = inputs.by_expert(panel, fitted)
         chosen = decoder_of(decoder)
-        if chosen.rounds:
+        if chosen is not None and chosen.rounds:
             raise InputError(
-                f"decoder {decoder!r} learns from training data, which there is none; use 'authority'"
+                f"decoder {decoder!r} learns from training data, and here there are none; use {FUSED!r}"
             )
         _check_ask(ask, decoder)
         self = cls(models, panel=panel, decoder=decoder, ask=ask)
@@ -243,22 +246,13 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             return self._hearing.votes(X, probabilities)
 
     def predict(self, X: Any) -> Array:
-        """Return the class of every item.
-
-        This is ``decode(model.votes(X), method="authority")`` for the default decoder. Of the classes that it
-        leaves tied, the one is taken with the highest mean confidence of its authorities; if that is equal,
-        with most authorities; then the one whose name has the larger checksum (CRC-32).
-        """
+        """Return the class of every item: the one with the highest score (:meth:`decision_function`)."""
         with self._checked(X) as X:
             return self.classes_[self._hearing.labels(X, adaptively=self.ask == "adaptive")]
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of every class (items x classes); the predicted class has the highest.
-
-        The experts' probabilities are fused as ``decode(..., method="coupling")`` does. Where that prefers
-        another class than the vote, the two exchange their probabilities.
-        """
+        """Return the probability of every class (items x classes): the softmax of the score."""
         with self._checked(X) as X:
             return self._hearing.probabilities(X)
 
@@ -274,9 +268,11 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             return logarithm
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of every class (items x classes), of two classes that of the second (items).
+        """Return the score of every class (items x classes); for two classes, how far the second is ahead.
 
-        The score counts votes; the experts' confidence decides between classes with equally many.
+        The score is log q_k + 4 N_k / d_k by default: q is what the experts' probabilities say together, and
+        N_k of the d_k experts who know class k vote for it. With ``decoder="authority"`` it counts votes, and
+        the experts' confidence decides between classes with equally many.
         """
         with self._checked(X) as X:
             return self._hearing.decision(X)

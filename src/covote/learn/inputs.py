@@ -9,21 +9,17 @@ times. Data frames and texts reach the experts as they are: pipelines look for c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn import get_config
+from sklearn.utils import _safe_indexing, get_tags  # nothing public takes rows of any kind of X
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
+    check_array,
     check_consistent_length,
     column_or_1d,
     has_fit_parameter,
@@ -106,7 +102,7 @@ def is_finite(X: Any) -> bool:
 
 def count(X: Any) -> int:
     """Return how many items there are."""
-    return int(_num_samples(X))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def take(X: Any, rows: NDArray[Any]) -> Any:
@@ -151,7 +147,7 @@ def fit_params(
         given["sample_weight"] = sample_weight
     if not given:
         return [{} for _ in estimators]
-    if _routing_enabled():
+    if get_config()["enable_metadata_routing"]:
         routed = process_routing(classifier, "fit", **given)
         return [routed[name].fit for name in names(estimators)]
     for one in estimators:
@@ -160,8 +156,33 @@ def fit_params(
                 f"{type(one).__name__} takes no sample_weight; leave it out, or route it to a step of a "
                 "pipeline with sklearn.set_config(enable_metadata_routing=True)"
             )
-    weight = _check_sample_weight(sample_weight, X)
+    weight = np.full(count(X), sample_weight) if isinstance(sample_weight, Number) else sample_weight
+    weight = check_array(weight, ensure_2d=False, dtype=[np.float64, np.float32], input_name="sample_weight")
+    if weight.shape != (count(X),):
+        raise InputError(
+            f"sample_weight has the shape {weight.shape}; give one weight for each of {count(X)} items"
+        )
     return [{"sample_weight": weight} for _ in estimators]
+
+
+def refuse_params(classifier: Any, params: Mapping[str, Any]) -> None:
+    """Reject metadata for fit unless scikit-learn's routing is enabled."""
+    if params and not get_config()["enable_metadata_routing"]:
+        raise InputError(
+            f"fit of {type(classifier).__name__} takes {', '.join(params)} only with "
+            "sklearn.set_config(enable_metadata_routing=True)"
+        )
+
+
+def rows_of(params: Mapping[str, Any], rows: NDArray[Any], items: int) -> dict[str, Any]:
+    """Return what goes to fit for some rows: what has an entry per item is cut, the rest stays."""
+    lists = {name: hasattr(value, "__len__") or hasattr(value, "shape") for name, value in params.items()}
+    return {
+        name: take(value, rows)
+        if lists[name] and not isinstance(value, str) and count(value) == items
+        else value
+        for name, value in params.items()
+    }
 
 
 def tags(own: Any, estimators: Sequence[Any]) -> Any:

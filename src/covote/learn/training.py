@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
 
 from covote.covers import design
 from covote.errors import InputError
@@ -53,27 +52,32 @@ def names_of(classes: NDArray[Any]) -> tuple[Name, ...]:
 
 
 def designed(
-    classes: NDArray[Any], size: int | Sequence[int] | None, times: int, method: str, seed: int
+    classes: NDArray[Any], size: int | Sequence[int] | None, redundancy: int, method: str, seed: int
 ) -> Panel:
-    """Return a panel for the classes; experts larger than all classes together know all of them."""
+    """Return a panel for the classes."""
     names = names_of(classes)
     if len(names) == 1:
         return Panel(names, [[True]])
     if size is None:
         wanted: int | tuple[int, ...] = default_size(len(names))
     elif isinstance(size, int | np.integer):
-        wanted = min(int(size), len(names))
+        wanted = int(size)
     else:
-        wanted = tuple(min(int(one), len(names)) for one in size)
-    blocks = _design(len(names), wanted, times, method, seed)
+        wanted = tuple(int(one) for one in size)
+    if np.max(wanted) > len(names):
+        raise InputError(
+            f"size={size} is more than the {len(names)} classes in y; with size={len(names)} there is one "
+            "expert who knows them all, the estimator itself"
+        )
+    blocks = _design(len(names), wanted, redundancy, method, seed)
     return Panel(names, blocks.knows, blocks.names, certificate=blocks.certificate)
 
 
 @lru_cache(maxsize=64)
-def _design(classes: int, size: int | tuple[int, ...], times: int, method: str, seed: int) -> Panel:
+def _design(classes: int, size: int | tuple[int, ...], redundancy: int, method: str, seed: int) -> Panel:
     """Design once for all folds of a search; longer searches would cost more than the experts they save."""
     capacity = list(size) if isinstance(size, tuple) else size
-    return design(classes, capacity, redundancy=times, method=method, effort="fast", seed=seed)
+    return design(classes, capacity, redundancy=redundancy, method=method, effort="fast", seed=seed)
 
 
 def matched(panel: Panel, classes: NDArray[Any]) -> Panel:
@@ -193,7 +197,7 @@ def fit_expert(task: ExpertTask, X: Any, y: NDArray[Any], rows: NDArray[np.intp]
     mine, labels = inputs.take(X, rows), y[rows]
     if task.square and len(rows) < len(y):
         mine = mine[:, rows]
-    params = _check_method_params(X, params=task.params, indices=rows) if task.params else {}
+    params = inputs.rows_of(task.params, rows, len(y))
     try:
         with quick(task.finite, task.checked):
             return task.model.fit(mine, labels, **params)

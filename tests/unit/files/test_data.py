@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError, InputError
-from covote.files.data import DataPlace, digest, glance, open_data, refuse_repeated, staged
+from covote.files.data import DataPlace, digest, glance, open_data, refuse_repeated
 
 
 def opened(path, **options):
@@ -72,11 +72,10 @@ def test_lists_of_unequal_length_are_no_matrix(tmp_path):
     ("data.jsonl", '{"id": "007", "x": 1.0, "word": "a"}\n{"id": "8", "x": 2.5, "word": "NA"}\n'),
     ("data.csv.gz", "id,x,word\n007,1,a\n8,2.5,NA\n"),
 ])  # fmt: skip
-def test_text_is_turned_into_parquet_and_names_of_items_stay_as_written(tmp_path, name, text):
+def test_text_has_types_and_names_of_items_stay_as_written(tmp_path, name, text):
     content = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
     (tmp_path / name).write_bytes(content)
-    path = staged(tmp_path / name, tmp_path / "staged.parquet", "id")
-    data = opened(path, id="id")
+    data = opened(tmp_path / name, id="id")
     assert data.ids().to_pylist() == ["007", "8"]
     assert data.read(0, 2)["x"].tolist() == [1.0, 2.5]
     assert data.read(0, 2)["word"].tolist() == ["a", "NA"]
@@ -84,14 +83,13 @@ def test_text_is_turned_into_parquet_and_names_of_items_stay_as_written(tmp_path
 
 def test_whole_numbers_as_names_of_items_are_numbers(tmp_path):
     (tmp_path / "data.csv").write_text("id,x\n7,1\n-8,2\n")
-    path = staged(tmp_path / "data.csv", tmp_path / "staged.parquet", "id")
-    assert opened(path, id="id").ids().to_pylist() == [7, -8]
+    assert opened(tmp_path / "data.csv", id="id").ids().to_pylist() == [7, -8]
 
 
 def test_items_without_a_name_and_with_the_name_of_another_are_refused(tmp_path):
     (tmp_path / "data.csv").write_text("id,x\na,1\n,2\n")
     with pytest.raises(InputError, match="row 2: no item"):
-        staged(tmp_path / "data.csv", tmp_path / "staged.parquet", "id")
+        opened(tmp_path / "data.csv", id="id")
     pq.write_table(pa.table({"id": ["a", "b", "c", "b"], "x": [1, 2, 3, 4]}), tmp_path / "data.parquet")
     place = DataPlace(tmp_path / "data.parquet", id="id")
     with pytest.raises(FileError, match="'b' of column 'id' is in row 2 and again in row 4"):

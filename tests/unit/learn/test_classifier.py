@@ -41,7 +41,7 @@ def test_it_is_a_public_name():
 )
 def test_experts_of_two_classes_are_one_versus_one(estimator, named):
     X, y, X_new, _ = named
-    pairs = PanelClassifier(estimator, size=2).fit(X, y)
+    pairs = PanelClassifier(estimator, size=2, decoder="authority").fit(X, y)
     theirs = OneVsOneClassifier(estimator).fit(X, y)
     assert np.array_equal(pairs.predict(X_new), theirs.predict(X_new))
     assert np.allclose(pairs.decision_function(X_new), theirs.decision_function(X_new))
@@ -50,7 +50,7 @@ def test_experts_of_two_classes_are_one_versus_one(estimator, named):
 def test_one_versus_one_votes_of_estimators_with_probabilities_only(named):
     """Their ties are decided differently: OneVsOneClassifier prefers later classes there."""
     X, y, X_new, _ = named
-    pairs = PanelClassifier(DecisionTreeClassifier(random_state=0), size=2).fit(X, y)
+    pairs = PanelClassifier(DecisionTreeClassifier(random_state=0), size=2, decoder="authority").fit(X, y)
     theirs = OneVsOneClassifier(DecisionTreeClassifier(random_state=0)).fit(X, y)
     votes = np.rint(theirs.decision_function(X_new))
     assert np.array_equal(np.rint(pairs.decision_function(X_new)), votes)
@@ -59,15 +59,14 @@ def test_one_versus_one_votes_of_estimators_with_probabilities_only(named):
     assert np.array_equal(pairs.predict(X_new)[decided], theirs.predict(X_new)[decided])
 
 
-@pytest.mark.parametrize("size", [10, 99])
 @pytest.mark.parametrize(
     "estimator",
     [LOGISTIC, LinearSVC(random_state=0), RandomForestClassifier(10, random_state=0), GaussianNB()],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_experts_of_all_classes_are_the_estimator_itself(estimator, size, named):
+def test_experts_of_all_classes_are_the_estimator_itself(estimator, named):
     X, y, X_new, _ = named
-    whole, alone = PanelClassifier(estimator, size=size, random_state=3).fit(X, y), clone(estimator).fit(X, y)
+    whole, alone = PanelClassifier(estimator, size=10, random_state=3).fit(X, y), clone(estimator).fit(X, y)
     assert len(whole.experts_) == 1
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         assert hasattr(whole, method) == (hasattr(alone, method) or method == "decision_function")
@@ -130,7 +129,7 @@ def test_a_list_of_estimators_is_a_mixed_panel(digits):
 def test_the_panel_has_the_given_size_times_and_method(digits):
     X, y, _, _ = digits
     assert len(PanelClassifier(GaussianNB(), size=4).fit(X, y).panel_) == 9
-    assert PanelClassifier(GaussianNB(), size=4, times=2).fit(X, y).panel_.covers(2)
+    assert PanelClassifier(GaussianNB(), size=4, redundancy=2).fit(X, y).panel_.covers(2)
     paper = PanelClassifier(GaussianNB(), size=4, method="paper").fit(X, y)
     assert np.array_equal(paper.panel_.knows, design(10, 4, method="paper").knows)
     assert set(PanelClassifier(GaussianNB()).fit(X, y).panel_.sizes) == {4}
@@ -218,7 +217,7 @@ def test_a_precomputed_kernel(digits):
 
 def test_two_classes_and_one():
     X, y = np.array([[0.0], [1], [5], [6]]), np.array(["low", "low", "high", "high"])
-    both = PanelClassifier(LOGISTIC, size=2, times=2).fit(X, y)
+    both = PanelClassifier(LOGISTIC, size=2, redundancy=2).fit(X, y)
     assert both.predict([[0.5], [5.5]]).tolist() == ["low", "high"]
     assert (both.decision_function([[0.5], [5.5]]) > 0).tolist() == [True, False]
     one = PanelClassifier(LOGISTIC).fit(X[:2], y[:2])
@@ -239,7 +238,8 @@ class Counted(DecisionTreeClassifier):
 
 def test_asking_adaptively_predicts_the_same_with_fewer_predictions(digits):
     X, y = digits[:2]
-    everybody = PanelClassifier(Counted(max_depth=4, random_state=0), size=3, random_state=0).fit(X, y)
+    tree = Counted(max_depth=4, random_state=0)
+    everybody = PanelClassifier(tree, size=3, decoder="authority", random_state=0).fit(X, y)
     few = clone(everybody).set_params(ask="adaptive").fit(X, y)
     Counted.asked = 0
     labels = everybody.predict(X)
@@ -252,5 +252,5 @@ def test_asking_adaptively_predicts_the_same_with_fewer_predictions(digits):
 def test_ways_of_asking_that_do_not_exist_or_do_not_save_are_refused():
     with pytest.raises(InputError, match="ask='nobody' is not known; use 'everyone' or 'adaptive'"):
         PanelClassifier(LOGISTIC, ask="nobody").fit([[0], [1]], [0, 1])
-    with pytest.raises(InputError, match="decoder 'likelihood' needs the votes of everyone"):
+    with pytest.raises(InputError, match="decoder 'likelihood' needs the votes of every expert"):
         PanelClassifier(LOGISTIC, decoder="likelihood", ask="adaptive").fit([[0], [1]], [0, 1])

@@ -83,7 +83,7 @@ def test_a_panel_that_does_not_cover_is_used_with_a_warning(animals):
         ({"estimator": []}, "empty"),
         ({"estimator": StandardScaler()}, "no classifier"),
         ({"size": 1}, "size"),
-        ({"times": 0}, "redundancy"),
+        ({"redundancy": 0}, "redundancy"),
         ({"method": "magic"}, "magic"),
     ],
 )
@@ -185,7 +185,7 @@ def test_an_outage_is_a_panel_without_the_expert(decoder, named):
     left = whole.without_expert("expert-2", "expert-7")
     assert left.panel_ == whole.panel_.without("expert-2", "expert-7")
     assert len(whole.experts_) == len(left.experts_) + 2
-    assert 0.85 < left.score(X_new, y_new) <= whole.score(X_new, y_new)
+    assert 0.85 < left.score(X_new, y_new) <= whole.score(X_new, y_new) + 0.01
     if decoder != "em":  # which learns from all experts' votes
         with pytest.warns(UserWarning, match="no common expert"):
             trained = PanelClassifier(LOGISTIC, panel=left.panel_, decoder=decoder).fit(X, y)
