@@ -22,7 +22,11 @@ def studio(
     backed_up: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
     database: Annotated[
         str | None,
-        typer.Option(help="Address of a PostgreSQL database (docs/studio.md) instead of a file in PROJECT."),
+        typer.Option(
+            help="Address of a PostgreSQL database instead of a file in PROJECT.",
+            envvar="COVOTE_DATABASE",
+            show_envvar=True,
+        ),
     ] = None,
     panel: Annotated[
         Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")
@@ -34,6 +38,13 @@ def studio(
     demo: Annotated[bool, typer.Option("--demo", help="Fill an empty project with an example.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for all networks.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at; 0 for any that is free.")] = 8000,
+    public_url: Annotated[
+        str | None, typer.Option(help="Address that people use, https://...: links begin with it.")
+    ] = None,
+    sign_in_header: Annotated[
+        str | None,
+        typer.Option(help="Header in which a trusted proxy on this machine says who is signed in."),
+    ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open a browser at the project.")] = False,
     output_file: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where a backup goes: a .zip file.")
@@ -62,15 +73,23 @@ def studio(
     from covote.studio.demo import fill
 
     port = free_port(host, port)
-    opened = open_studio(project, database, trust=trust)
+    if sign_in_header and host not in ("127.0.0.1", "::1", "localhost"):
+        raise InputError(
+            f"--sign-in-header with --host {host}: anybody who reaches the studio could say who they are; "
+            "leave out --host, so that only a proxy on this machine reaches it"
+        )
+    if public_url is not None and not public_url.startswith(("https://", "http://")):
+        raise InputError(f"cannot parse --public-url {public_url!r}; write https://HOST or http://HOST:PORT")
+    public_url = public_url.rstrip("/") if public_url else None
+    opened = open_studio(project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header)
     if demo:
         fill(opened)
     for line in adopt(opened, panel, items):
         output.say(line)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    link = owner_link(opened, f"http://{shown}:{port}")
+    link = owner_link(opened, public_url or f"http://{shown}:{port}")
     output.say(f"The project in {project} is served at http://{shown}:{port} until you press Ctrl-C.")
-    output.say(f"You are its owner; this link lets you in for a day: {link}")
+    output.say(f"You are its owner; this link lets you in once, today: {link}")
     if browser:
         webbrowser.open(link)
     serve(opened, host, port)

@@ -63,6 +63,7 @@ SENTENCES: dict[type[Exception], tuple[int, str]] = {
     # SQLite raises the one, PostgreSQL the other.
     OverflowError: (422, "A number in this request is larger than any there is; reload the page."),
     DataError: (422, "A number in this request is larger than any there is; reload the page."),
+    UnicodeEncodeError: (422, "A text of this request holds half a character; type or save it again."),
 }
 """What people read instead of an error of the database, with its HTTP status."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +16,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from covote import atomic
-from covote.errors import CovoteError
+from covote.errors import CovoteError, FileError
 from covote.panel import Panel
 from covote.studio.answers.assignments import Lease, Said, lease, lock, record, reopen
 from covote.studio.answers.results import ResultsKeeper
 from covote.studio.answers.worker import Worker
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
-from covote.studio.people.doors import Door, PasswordCheck, open_with
+from covote.studio.people.doors import Door, open_with
+from covote.studio.people.passwords import Passwords
 from covote.studio.people.roster import Roster, RosterKeeper, project_row
 from covote.studio.rules import Refused, why_not_asked
 from covote.studio.storage.database import Database
@@ -68,12 +71,21 @@ class Jobs:
 class Studio:
     """A project that is open: its database, its folder, and what is kept in memory of them."""
 
-    def __init__(self, database: Database, folder: Path, trust: bool = False) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        trust: bool = False,
+        public_url: str | None = None,
+        sign_in_header: str | None = None,
+    ) -> None:
         self.database = database
         self.folder = folder
         self.rosters = RosterKeeper()
         self.results = ResultsKeeper(database, self.rosters)
-        self.passwords = PasswordCheck()
+        self.passwords = Passwords()
+        self.public_url = public_url
+        self.sign_in_header = sign_in_header
         self.jobs = Jobs()
         self._stopped = threading.Event()
         self.worker = Worker(database, folder, self.rosters, trust)
@@ -98,6 +110,7 @@ class Studio:
         self._stopped.set()
         self.worker.stop()
         self.jobs.stop()
+        self.passwords.stop()
         self.database.close()
 
     def now(self, connection: Connection) -> tuple[Row[Any], Roster]:
@@ -169,16 +182,42 @@ class Recorded:
 
 
 def open_studio(
-    folder: Path, database: str | None = None, name: str | None = None, *, trust: bool = False
+    folder: Path,
+    database: str | None = None,
+    name: str | None = None,
+    *,
+    trust: bool = False,
+    public_url: str | None = None,
+    sign_in_header: str | None = None,
 ) -> Studio:
-    """Open a project, or make it where there is none; `trust` lets models run code of their authors."""
+    """Open a project, or make it where there is none.
+
+    `trust` lets models run code of their authors; `public_url` is the address that links begin with;
+    `sign_in_header` names the header in which a trusted proxy says who is signed in.
+    """
     atomic.make_folder(folder, "the argument PROJECT")
-    opened = Database(database or f"sqlite:///{folder.resolve() / 'studio.db'}")
+    with suppress(OSError):  # on a disk that knows no such rights
+        folder.chmod(0o700)
+    place = folder.resolve() / "studio.db"
+    if database is None:
+        _make_private(place)
+    opened = Database(database or f"sqlite:///{place}")
     opened.migrate()
     with opened.write() as connection:
         if connection.execute(select(project.c.id)).one_or_none() is None:
             managing.create_project(connection, name or folder.resolve().name or "project")
-    return Studio(opened, folder.resolve(), trust)
+    return Studio(opened, folder.resolve(), trust, public_url, sign_in_header)
+
+
+def _make_private(place: Path) -> None:
+    """Let only the owner of the process read a file, whose companions get the same rights."""
+    try:
+        os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o600))
+        place.chmod(0o600)
+    except OSError as error:
+        raise FileError(
+            f"cannot use {place}: {error.strerror}; give a folder that you may write to"
+        ) from error
 
 
 def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
@@ -195,10 +234,10 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
 
 
 def owner_link(studio: Studio, address: str) -> str:
-    """Return a link that lets the owner in; it works for a day."""
+    """Return a link that lets the owner in; it works once, within a day."""
     with studio.database.write() as connection:
         owner = connection.execute(
             select(person.c.id).where(person.c.role == "owner", person.c.active.is_(True)).limit(1)
         ).scalar_one()
-        secret = doors.new_secret(connection, "enter", owner, doors.DAY)
+        secret = doors.new_secret(connection, "once", owner)
     return f"{address}/enter/{secret}"

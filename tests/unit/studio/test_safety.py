@@ -3,20 +3,25 @@
 import importlib
 import pkgutil
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
+from covote.errors import CovoteError
 from covote.studio import api, pages
+from covote.studio.context import owner_link
 from covote.studio.demo import png, shape_picture
 from covote.studio.exchange import importing
 from covote.studio.guards import from_here
 from covote.studio.people import doors
 from covote.studio.rules import Refused
 from covote.studio.storage import media
+from covote.studio.storage.database import back_up
 from covote.studio.storage.schema import class_, item, link, person
 
 
@@ -208,13 +213,165 @@ def test_a_password_is_kept_as_argon2_and_cannot_be_guessed_for_long(rig):
     assert ann.post("/me/password", data={"password": right, "again": right}).status_code == 200
     stored = next(row.password for row in rig.rows(person) if row.name == "ann")
     assert stored.startswith("$argon2id$")
-    door = TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"})
     good = {"name": "ann", "password": right}
-    assert door.post("/login", data=good, follow_redirects=False).status_code == 303
-    bad = [door.post("/login", data={"name": "ann", "password": "wrong"}).status_code for _ in range(6)]
-    assert bad[:5] == [401] * 5
-    assert bad[5] == 429
-    assert door.post("/login", data=good).status_code == 429
+    here, stranger = door_from(rig, "192.0.2.1"), door_from(rig, "192.0.2.66")
+    assert here.post("/login", data=good, follow_redirects=False).status_code == 303
+    bad = [stranger.post("/login", data={"name": "ann", "password": "wrong"}).status_code for _ in range(11)]
+    assert bad == [401] * 10 + [429]
+    assert stranger.post("/login", data=good).status_code == 429
+    assert here.post("/login", data=good, follow_redirects=False).status_code == 303  # ann is not locked out
+
+
+def door_from(rig, address):
+    """Return a browser at an address of the internet, with nobody signed in."""
+    return TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"}, client=(address, 50_000))
+
+
+def test_strangers_from_everywhere_do_not_lock_out_who_was_here_before(rig, monkeypatch):
+    monkeypatch.setattr("covote.studio.people.passwords.ALL_TRIES", 12)
+    right = "correct horse battery"
+    rig.browser("ann").post("/me/password", data={"password": right, "again": right})
+    here = door_from(rig, "192.0.2.1")
+    assert here.post("/login", data={"name": "ann", "password": right}, follow_redirects=False).is_redirect
+    wrong = {"name": "bob", "password": "wrong"}
+    told = [door_from(rig, f"198.51.100.{n}").post("/login", data=wrong).status_code for n in range(14)]
+    assert told == [401] * 12 + [429] * 2
+    assert here.post("/login", data={"name": "ann", "password": right}, follow_redirects=False).is_redirect
+
+
+def test_two_passwords_are_hashed_at_a_time_and_who_would_wait_long_is_told(rig, monkeypatch):
+    passwords, inside, most = rig.studio.passwords, [], []
+    monkeypatch.setattr("covote.studio.people.passwords.TRIES", 1000)
+    gate = threading.Event()
+
+    def slow():
+        inside.append(1)
+        most.append(len(inside))
+        gate.wait(20)
+        inside.pop()
+
+    def sent():
+        try:
+            passwords._in_turn(slow)
+        except Refused as refused:
+            return refused.status
+
+    with ThreadPoolExecutor(40) as pool:
+        told = [pool.submit(sent) for _ in range(40)]
+        deadline = time.monotonic() + 20
+        while sum(one.done() for one in told) < 18 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        gate.set()
+    assert sorted(one.result() or 200 for one in told) == [200] * 22 + [429] * 18
+    assert max(most) == 2
+
+
+def test_unknown_names_and_wrong_passwords_take_the_same_work(rig, monkeypatch):
+    right = "correct horse battery"
+    rig.browser("ann").post("/me/password", data={"password": right, "again": right})
+    passwords, seen = rig.studio.passwords, []
+    _ = passwords._nobody
+    real = passwords._hasher.verify
+    spied = type("Spied", (), {"verify": lambda _self, hashed, password: seen.append(hashed) or
+                               real(hashed, password)})()  # fmt: skip
+    monkeypatch.setitem(passwords.__dict__, "_hasher", spied)
+    for name in ("ann", "bob", "nobody"):  # with a password, without one, unknown
+        door_from(rig, "192.0.2.9").post("/login", data={"name": name, "password": "wrong"})
+    terms = [hashed.rsplit("$", 2)[0] for hashed in seen]
+    assert terms == ["$argon2id$v=19$m=19456,t=2,p=1"] * 3
+
+
+def test_a_password_is_changed_with_the_old_one_and_ends_other_sessions(rig):
+    ann, other = rig.browser("ann"), rig.browser("ann")
+    first, second = "correct horse battery", "another horse battery"
+    assert ann.post("/me/password", data={"password": first, "again": first}).status_code == 200
+    assert other.get("/me").status_code == 401
+    assert ann.post("/me/password", data={"password": second, "again": second}).status_code == 403
+    changed = {"old": first, "password": second, "again": second}
+    assert ann.post("/me/password", data=changed).status_code == 200
+    assert ann.get("/me").status_code == 200
+
+
+def test_the_link_of_the_start_works_once(rig):
+    link = owner_link(rig.studio, "http://testserver").removeprefix("http://testserver")
+    door = door_from(rig, "192.0.2.1")
+    assert "Continue as owner" in door.get(link).text
+    assert door.get(link).status_code == 200  # looking does not use it up
+    assert door.post(link, follow_redirects=False).status_code == 303
+    assert door_from(rig, "192.0.2.2").post(link).status_code == 404
+
+
+def test_links_begin_with_the_public_address_whatever_the_host_header_says(rig):
+    rig.studio.public_url = "https://label.example.org"
+    owner = rig.browser("owner", base_url="https://testserver")
+    for path in (f"/people/{rig.people['ann']}/link", "/share"):
+        told = owner.post(path, headers={"Host": "evil.example"}).text
+        assert 'value="https://label.example.org/' in told
+        assert "evil" not in told
+
+
+def test_a_trusted_proxy_signs_people_in_and_nobody_else(rig):
+    rig.studio.sign_in_header = "X-Remote-User"
+    headers = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html", "X-Remote-User": "ann"}
+    ann = TestClient(rig.app, headers=headers)
+    assert "Label items" in ann.get("/label").text or ann.get("/").status_code == 200
+    assert ann.get("/me").status_code == 200
+    assert TestClient(rig.app, headers={**headers, "X-Remote-User": "eve"}).get("/label").status_code == 403
+    stolen = {**headers, "X-Remote-User": "bob", "Accept": "application/json"}
+    thief = TestClient(rig.app, headers=stolen, cookies=dict(ann.cookies))
+    assert thief.get("/me").status_code == 401
+    sent = {"item": 1, "token": "x", "key": "some-new-key", "choice": -2}
+    assert thief.post("/label/answer", json=sent).status_code == 401
+
+
+def test_only_the_one_who_runs_the_studio_can_read_its_files(rig, tmp_path):
+    place = back_up(rig.studio.folder, tmp_path / "copy.zip")
+    rights = {one.name: oct(one.stat().st_mode & 0o777) for one in (rig.studio.folder, place)}
+    assert rights == {"project": "0o700", "copy.zip": "0o600"}
+    for one in rig.studio.folder.glob("studio.db*"):
+        assert oct(one.stat().st_mode & 0o777) == "0o600", one
+
+
+def test_no_message_shows_the_password_of_the_database():
+    from covote.studio.storage.database import Database
+
+    for url in (
+        "mysql://ann:geheim@host/db",
+        "postgresql://ann:geheim@127.0.0.1:1/db",
+        "postgres://a:geheim@[",
+    ):
+        with pytest.raises(CovoteError) as told:
+            Database(url).migrate()
+        assert "geheim" not in str(told.value)
+
+
+def test_a_backup_of_a_project_on_postgresql_names_pg_dump(tmp_path):
+    with pytest.raises(CovoteError, match="pg_dump"):
+        back_up(tmp_path)
+
+
+def test_a_damaged_picture_is_refused_with_its_name(rig):
+    whole = png(shape_picture("star", np.random.default_rng(1)))
+    owner = rig.browser("owner")
+    for content in (whole[: len(whole) // 2], whole[:60] + b"\0" * 40 + whole[100:]):
+        told = owner.post("/items", files={"files": ("star.png", content)})
+        assert told.status_code == 422
+        assert "“star.png” is damaged" in told.json()["detail"]
+
+
+def test_a_bad_panel_is_told_by_its_own_name(rig):
+    told = rig.browser("owner").post("/import", files={"panel": ("doctors.toml", b"classes = 3")})
+    assert told.status_code == 422
+    assert "doctors.toml" in told.json()["detail"]
+    assert "/tmp" not in told.json()["detail"]
+
+
+def test_half_a_character_is_told_in_a_sentence(rig):
+    owner = rig.browser("owner")
+    line = b'{"id": "a", "text": "\\ud83d"}\n'
+    told = owner.post("/items", files={"files": ("items.jsonl", line)})
+    assert told.status_code == 422
+    assert "half a character" in told.json()["detail"]
 
 
 def test_somebody_taken_off_the_project_is_out_at_once(rig):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, func, select
 from covote.studio.answers.results import Results
 from covote.studio.people.roster import Roster
 from covote.studio.rules import ADAPTIVE, Member, may_be_asked
-from covote.studio.storage.schema import DONE, answer, item, person
+from covote.studio.storage.schema import ANSWERED, DONE, answer, assignment, item, person
 
 _POINTS = 60
 _RECENT = 3600.0
@@ -22,6 +22,7 @@ class Standing:
     """The numbers of the progress page; None where something cannot be said yet."""
 
     items: int
+    settled: int
     answers: int
     needed: int | None
     cost: float
@@ -40,7 +41,8 @@ def standing(connection: Connection, setup: Row[Any], roster: Roster, results: R
     done = {int(row.id): int(row.answers) for row in rows}
     answers = sum(done.values())
     cost = sum(done[one.id] * one.cost for one in roster.members)
-    needed, cost_left = _needed(connection, setup, roster, done)
+    settled = count_settled(connection, setup, roster)
+    needed, cost_left = _needed(connection, setup, roster, done, settled)
     rate = _rate(connection)
     accuracy = None
     statuses: dict[str, int] = {}
@@ -49,28 +51,62 @@ def standing(connection: Connection, setup: Row[Any], roster: Roster, results: R
         if not np.all(np.isnan(confidence)):
             accuracy = float(np.nanmean(confidence))
         statuses = results.labels.count()
+    hours = needed / rate if needed and rate else None
     return Standing(
-        setup.size, answers, needed, cost, cost_left, needed / rate if needed and rate else None, rate,
-        accuracy, _people(setup, roster, done), _curve(connection), statuses,
+        setup.size, settled, answers, needed, cost, cost_left, hours, rate, accuracy,
+        _people(setup, roster, done), _curve(connection), statuses,
     )  # fmt: skip
 
 
 def _needed(
-    connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int]
+    connection: Connection, setup: Row[Any], roster: Roster, done: dict[int, int], settled: int
 ) -> tuple[int | None, float | None]:
+    """Return how many answers are still needed and what they cost; None while no item is settled.
+
+    Where one after another is asked, an open item is expected to need as many answers as the settled ones
+    took, but no more than there are people left to ask.
+    """
     if setup.ask not in ADAPTIVE:
         left = [(one.cost, remaining(setup, one, done[one.id]) or 0) for one in roster.members]
         return sum(count for _, count in left), sum(cost * count for cost, count in left)
-    settled = connection.execute(
-        select(func.count()).select_from(item).where(item.c.state == DONE)
-    ).scalar_one()
+    left_items = setup.size - settled
+    if not left_items:
+        return 0, 0.0
     if not settled:
         return None, None
-    answers = sum(done.values())
-    per_item = answers / settled
-    left_items = setup.size - settled
-    mean_cost = sum(done[one.id] * one.cost for one in roster.members) / max(1, answers)
-    return round(left_items * per_item), left_items * per_item * mean_cost
+    asked = [one for one in roster.active if one.role != "model"]
+    given = (
+        select(func.count())
+        .select_from(assignment.join(item, item.c.id == assignment.c.item_id))
+        .where(assignment.c.state == ANSWERED, item.c.retired.is_(False))
+        .where(assignment.c.person_id.in_([one.id for one in asked]))
+    )
+    on_settled = connection.execute(given.where(item.c.state == DONE)).scalar_one()
+    on_open = connection.execute(given.where(item.c.state != DONE)).scalar_one()
+    expected = left_items * on_settled / settled - on_open
+    most = left_items * len(asked) - on_open
+    needed = round(max(0.0, min(expected, most)))
+    mean_cost = sum(one.cost for one in asked) / max(1, len(asked))
+    return needed, needed * mean_cost
+
+
+def count_settled(connection: Connection, setup: Row[Any], roster: Roster) -> int:
+    """Return how many items nobody needs to be asked about any more."""
+    live = select(func.count()).select_from(item).where(item.c.retired.is_(False))
+    if setup.ask in ADAPTIVE:
+        return int(connection.execute(live.where(item.c.state == DONE)).scalar_one())
+    return int(connection.execute(live.where(item.c.id.in_(answered_by_all(setup, roster)))).scalar_one())
+
+
+def answered_by_all(setup: Row[Any], roster: Roster) -> Any:
+    """Return a query for the items that everybody who is asked has answered."""
+    asked = [one.id for one in roster.members if may_be_asked(one, setup.ask)]
+    return (
+        select(assignment.c.item_id)
+        .where(assignment.c.state == ANSWERED, assignment.c.person_id.in_(asked))
+        .group_by(assignment.c.item_id)
+        .having(func.count() >= max(1, len(asked)))
+    )
 
 
 def _rate(connection: Connection) -> float:

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection, func, insert, select, update
 
+from covote.errors import CovoteError
 from covote.panel import Panel
 from covote.studio.answers.assignments import assign
 from covote.studio.exchange import table_files
 from covote.studio.people.roster import Roster, count_answers
-from covote.studio.rules import Member, Refused, check_choice
+from covote.studio.rules import Member, Refused, check_choice, check_text
 from covote.studio.storage import media
 from covote.studio.storage.database import Database
 from covote.studio.storage.schema import (
@@ -135,8 +136,8 @@ def _check_row(number: int, key: str | None, content: str | None, seen: set[str]
         raise Refused(
             f"Row {number} (“{key}”) has {len(content):,} characters; show at most {LONGEST_TEXT:,}.", 422
         )
-    if "\0" in content or "\0" in key:
-        raise Refused(f"Row {number} holds a NUL character; remove it.", 422)
+    for text in (key, content):
+        check_text(text, f"Row {number}", LONGEST_TEXT)
 
 
 def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
@@ -288,7 +289,10 @@ def read_panel(name: str, content: bytes) -> Panel:
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         place = Path(folder) / f"panel{ending}"
         place.write_bytes(content)
-        panel = Panel.load(place)
+        try:
+            panel = Panel.load(place)
+        except CovoteError as error:
+            raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
     if any(model is not None for model in panel.models):
         raise Refused(
             "This panel names models, which only whoever starts the studio may bring in: "

@@ -18,9 +18,10 @@ from covote.studio.pages.rendering import (
     member_of,
     number_field,
     page,
+    proxy_name,
     text_field,
 )
-from covote.studio.people import doors, managing
+from covote.studio.people import doors, managing, passwords
 from covote.studio.people.doors import SignInFirst
 from covote.studio.people.roster import asked_again, set_known
 from covote.studio.rules import Member, Refused, require_owner
@@ -47,7 +48,7 @@ def home(request: Request) -> Response:
 def show_invitation(request: Request, studio: Project, secret: str) -> Response:
     """Greet the person whose link this is; only the button signs in, so that link previews do not."""
     with studio.database.read() as connection:
-        name = doors.open_link(connection, "enter", secret).person_name
+        name = doors.open_link(connection, secret, "enter", "once").person_name
     return page(request, "enter.html", name=name, secret=secret)
 
 
@@ -55,24 +56,36 @@ def show_invitation(request: Request, studio: Project, secret: str) -> Response:
 def use_invitation(request: Request, studio: Project, secret: str) -> Response:
     """Sign in by link."""
     with studio.database.write() as connection:
-        entering = doors.open_link(connection, "enter", secret)
+        entering = doors.open_link(connection, secret, "enter", "once")
+        doors.forget(connection, secret)
         session = doors.new_secret(connection, "session", entering.person_id)
     return _signed_in(request, studio, session)
 
 
 @router.get("/login")
-def show_login(request: Request) -> Response:
-    """Ask for name and password."""
-    return page(request, "login.html")
+def show_login(request: Request, studio: Project) -> Response:
+    """Ask for name and password, or take the name from a trusted proxy."""
+    name = proxy_name(request)
+    if not name:
+        return page(request, "login.html")
+    with studio.database.write() as connection:
+        person_id = connection.execute(
+            select(person.c.id).where(person.c.name == name, person.c.active.is_(True))
+        ).scalar_one_or_none()
+        if person_id is None:
+            raise Refused(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
+        session = doors.new_secret(connection, "session", person_id)
+    return _signed_in(request, studio, session)
 
 
 @router.post("/login")
 def login(request: Request, studio: Project, form: Form) -> Response:
     """Sign in by password; the session is a new one, whatever cookie the browser had."""
+    address = request.client.host if request.client else ""
     try:
         with studio.database.read() as connection:
             person_id = studio.passwords.check(
-                connection, text_field(form, "name").strip(), text_field(form, "password")
+                connection, text_field(form, "name").strip(), text_field(form, "password"), address
             )
     except Refused as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status)
@@ -85,7 +98,7 @@ def _signed_in(request: Request, studio: Project, session: str) -> Response:
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
         studio.cookie, session, max_age=int(doors.LIFETIME["session"]), httponly=True,
-        samesite="lax", secure=request.url.scheme == "https", path="/",
+        samesite="lax", secure=base_address(request).startswith("https:"), path="/",
     )  # fmt: skip
     return answer
 
@@ -112,9 +125,12 @@ def me(request: Request, studio: Project, who: Who) -> Response:
             .order_by(answer.c.id.desc())
             .limit(_RECENT)
         ).all()
-        count = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
-    said = [(row, roster.answer_name(row.choice)) for row in recent]
-    return page(request, "me.html", who, classes=roster.classes, recent=said, count=count)
+        row = connection.execute(select(person).where(person.c.id == who.id)).one()
+    said = [(one, roster.answer_name(one.choice)) for one in recent]
+    return page(
+        request, "me.html", who, classes=roster.classes, recent=said, count=row.answers,
+        has_password=bool(row.password),
+    )  # fmt: skip
 
 
 @router.post("/me/knows")
@@ -130,13 +146,20 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
 
 
 @router.post("/me/password")
-def change_password(studio: Project, who: Who, form: Form) -> Response:
-    """Choose a password."""
+def change_password(request: Request, studio: Project, who: Who, form: Form) -> Response:
+    """Choose a password; every other session of the person ends."""
     if text_field(form, "password") != text_field(form, "again"):
         raise Refused("The two passwords are not the same; type both again.", 422)
+    with studio.database.read() as connection:
+        before = connection.execute(select(person.c.password).where(person.c.id == who.id)).scalar_one()
+    if before and not studio.passwords.matches(before, text_field(form, "old")):
+        raise Refused("That is not your present password; type it again, or ask an owner for a link.", 403)
+    hashed = studio.passwords.hashed(text_field(form, "password"))
     with studio.database.write() as connection:
-        doors.set_password(connection, who.id, text_field(form, "password"))
-    return back_to("/me", "Your password is set; you can sign in with your name and it.")
+        passwords.store(connection, who.id, hashed)
+        ended = doors.end_other_sessions(connection, who.id, request.cookies.get(studio.cookie, ""))
+    others = " You are signed out on your other devices." if ended else ""
+    return back_to("/me", f"Your password is set; you can sign in with your name and it.{others}")
 
 
 def _member(studio: Studio, person_id: int) -> Member:

@@ -96,7 +96,15 @@ def door_of(request: Request) -> Door:
     if bearer.lower().startswith("bearer "):
         return Door("api", bearer[7:].strip())
     studio: Studio = request.app.state.studio
-    return Door("session", request.cookies.get(studio.cookie, ""))
+    return Door("session", request.cookies.get(studio.cookie, ""), proxy_name(request))
+
+
+def proxy_name(request: Request) -> str | None:
+    """Return who a trusted proxy says is signed in; None where no proxy signs people in."""
+    studio: Studio = request.app.state.studio
+    if studio.sign_in_header is None:
+        return None
+    return request.headers.get(studio.sign_in_header, "").strip()
 
 
 def member_of(request: Request) -> Member:
@@ -223,5 +231,6 @@ def class_ids(form: FormData, known: Iterable[int], name: str = "class") -> list
 
 
 def base_address(request: Request) -> str:
-    """Return the address at which the person who asks sees the studio."""
-    return str(request.base_url).rstrip("/")
+    """Return the address that links begin with: the public one, or that at which the studio is seen."""
+    studio: Studio = request.app.state.studio
+    return studio.public_url or str(request.base_url).rstrip("/")

@@ -120,7 +120,7 @@ def unshare(studio: Project, who: Owner) -> Response:
 def shared(request: Request, studio: Project, secret: str) -> Response:
     """Show the report to whoever has the link; nothing can be changed, and no item is shown."""
     with studio.database.read() as connection:
-        doors.open_link(connection, "share", secret)
+        doors.open_link(connection, secret, "share")
     return page(request, "progress.html", None, shared=True, **_values(studio))
 
 

@@ -1,16 +1,14 @@
-"""Doors: invitation links, sessions, program tokens, share links and passwords.
+"""Doors: invitation links, sessions, program tokens and share links.
 
 A secret leaves the server once, in a link or a cookie; the database keeps its SHA-256 only. Secrets have 256
-random bits, so a plain hash is enough; passwords, which people choose, get argon2.
+random bits, so a plain hash is enough; passwords, which people choose, get argon2 in ``passwords``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-import threading
 import time
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +18,8 @@ from covote.studio.rules import Refused
 from covote.studio.storage.schema import link, person, project
 
 DAY = 86_400.0
-LIFETIME = {"enter": 14 * DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
+LIFETIME = {"enter": 14 * DAY, "once": DAY, "session": 30 * DAY, "api": 365 * DAY, "share": 90 * DAY}
 """Seconds that each kind of secret is good for."""
-SHORTEST_PASSWORD = 10
-TRIES, TRY_SECONDS = 5, 300.0
-"""Wrong passwords that a name may have within a time before it must wait."""
 
 
 class SignInFirst(Refused):
@@ -57,6 +52,8 @@ class Door:
 
     purpose: str
     secret: str
+    named: str | None = None
+    """Who the person is according to a trusted proxy, where one signs people in."""
 
 
 _OPEN = (
@@ -83,12 +80,15 @@ def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Ro
     """
     brought = {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
     statement: Select[Any] = _OPEN_AND_LOCK if lock else _OPEN
-    return connection.execute(statement, brought).one_or_none()
+    found = connection.execute(statement, brought).one_or_none()
+    return None if found is not None and door.named not in (None, found.person_name) else found
 
 
-def open_link(connection: Connection, purpose: str, secret: str) -> Row[Any]:
-    """Return what a link opens, or refuse it."""
-    found = look_behind(connection, Door(purpose, secret))
+def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
+    """Return what a link for one of some purposes opens, or refuse it."""
+    found = None
+    for purpose in purposes:
+        found = found or look_behind(connection, Door(purpose, secret))
     if found is None:
         raise Refused(
             "This link is not valid any more: it has expired, was replaced, or is incomplete. Ask for a new "
@@ -123,71 +123,15 @@ def replace_secret(connection: Connection, purpose: str, person_id: int) -> str:
 
 
 def forget(connection: Connection, secret: str) -> None:
-    """End a session."""
-    connection.execute(delete(link).where(link.c.digest == digest_of(secret), link.c.purpose == "session"))
+    """End a session, or use up a link that works once."""
+    connection.execute(
+        delete(link).where(link.c.digest == digest_of(secret), link.c.purpose.in_(("session", "once")))
+    )
 
 
-def set_password(connection: Connection, person_id: int, password: str) -> None:
-    """Give a person a password."""
-    from argon2 import PasswordHasher
-
-    if len(password) < SHORTEST_PASSWORD:
-        raise Refused(
-            f"The password has {len(password)} characters; use at least {SHORTEST_PASSWORD}. A sentence is "
-            "easy to remember.",
-            422,
-        )
-    if len(password) > 1000:
-        raise Refused("The password has more than 1,000 characters; choose a shorter one.", 422)
-    hashed = PasswordHasher().hash(password)
-    connection.execute(update(person).where(person.c.id == person_id).values(password=hashed))
-
-
-class PasswordCheck:
-    """Compares passwords, and lets nobody guess for long."""
-
-    def __init__(self) -> None:
-        self._wrong: dict[str, deque[float]] = {}
-        self._lock = threading.Lock()
-
-    def check(self, connection: Connection, name: str, password: str) -> int:
-        """Return the id of the person of this name and password, or refuse."""
-        from argon2 import PasswordHasher
-        from argon2.exceptions import InvalidHashError, VerifyMismatchError
-
-        self._wait(name)
-        row = connection.execute(
-            select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
-        ).one_or_none()
-        # Unknown names take as long as wrong passwords, so that names cannot be guessed either.
-        hashed = row.password if row is not None and row.password else PasswordHasher().hash("nobody")
-        try:
-            PasswordHasher().verify(hashed, password[:1000])
-            right = row is not None and bool(row.password)
-        except (VerifyMismatchError, InvalidHashError):
-            right = False
-        if right and row is not None:
-            return int(row.id)
-        self._count(name)
-        raise Refused(
-            "That name and password do not belong together. Try again, or use the link of your invitation.",
-            401,
-        )
-
-    def _wait(self, name: str) -> None:
-        with self._lock:
-            wrong = self._wrong.get(name, deque())
-            while wrong and wrong[0] < time.time() - TRY_SECONDS:
-                wrong.popleft()
-            if len(wrong) >= TRIES:
-                raise Refused(
-                    "Too many wrong passwords for this name; wait five minutes, or use the link of your "
-                    "invitation.",
-                    429,
-                )
-
-    def _count(self, name: str) -> None:
-        with self._lock:
-            if len(self._wrong) > 10_000:
-                self._wrong.clear()
-            self._wrong.setdefault(name, deque()).append(time.time())
+def end_other_sessions(connection: Connection, person_id: int, secret: str) -> int:
+    """End every session of a person but the one with this secret."""
+    ended = delete(link).where(
+        link.c.person_id == person_id, link.c.purpose == "session", link.c.digest != digest_of(secret)
+    )
+    return int(connection.execute(ended).rowcount)

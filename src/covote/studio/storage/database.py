@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 import tempfile
 import threading
@@ -153,10 +155,14 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
     """
     source = folder / "studio.db"
     if not source.is_file():
-        raise FileError(f"there is no project in {folder} (no file {source}); give the project's folder")
+        raise FileError(
+            f"there is no project in {folder} (no file {source}); give the project's folder. The database of "
+            "a project on PostgreSQL is copied with: pg_dump --format=custom --file=copy.dump NAME; copy the "
+            "folder's files/ along with it"
+        )
     if target is None:
         target = Path(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}.zip")
-    with tempfile.TemporaryDirectory(prefix="covote-") as place:
+    with _privately(), tempfile.TemporaryDirectory(prefix="covote-") as place:
         copy = Path(place) / "studio.db"
         with closing(sqlite3.connect(source)) as used, closing(sqlite3.connect(copy)) as written:
             used.backup(written, pages=1000)
@@ -169,6 +175,16 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
                 if path.is_file() and not path.name.startswith("."):
                     archive.write(path, path.relative_to(folder), zipfile.ZIP_STORED)
     return target
+
+
+@contextmanager
+def _privately() -> Iterator[None]:
+    """Let nobody else read the files that are made."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
@@ -216,14 +232,24 @@ def _engine(url: str) -> Engine:
         return engine
     if not url.startswith(("postgresql://", "postgres://")):
         raise InputError(
-            f"--database {url!r} is not understood; give postgresql://USER:PASSWORD@HOST/NAME, or leave it "
-            "out for a file in the project's folder"
+            f"cannot parse the database address {_without_password(url)!r}; write "
+            "postgresql://USER:PASSWORD@HOST/NAME, or leave it out for a file in the project's folder"
         )
     driver = "postgresql+psycopg://" + url.partition("://")[2]
     try:
         return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
     except (SQLAlchemyError, ImportError) as error:
-        raise InputError(f"--database {url!r} cannot be used: {_first_line(error)}") from error
+        reason = _without_password(_first_line(error))
+        raise InputError(f"the database {_without_password(url)!r} cannot be used: {reason}") from error
+
+
+def _without_password(text: str) -> str:
+    """Return a text in which the password of an address cannot be read.
+
+    >>> _without_password("postgresql://ann:secret@db/name")
+    'postgresql://ann:***@db/name'
+    """
+    return re.sub(r"(://[^:/@\s]*):.*@", r"\1:***@", text)
 
 
 def _sqlite_connected(connection: Any, _record: Any) -> None:

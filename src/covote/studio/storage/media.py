@@ -6,10 +6,12 @@ A file is kept under the hash of its content, so no name that anybody gives beco
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 from pathlib import Path
 
+from PIL import Image
 from sqlalchemy import Connection, select
 
 from covote import atomic
@@ -20,6 +22,8 @@ from covote.studio.storage.schema import file
 LARGEST = 25 * 1024 * 1024
 """Bytes of the largest picture or sound."""
 
+MOST_POINTS = 150_000_000
+"""Points of the largest picture."""
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -66,6 +70,8 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
             "MP3, OGG or FLAC.",
             415,
         )
+    if mime.startswith("image/"):
+        _check_picture(name, content)
     digest = hashlib.sha256(content).hexdigest()
     place = path_of(folder, digest)
     if not place.exists():
@@ -75,6 +81,21 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
     shown = os.path.basename(name)[:200].replace("\0", "")
     insert_if_new(connection, file, {"sha256": digest, "name": shown, "mime": mime, "size": len(content)})
     return mime.partition("/")[0], f"/media/{digest}"
+
+
+def _check_picture(name: str, content: bytes) -> None:
+    """Refuse a picture that cannot be shown to its last line."""
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            if opened.width * opened.height > MOST_POINTS:
+                raise Refused(
+                    f"“{name}” has {opened.width:,} x {opened.height:,} points; a picture has at most "
+                    f"{MOST_POINTS / 1e6:.0f} million, make it smaller.",
+                    413,
+                )
+            opened.load()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise Refused(f"“{name}” is damaged and cannot be shown ({error}); send it again.", 422) from error
 
 
 def path_of(folder: Path, digest: str) -> Path:
