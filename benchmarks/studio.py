@@ -6,6 +6,8 @@
     python benchmarks/studio.py kills --kills 1000 --people 10 --every 0.5 --folder kills   # goes on where it was
     python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
     python benchmarks/studio.py paint
+    python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of tests/unit/studio
+    python benchmarks/studio.py logins --people 200
 
 Server, database and the people who answer share one machine.
 """
@@ -489,11 +491,84 @@ def paint(options: argparse.Namespace) -> None:
         studio.stop()
 
 
+def edits(options: argparse.Namespace) -> None:
+    """Edit a project at random between answers, and compare it with a plain model after every tenth edit."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.unit.studio.edits_model import run
+
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        folder = Path(place)
+        postgres = Postgres(folder) if options.postgres else None
+        studio = open_studio(folder / "project", postgres.url if postgres else None)
+        edited = run(studio, folder, options.seed, options.edits)
+        print(
+            f"{options.edits:,} edits, {len(edited.model.answers):,} answers, "
+            f"{len(edited.model.classes)} classes, {'PostgreSQL' if postgres else 'SQLite'}: as the model says"
+        )
+        studio.stop()
+        if postgres:
+            postgres.stop()
+
+
+def logins(options: argparse.Namespace) -> None:
+    """Sign in as strangers from everywhere at once, and time another page meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
+        studio = open_studio(Path(place) / "project")
+        server = Server(Path(place) / "project", None)
+        server.wait()
+        pages: list[float] = []
+        statuses: dict[int, int] = {}
+
+        async def request(head: str, body: bytes = b"") -> int:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(head.encode() + body)
+            first = await reader.readline()
+            await reader.read()
+            writer.close()
+            return int(first.split()[1])
+
+        async def stranger(number: int, over: Callable[[], bool]) -> None:
+            body = f"name=stranger{number}&password=wrong".encode()
+            head = (
+                "POST /login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nSec-Fetch-Site: same-origin\r\n"
+                f"X-Forwarded-For: 198.51.{number // 250}.{number % 250}\r\nContent-Length: {len(body)}\r\n"
+                "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+            )
+            while not over():
+                status = await request(head, body)
+                statuses[status] = statuses.get(status, 0) + 1
+                await asyncio.sleep(1.0)
+
+        async def visitor(over: Callable[[], bool]) -> None:
+            while not over():
+                began = time.perf_counter()
+                await request("GET /login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                pages.append((time.perf_counter() - began) * 1000)
+                await asyncio.sleep(0.1)
+
+        async def run() -> None:
+            until = time.monotonic() + options.seconds
+            over = lambda: time.monotonic() > until  # noqa: E731
+            await asyncio.gather(visitor(over), *(stranger(n, over) for n in range(options.people)))
+
+        asyncio.run(run())
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1000
+        print(
+            f"{options.people} strangers for {options.seconds:g} s: {statuses}; peak {peak:.0f} MB; other pages "
+            f"p50 {np.percentile(pages, 50):.0f} ms, p99 {np.percentile(pages, 99):.0f} ms ({len(pages)}); "
+            f"load {os.getloadavg()[0]:.0f}"
+        )
+        server.process.terminate()
+        server.process.wait()
+        studio.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["answers", "kills", "large", "paint"])
+    parser.add_argument("what", choices=["answers", "kills", "large", "paint", "edits", "logins"])
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--every", type=float, default=2.0)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -505,8 +580,12 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--edits", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    {"answers": answers, "kills": kills, "large": large, "paint": paint}[options.what](options)
+    commands = {"answers": answers, "kills": kills, "large": large, "paint": paint, "edits": edits,
+                "logins": logins}  # fmt: skip
+    commands[options.what](options)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from covote.studio.people import managing
 from covote.studio.people.doors import Door
 from covote.studio.storage.schema import LEASED, answer, assignment, class_, metadata
 from tests.unit.studio.conftest import Rig, prepare
+from tests.unit.studio.edits_model import run
 from tests.unit.studio.old_projects import check_new_project, make_old_project
 from tests.unit.studio.test_hostile_forms import send_everything
 
@@ -85,6 +86,12 @@ def test_a_project_of_the_first_version_opens_with_every_answer(server, tmp_path
 
 def driver(url):
     return url.replace("postgresql://", "postgresql+psycopg://")
+
+
+def test_random_edits_between_answers_give_the_labels_history_and_exports_of_the_model(server, tmp_path):
+    studio = opened(server, tmp_path / "project")
+    assert len(run(studio, tmp_path, 7, 60).model.answers) > 40
+    studio.stop()
 
 
 @pytest.mark.parametrize("seed", range(2))

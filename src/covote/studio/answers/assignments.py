@@ -106,12 +106,14 @@ def lease(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, cursor: int, count: int
 ) -> list[Lease]:
     """Give a person, who is locked, up to `count` items: those in hand, those waiting, then new ones."""
+    if not may_be_asked(member, setup.ask):
+        return []
     until = time.time() + setup.lease_seconds
     held = _mine(connection, member, LEASED, count)
     if _renew(connection, held, until):
         held = _mine(connection, member, LEASED, count)
     missing = count - len(held)
-    if missing > 0 and may_be_asked(member, setup.ask):
+    if missing > 0:
         missing -= _take(connection, _mine(connection, member, WAITING, missing), until)
         if missing > 0 and setup.ask in ADAPTIVE:
             _adaptive(connection, setup, roster, member, missing, until)
