@@ -199,20 +199,21 @@ class Group(TyperGroup):
             raise InputError(f"no command {cmd_name!r}{near}; covote --help lists all of them")
         if cmd_name not in self.commands:
             module = import_module(f"covote.cli.{cmd_name}")
-            found, panel = getattr(module, cmd_name), COMMANDS[cmd_name]
+            found = getattr(module, cmd_name)
             if isinstance(found, tuple):
                 words = str(module.__doc__).partition(": ")[2]
                 one = typer.Typer(
                     name=cmd_name, cls=Section, help=words[0].upper() + words[1:], epilog=_foot(cmd_name),
-                    add_completion=False, no_args_is_help=True, rich_help_panel=panel, **SETTINGS,
+                    add_completion=False, no_args_is_help=True, **SETTINGS,
                 )  # fmt: skip
                 for function in found:
                     name = function.__name__
                     one.command(name, cls=Command, epilog=_foot(f"{cmd_name} {name}"))(function)
             else:
                 one = typer.Typer(add_completion=False, **SETTINGS)
-                one.command(cmd_name, cls=Command, epilog=_foot(cmd_name), rich_help_panel=panel)(found)
+                one.command(cmd_name, cls=Command, epilog=_foot(cmd_name))(found)
             self.commands[cmd_name] = typer.main.get_command(one)
+            self.commands[cmd_name].rich_help_panel = COMMANDS[cmd_name]
         return self.commands[cmd_name]
 
 
