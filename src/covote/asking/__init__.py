@@ -1,20 +1,26 @@
 """Whom to ask next, and when to stop."""
 
+from covote.asking.answers import Answers
 from covote.asking.asker import RULES, Asker, Question, Questions, Unreachable
 from covote.asking.chooser import Choices, Chooser
+from covote.asking.choosing import Offer, Turns, choose
 from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.posterior import Posterior
 
 __all__ = [
     "RULES",
+    "Answers",
     "Asker",
     "Choices",
     "Chooser",
     "Elimination",
+    "Offer",
     "Posterior",
     "Question",
     "Questions",
     "Repair",
+    "Turns",
     "Unreachable",
     "Vote",
+    "choose",
 ]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_count
-from covote.asking import counting_kernels, saved, state
+from covote.asking import saved
+from covote.asking.answers import NO_ANSWER, WAITING, Flags, Ints, Log
 from covote.asking.asker_arguments import (
     check_promise,
     checked_costs,
@@ -21,11 +22,9 @@ from covote.asking.asker_arguments import (
     checked_limits,
     checked_money,
 )
+from covote.asking.choosing import Judge, Offer, Rule, Turns, Verdict, choose
 from covote.asking.counting import Elimination, Repair, Vote
-from covote.asking.counting_kernels import Terms
-from covote.asking.judging import Judge, Rule
 from covote.asking.posterior import Posterior
-from covote.asking.state import NO_ANSWER, OPEN, SETTLED, STUCK, WAITING, State
 from covote.errors import InputError, UnknownNameError
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
 from covote.panel import Name, Panel
@@ -42,8 +41,8 @@ RULES: dict[str, Any] = {
 """Every rule by name. A new rule is one new class and one line here."""
 
 NONE_TEXT = "none of mine"
-PART = 1 << 16
-"""Items that are looked at together where a table of items by classes is made."""
+PIECE = 1 << 18
+"""Cells (items x classes, items x experts) that are looked at together."""
 
 
 class Question(NamedTuple):
@@ -56,14 +55,14 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Whom to ask about what: positions of items and of experts, one entry per question.
+    """Questions as positions of items and experts.
 
     Iterating gives :class:`Question` objects with names.
     """
 
     panel: Panel
-    item: NDArray[np.int64]
-    expert: NDArray[np.int64]
+    item: Ints
+    expert: Ints
     _ids: Any = None
 
     def __len__(self) -> int:
@@ -86,34 +85,34 @@ class Unreachable(NamedTuple):
 
 
 class Asker:
-    """Say which expert to ask about which item, take the answers, and know when an item is settled.
+    """Find out which expert to ask about which item, take the answers, and know when an item is settled.
 
     Parameters
     ----------
     panel
         Who knows what, and what an answer costs.
     items
-        How many items there are, or their ids.
+        The number of items, or their ids.
     rule
         ``"elimination"``, ``"repair"``, ``"vote"``, ``"posterior"``, or a rule with options such as
         ``Repair(wrong=2)`` or ``Posterior.learned(votes, truth, error=0.01)``.
     cost
-        What an answer of each expert costs; as the panel says unless given.
+        The cost of an answer from each expert (default: as in the panel).
     budget
-        What an item may cost at most.
+        The most that an item may cost.
     total
-        What all items together may cost at most.
+        The most that all items together may cost.
     batch
         How many questions about an item are asked at once: more questions, fewer rounds.
     limit
         How many answers an expert gives at most; one number, one per expert, or by name.
     away
-        Experts that cannot be asked; see also :meth:`leave` and :meth:`return_`.
+        Experts who cannot be asked; see also :meth:`leave` and :meth:`return_`.
     partial
-        Whether to begin on a panel that cannot keep the promise of the rule. Items that stay open are then
-        reported by :meth:`unreachable`.
+        Whether to begin on a panel that cannot support the promise of the rule. Items that stay open are then
+        listed by :meth:`unreachable`.
     seed
-        Among equally good experts, the seed decides. Same seed and answers, same questions.
+        Decides among equally good experts. The same seed and answers give the same questions.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "eve"])
     >>> asker = Asker(panel, ["photo"])
@@ -147,26 +146,38 @@ class Asker:
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
         self._budget = checked_money(budget, "budget", self._cost[~self._away])
         self._total = checked_money(total, "total", self._cost[~self._away])
-        self._batch = check_count(batch, "batch", 1)
+        self._batch = min(check_count(batch, "batch", 1), max(1, len(panel)))
         self._limit = checked_limits(panel, limit)
         self._seed = check_count(seed, "seed", 0)
         if not partial:
             check_promise(panel, self.rule, self._away)
         self._judge: Judge = self.rule.judge(panel)
-        self._state = State(size, len(panel), len(panel.classes))
-        if len(panel.classes) == 1:
-            self._state.status[:] = SETTLED
+        self._turns = Turns(panel)
+        self._log = Log(size)
+        self._settled = np.full(size, len(panel.classes) == 1)
+        self._stuck = np.zeros(size, dtype=np.bool_)
+        self._waiting = np.zeros(size, dtype=np.int32)
+        self._spent = np.zeros(size)
+        self._asked = np.zeros(len(panel), dtype=np.int64)  # questions per expert, unanswered ones apart
 
     @cached_property
     def _position(self) -> dict[Any, int]:
         assert self._ids is not None
         return {name: n for n, name in enumerate(self._ids.tolist())}
 
-    def _terms(self) -> Terms:
-        left = self._limit - self._state.questions
-        available = ~self._away & (left > 0)
-        reachable = self.panel.knows[available].sum(axis=0, dtype=np.int64)
-        return Terms(self._cost, available, left, reachable, self._budget, self._seed)
+    def _pieces(self, rows: Array) -> Iterator[Array]:
+        step = max(1, PIECE // max(len(self.panel), len(self.panel.classes)))
+        for begin in range(0, len(rows), step):
+            yield rows[begin : begin + step]
+
+    def _standing(self, rows: Array) -> Any:
+        """Return what the rule makes of the answers about some items."""
+        return self._judge.standing(self._log.about(rows), self._may_answer())
+
+    def _may_answer(self) -> Flags:
+        """Return the experts who can still be asked."""
+        free: Flags = ~self._away & (self._limit > self._asked)
+        return free
 
     # Asking
 
@@ -176,65 +187,72 @@ class Asker:
         Parameters
         ----------
         which
-            About how many items to ask at most, first come first served; or the ids of the items. All
-            unless given.
+            The largest number of items to ask about, in their order; or the ids of the items. By default all.
 
         An empty result means that there is nothing to ask until an answer comes, or at all.
         """
-        rows = self._rows(which)
-        kept = self._state
-        if not len(rows):
-            return self._questions(rows, rows)
-        terms = self._terms()
-        chosen = np.full((len(rows), self._batch), -1, dtype=np.int64)
-        self._judge.choose(kept.log, terms, rows, kept.spent, chosen)
-        affordable = self._affordable(chosen)
-        nobody = ~affordable.any(axis=1)
-        kept.status[rows[nobody]] = STUCK
-        for column in range(self._batch):
-            asked = affordable[:, column]
-            expert = chosen[asked, column]
-            kept.append(rows[asked], expert, self._cost[expert])
-        row, place = np.nonzero(affordable)
-        return self._questions(rows[row], chosen[row, place])
+        offer = Offer(self._cost, np.where(self._away, 0, self._limit - self._asked))
+        item, expert = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for rows in self._pieces(self._rows(which)):
+            found = self._chosen(rows, offer)
+            row, column = np.nonzero(found >= 0)
+            for place in range(self._batch):
+                asked = np.flatnonzero(found[:, place] >= 0)
+                self._log.append(rows[asked], found[asked, place])
+                self._waiting[rows[asked]] += 1
+                self._spent[rows[asked]] += self._cost[found[asked, place]]
+            item.append(rows[row])
+            expert.append(found[row, column])
+            self._asked += np.bincount(expert[-1], minlength=len(self.panel))
+        return self._questions(np.concatenate(item), np.concatenate(expert))
 
-    def _rows(self, which: int | Sequence[Any] | Array | None) -> Array:
-        kept = self._state
+    def _rows(self, which: int | Sequence[Any] | Array | None) -> Ints:
+        """Return the items to ask about: they are open and wait for no answer."""
+        free = ~self._settled & ~self._stuck & (self._waiting == 0)
         if which is None or isinstance(which, int | np.integer):
-            count = len(kept) if which is None else check_count(int(which), "the number of items", 0)
-            free = (kept.status[kept.first :] == OPEN) & (kept.waiting[kept.first :] == 0)
-            rows: Array = np.flatnonzero(free)[:count] + kept.first
-            if len(rows):
-                kept.first = int(np.argmax(kept.status[kept.first :] == OPEN)) + kept.first
-            return rows
+            count = len(self) if which is None else check_count(int(which), "the number of items", 0)
+            return np.flatnonzero(free)[:count]
         named = self._positions(which)
-        free = (kept.status[named] == OPEN) & (kept.waiting[named] == 0)
-        chosen: Array = named[free]
-        return chosen
+        first = np.sort(np.unique(named, return_index=True)[1])  # an item that is named twice is asked once
+        chosen: Ints = named[first]
+        open_: Ints = chosen[free[chosen]]
+        return open_
 
-    def _affordable(self, chosen: Array) -> NDArray[np.bool_]:
-        """Return which of the questions the total budget buys, in their order."""
-        found = chosen >= 0
+    def _chosen(self, rows: Array, offer: Offer) -> Ints:
+        """Return (items x batch) the experts to ask, -1 for none; items without any are settled or stuck."""
+        answers = self._log.about(rows)
+        standing = self._judge.standing(answers, self._may_answer())
+        free = ~answers.asked(len(self.panel)) & (offer.left > 0)
+        money = self._budget - self._spent[rows]
+        turns = self._turns.of(rows, self._seed)
+        found = self._affordable(choose(self._judge, standing, free, offer, money, turns, self._batch))
+        nobody = (found < 0).all(axis=1)
+        if nobody.any():
+            settled = self._judge.settled(standing)
+            self._settled[rows[nobody & settled]] = True
+            self._stuck[rows[nobody & ~settled]] = True
+        return found
+
+    def _affordable(self, chosen: Ints) -> Ints:
+        """Return the questions that the total budget buys, in their order, -1 for the others."""
         if math.isinf(self._total):
-            return found
-        price = np.where(found, self._cost[chosen], 0.0)
-        spent = np.cumsum(price.ravel()).reshape(price.shape) + self._state.spent.sum()
-        bought: NDArray[np.bool_] = found & (spent <= self._total * (1 + 1e-12))
-        return bought
+            return chosen
+        price = np.where(chosen >= 0, self._cost[chosen], 0.0)
+        spent = np.cumsum(price.ravel()).reshape(price.shape) + self._spent.sum()
+        return np.where(spent <= self._total * (1 + 1e-12), chosen, -1)
 
     def _questions(self, item: Array, expert: Array) -> Questions:
         return Questions(self.panel, item.astype(np.int64), expert.astype(np.int64), self._ids)
 
     def waiting(self) -> Questions:
         """Return the questions whose answers are awaited: what to ask again after an interruption."""
-        log = self._state.written
-        entries = np.flatnonzero(log.answer == WAITING)
-        return self._questions(log.item[entries], log.expert[entries])
+        entries = np.flatnonzero(self._log.answer == WAITING)
+        return self._questions(self._log.item[entries], self._log.expert[entries])
 
     # Answers
 
     def tell(self, item: Any, expert: Name, answer: Name | None) -> None:
-        """Take the answer of an expert about an item, all by name.
+        """Take the answer from an expert about an item, all by name.
 
         `answer` is a class, ``"none of mine"``, or None if the expert did not answer.
         """
@@ -258,45 +276,52 @@ class Asker:
             )
         if questions.panel != self.panel:
             raise InputError("the questions are about another panel; tell the asker that asked them")
-        self._take(questions.item, questions.expert, codes)
+        self._take(np.asarray(questions.item), np.asarray(questions.expert), codes.astype(np.int64))
 
     def _take(self, rows: Array, experts: Array, codes: Array) -> None:
         if not len(rows):
             return
-        kept = self._state
-        where = np.empty(len(rows), dtype=np.int64)
-        counting_kernels.find(kept.log, rows, experts, where)
+        self._check_places(rows, experts)
+        where = self._log.find(rows, experts)
         self._check_answers(rows, experts, codes, where)
-        kept.log.answer[where] = codes
-        touched = rows if _rising(rows) else np.unique(rows)
+        self._log.answer[where] = codes
+        touched = rows if (rows[1:] > rows[:-1]).all() else np.unique(rows)
         if touched is rows:
-            kept.waiting[rows] -= 1
+            self._waiting[rows] -= 1
         else:
-            np.subtract.at(kept.waiting, rows, 1)
+            np.subtract.at(self._waiting, rows, 1)
         silent = codes == NO_ANSWER
         if silent.any():
-            np.subtract.at(kept.spent, rows[silent], self._cost[experts[silent]])
-            np.subtract.at(kept.questions, experts[silent], 1)
+            np.subtract.at(self._spent, rows[silent], self._cost[experts[silent]])
+            np.subtract.at(self._asked, experts[silent], 1)
         self._settle(touched)
 
+    def _check_places(self, rows: Array, experts: Array) -> None:
+        """Reject questions about items and experts that are not there."""
+        for what, values, size in (("item", rows, len(self)), ("expert", experts, len(self.panel))):
+            wrong = (values < 0) | (values >= size)
+            if values.dtype.kind not in "iu" or wrong.any():
+                raise InputError(
+                    f"a question is about {what} number {values[np.argmax(wrong)]}, and this Asker has "
+                    f"{size}; tell the answers to the Asker that asked"
+                )
+
     def _check_answers(self, rows: Array, experts: Array, codes: Array, where: Array) -> None:
-        """Refuse answers that nobody asked for, before anything is changed."""
-        panel, log = self.panel, self._state.log
+        """Reject answers without a question, before anything is changed."""
+        panel = self.panel
         refused = where < 0
         if refused.any():
             n, i = self._first(refused, rows, experts)
-            raise InputError(
-                f"expert {i!r} was not asked about item {n!r}; tell answers to questions of next() only"
-            )
-        refused = log.answer[where] != WAITING
+            raise InputError(f"expert {i!r} was not asked about item {n!r}; answer the questions of next()")
+        refused = self._log.answer[where] != WAITING
         if refused.any():
             n, i = self._first(refused, rows, experts)
-            raise InputError(f"expert {i!r} has answered about item {n!r} already; undo() takes answers back")
-        if not _rising(rows) and len(np.unique(where)) < len(where):
-            order = np.sort(where)
+            raise InputError(f"expert {i!r} already answered about item {n!r}; undo() takes answers back")
+        order = np.sort(where)
+        if (order[1:] == order[:-1]).any():
             twice = where == order[:-1][order[1:] == order[:-1]][0]
             n, i = self._first(twice, rows, experts)
-            raise InputError(f"two answers of expert {i!r} about item {n!r}; tell one")
+            raise InputError(f"two answers from expert {i!r} about item {n!r}; give one")
         refused = (codes < NONE_OF_MINE) | (codes >= len(panel.classes))
         if refused.any():
             raise InputError(
@@ -307,8 +332,8 @@ class Asker:
             row = int(np.argmax(refused))
             known = ", ".join(map(str, panel.blocks()[experts[row]]))
             raise InputError(
-                f"expert {panel.names[experts[row]]!r} answered {panel.classes[codes[row]]!r}, which it does "
-                f"not know (it knows: {known}); ask it for one of these"
+                f"expert {panel.names[experts[row]]!r} answered {panel.classes[codes[row]]!r}, which is not "
+                f"one of their classes ({known}); ask for one of these"
             )
 
     def _first(self, which: Array, rows: Array, experts: Array) -> tuple[Any, Name]:
@@ -316,81 +341,71 @@ class Asker:
         return self._id(int(rows[row])), self.panel.names[int(experts[row])]
 
     def _settle(self, rows: Array) -> None:
-        kept = self._state
-        if len(self.panel.classes) > 1:
-            self._judge.settle(kept.log, self._terms(), rows, kept.status)
-        if len(rows):
-            kept.first = min(kept.first, int(rows[0]))
+        """Find out which items are settled; the others are open."""
+        for some in self._pieces(rows if len(self.panel.classes) > 1 else rows[:0]):
+            self._settled[some] = self._judge.settled(self._standing(some))
+            self._stuck[some] = False
 
     def undo(self) -> Question:
         """Take back the question that was asked last, with its answer, and return it."""
-        kept = self._state
-        if not kept.used:
-            raise InputError("nothing was asked yet; there is nothing to undo")
-        silent = kept.log.answer[kept.used - 1] == NO_ANSWER
-        n, i = kept.remove_last()
-        if silent:
-            kept.questions[i] += 1
-        else:
-            kept.spent[n] -= self._cost[i]
+        if not self._log.size:
+            raise InputError("nothing was asked yet, so there is nothing to undo")
+        n, i, answer = self._log.remove_last()
+        self._waiting[n] -= answer == WAITING
+        if answer != NO_ANSWER:
+            self._asked[i] -= 1
+            self._spent[n] -= self._cost[i]
         self._settle(np.array([n]))
         return next(iter(self._questions(np.array([n]), np.array([i]))))
 
-    # Experts that come and go
+    # Experts who come and go
 
     def leave(self, *experts: Name) -> None:
-        """Ask these experts no more; answers that are awaited may still come."""
+        """Stop asking these experts; answers that are awaited may still come."""
         self._away[[self.panel.expert_index(name) for name in experts]] = True
 
     def return_(self, *experts: Name) -> None:
         """Ask these experts again, also about items that could not be settled without them."""
         self._away[[self.panel.expert_index(name) for name in experts]] = False
-        kept = self._state
-        kept.status[kept.status == STUCK] = OPEN
-        kept.first = 0
+        self._stuck[:] = False
 
     # Results
 
     def __len__(self) -> int:
-        return len(self._state)
+        return len(self._settled)
 
     @property
-    def done(self) -> NDArray[np.bool_]:
+    def done(self) -> Flags:
         """Which items are settled."""
-        settled: NDArray[np.bool_] = self._state.status == SETTLED
-        return settled
+        return self._settled.copy()
 
     @property
-    def stuck(self) -> NDArray[np.bool_]:
-        """Which items cannot be settled: nobody who is left, or can be paid, could tell the rest apart."""
-        stuck: NDArray[np.bool_] = self._state.status == STUCK
-        return stuck
+    def stuck(self) -> Flags:
+        """Which items cannot be settled: no expert who is left, or can be paid, tells the rest apart."""
+        return self._stuck.copy()
 
     @property
     def answers(self) -> int:
-        """How many answers were given, "none of mine" included."""
-        answer = self._state.written.answer
+        """The number of answers, "none of mine" included."""
+        answer = self._log.answer
         return int(((answer >= 0) | (answer == NONE_OF_MINE)).sum())
 
     @property
     def spent(self) -> float:
-        """What the questions so far cost; no answer, no cost."""
-        return float(self._state.spent.sum())
+        """The cost of the questions so far; an expert who does not answer costs nothing."""
+        return float(self._spent.sum())
 
     def possible(self, item: Any) -> tuple[Name, ...]:
         """Return the classes of an item that are not ruled out."""
-        found = self._possible(self._positions([item]))[0]
+        found = self._judge.possible(self._standing(self._positions([item])))[0]
         return tuple(self.panel.classes[k] for k in np.flatnonzero(found))
 
-    def _possible(self, rows: Array) -> NDArray[np.bool_]:
-        return self._judge.possible(self._state.log, self._terms(), rows)
-
     def unreachable(self) -> Unreachable:
-        """Return the items that cannot be settled, and the pairs of classes that nobody told apart."""
-        rows = np.flatnonzero(self.stuck)
+        """Return the items that cannot be settled, and the pairs of classes that no expert told apart."""
+        rows = np.flatnonzero(self._stuck)
         together = np.zeros((len(self.panel.classes),) * 2, dtype=np.int64)
-        for begin in range(0, len(rows), PART):
-            possible = self._possible(rows[begin : begin + PART]).astype(np.float32)
+        for some in self._pieces(rows):
+            possible = self._judge.possible(self._standing(some)).astype(np.float32)
             together += np.rint(possible.T @ possible).astype(np.int64)
         first, second = np.nonzero(np.triu(together, 1))
         amount = together[first, second]
@@ -406,32 +421,30 @@ class Asker:
         """Return the labels of the items that are settled, or cannot be settled better.
 
         An item that is still open has no label and the status ``incomplete``. An item that is stuck has the
-        class that leads, if one does, and the status ``tied``.
+        leading class, if there is one, and the status ``tied``.
         """
-        kept, terms = self._state, self._terms()
-        verdict = self._judge.verdict(kept.log, terms, np.arange(len(kept)))
-        still_open = kept.status == OPEN
-        tied = (kept.status == STUCK) & verdict.tied
-        index = np.where(still_open, -1, verdict.label)
+        verdicts, sizes, classes = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for rows in self._pieces(np.arange(len(self))) if len(self) else [np.arange(0)]:
+            standing = self._standing(rows)
+            verdicts.append(self._judge.verdict(standing))
+            possible = self._judge.possible(standing)[self._stuck[rows] & verdicts[-1].tied]
+            sizes.append(possible.sum(axis=1))
+            classes.append(np.nonzero(possible)[1])
+        verdict = Verdict(*(np.concatenate(column) for column in zip(*verdicts, strict=True)))
+        still_open = ~self._settled & ~self._stuck
+        tied = self._stuck & verdict.tied
         status = np.where(verdict.violations > 0, CONFLICT, AGREED).astype(np.uint8)
         status[tied] = TIED
         status[still_open] = INCOMPLETE
-        nothing = np.full(len(kept), np.nan, dtype=np.float32)
-        evidence = Evidence(verdict.confidence, nothing, np.full(len(kept), -1), verdict.violations, status)
-        return Labels(self.panel, index, tied, self._ties(np.flatnonzero(tied)), evidence, self._ids)
-
-    def _ties(self, rows: Array) -> Ties:
-        """Return the classes that are not ruled out for some items."""
-        sizes, classes = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for begin in range(0, len(rows), PART):
-            possible = self._possible(rows[begin : begin + PART])
-            sizes.append(possible.sum(axis=1))
-            classes.append(np.nonzero(possible)[1])
-        return Ties(np.cumsum(np.concatenate(sizes)), np.concatenate(classes))
+        index = np.where(still_open, -1, verdict.label)
+        nothing = np.full(len(self), np.nan, dtype=np.float32)
+        evidence = Evidence(verdict.confidence, nothing, np.full(len(self), -1), verdict.violations, status)
+        ties = Ties(np.cumsum(np.concatenate(sizes)), np.concatenate(classes))
+        return Labels(self.panel, index, tied, ties, evidence, self._ids)
 
     def votes(self) -> Votes:
         """Return the answers so far as votes."""
-        log = self._state.written
+        log = self._log
         heard = np.flatnonzero((log.answer >= 0) | (log.answer == NONE_OF_MINE))
         order = heard[np.lexsort((log.expert[heard], log.item[heard]))]
         bounds = np.searchsorted(log.item[order], np.arange(len(self) + 1))
@@ -442,8 +455,7 @@ class Asker:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to an ``.npz`` file, completely or not at all."""
         options, arrays = self.rule.saved()
-        ids = self._ids
-        listed = ids is not None and ids.dtype == object
+        listed = self._ids is not None and self._ids.dtype == object
         head = {
             "panel": self.panel.to_dict(),
             "rule": self.rule.name,
@@ -452,43 +464,55 @@ class Asker:
             "total": None if math.isinf(self._total) else self._total,
             "batch": self._batch,
             "seed": self._seed,
-            "ids": ids.tolist() if ids is not None and listed else None,
+            "ids": self._ids.tolist() if self._ids is not None and listed else None,
         }
         more = {f"rule_{name}": array for name, array in arrays.items()}
-        more.update(cost=self._cost, limit=self._limit, away=self._away)
-        if ids is not None and not listed:
-            more["ids"] = ids
-        saved.write(path, "Asker", head, {**self._state.arrays(), **more})
+        more |= {"item": self._log.item, "expert": self._log.expert, "answer": self._log.answer}
+        more |= {"cost": self._cost, "limit": self._limit, "away": self._away, "stuck": self._stuck}
+        if self._ids is not None and not listed:
+            more["ids"] = self._ids
+        saved.write(path, "Asker", head, more)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Asker:
-        """Read what :meth:`save` wrote, and go on from there."""
-        head, arrays = saved.read(path, "Asker")
-        try:
+        """Read what :meth:`save` wrote, and continue from there."""
+        with saved.reading(path, "Asker") as (head, arrays):
             panel = Panel.from_dict(head["panel"])
             own = {name[5:]: array for name, array in arrays.items() if name.startswith("rule_")}
+            stuck = saved.flags(arrays["stuck"])
+            ids = arrays["ids"] if "ids" in arrays else head["ids"]
             rule = RULES[head["rule"]](**head["options"], **own)
-            ids = arrays.get("ids")
-            if head["ids"] is not None:
-                ids = np.empty(len(head["ids"]), dtype=object)
-                ids[:] = head["ids"]
             asker = cls(
-                panel, len(arrays["last"]), rule, batch=head["batch"], seed=head["seed"], partial=True
-            )
-            asker._ids = ids
-            asker._cost = arrays["cost"]
-            asker._budget, asker._total = (
-                math.inf if head[name] is None else float(head[name]) for name in ("budget", "total")
-            )
-            asker._limit, asker._away = arrays["limit"], arrays["away"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise saved.damaged(path, "Asker") from error
-        asker._state = state.restored(path, arrays, len(panel), len(panel.classes))
+                panel, len(stuck) if ids is None else checked_ids(ids), rule,
+                cost=arrays["cost"], limit=arrays["limit"], budget=head["budget"], total=head["total"],
+                batch=head["batch"], seed=head["seed"], partial=True,
+            )  # fmt: skip
+            asker._away[:] = saved.flags(arrays["away"], len(panel))
+            asker._restore(arrays["item"], arrays["expert"], arrays["answer"])
+            asker._stuck[:] = saved.flags(stuck, len(asker)) & ~asker._settled
         return asker
+
+    def _restore(self, item: Array, expert: Array, answer: Array) -> None:
+        """Take over questions and answers in the order in which they were asked, if they fit the panel."""
+        columns = [saved.integers(column) for column in (item, expert, answer)]
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("questions and answers differ in number")
+        item, expert, answer = columns
+        known = (answer < 0) | self.panel.knows[expert, np.maximum(answer, 0)]
+        if not ((item >= 0) & (expert >= 0) & (answer >= WAITING) & known).all():
+            raise ValueError("answers that the experts cannot give")
+        if len(np.unique(item * np.int64(len(self.panel)) + expert)) < len(item):
+            raise ValueError("an expert who was asked twice")
+        self._log.append_all(item, expert, answer)
+        paid = answer != NO_ANSWER
+        np.add.at(self._waiting, item, answer == WAITING)
+        np.add.at(self._spent, item[paid], self._cost[expert[paid]])
+        self._asked += np.bincount(expert[paid], minlength=len(self.panel))
+        self._settle(np.arange(len(self)))
 
     # Names
 
-    def _positions(self, items: Sequence[Any] | Array) -> Array:
+    def _positions(self, items: Sequence[Any] | Array) -> Ints:
         given = np.asarray(items)
         if self._ids is None:
             if given.dtype.kind in "iu" or not len(given):
@@ -499,7 +523,7 @@ class Asker:
             raise UnknownNameError(f"no item {_plain(given[0])!r}; items are 0 to {len(self) - 1}")
         try:
             return np.array([self._position[_plain(item)] for item in items], dtype=np.int64)
-        except KeyError as error:
+        except (KeyError, TypeError) as error:
             raise UnknownNameError(
                 f"no item {error.args[0]!r}; use the ids that the Asker was given"
             ) from None
@@ -508,7 +532,7 @@ class Asker:
         return n if self._ids is None else _plain(self._ids[n])
 
     def __repr__(self) -> str:
-        settled, stuck = int(self.done.sum()), int(self.stuck.sum())
+        settled, stuck = int(self._settled.sum()), int(self._stuck.sum())
         counts = f"{len(self)} items, {settled} settled, {stuck} stuck, {self.answers} answers"
         return f"Asker({counts}, {self.rule.name})"
 
@@ -517,14 +541,9 @@ def _rule(rule: str | Rule) -> Rule:
     if not isinstance(rule, str):
         return rule
     if rule not in RULES:
-        raise InputError(f"rule {rule!r} is not known; use one of {', '.join(RULES)}")
+        raise InputError(f"rule {rule!r} is unknown; use one of {', '.join(RULES)}")
     made: Rule = RULES[rule]()
     return made
-
-
-def _rising(rows: Array) -> bool:
-    """Whether no item occurs twice, as seen at a glance."""
-    return bool((rows[1:] > rows[:-1]).all())
 
 
 def _names(away: Name | Iterable[Name]) -> list[Name]:

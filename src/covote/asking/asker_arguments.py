@@ -1,4 +1,4 @@
-"""What an Asker is told: items, costs, budgets, limits; checked once."""
+"""The arguments of an Asker: items, costs, budgets and limits, checked once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import per_name
-from covote.asking.judging import Rule
+from covote.asking.choosing import Rule
 from covote.errors import CoverError, InputError
 from covote.panel import Panel
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def checked_ids(items: Any) -> Array:
-    """Return the ids of the items, or say which one is there twice."""
+    """Return the ids of the items; reject an id that is there twice."""
     given = list(items) if not isinstance(items, np.ndarray) else items
     ids = np.asarray(given)
     if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):
@@ -31,9 +31,9 @@ def checked_ids(items: Any) -> Array:
 
 
 def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
-    """Return what an answer of each expert costs; as the panel says unless given."""
+    """Return the cost of an answer from each expert (default: as in the panel)."""
     if cost is None:
-        return panel.cost.copy()  # as costs that are given: one type for compiled loops
+        return panel.cost
     costs = per_name(cost, panel.names, panel.expert_index, "cost", "expert")
     for name, value in zip(panel.names, costs, strict=True):
         if not (math.isfinite(value) and value >= 0):
@@ -42,19 +42,19 @@ def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
 
 
 def checked_money(amount: float | None, what: str, cost: Array) -> float:
-    """Return a budget that buys an answer; infinite unless given."""
+    """Return a budget that buys an answer (default: infinite)."""
     if amount is None:
         return math.inf
     if isinstance(amount, bool) or not isinstance(amount, int | float | np.number) or math.isnan(amount):
         raise InputError(f"{what} must be a number, not {amount!r}")
     if not len(cost) or amount < cost.min():
-        cheapest = f"the cheapest expert costs {cost.min():g}" if len(cost) else "everybody is away"
+        cheapest = f"the cheapest expert costs {cost.min():g}" if len(cost) else "all experts are away"
         raise InputError(f"{what} {amount:g} buys no answer: {cheapest}; raise it, or leave it out")
     return float(amount)
 
 
 def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
-    """Return how many answers each expert may give; any number unless given."""
+    """Return how many answers each expert may give (default: any number)."""
     if limit is None:
         return np.full(len(panel), np.iinfo(np.int64).max // 2)
     limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
@@ -65,19 +65,19 @@ def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
 
 
 def check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
-    """Refuse a rule whose promise the experts that are there cannot keep."""
-    if not rule.times:
+    """Reject a rule whose promise needs more experts than there are."""
+    if not rule.redundancy:
         return
     if away.all():
-        raise CoverError("everybody is away, so nothing can be asked; leave somebody on the panel")
+        raise CoverError("all experts are away, so nothing can be asked; leave one on the panel")
     left = panel.without(*(panel.names[i] for i in np.flatnonzero(away))) if away.any() else panel
-    if left.covers(rule.times):
+    if left.covers(rule.redundancy):
         return
-    pairs = left.uncovered(rule.times)
+    pairs = left.uncovered(rule.redundancy)
     shown = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:3]) + (" ..." if len(pairs) > 3 else "")
-    need = "a common expert" if rule.times == 1 else f"{rule.times} common experts"
+    need = "a common expert" if rule.redundancy == 1 else f"{rule.redundancy} common experts"
     raise CoverError(
         f"the rule {rule.name!r} needs {need} for every pair of classes, and {len(pairs)} "
         f"pair{'s' * (len(pairs) > 1)} {'have' if len(pairs) > 1 else 'has'} fewer: {shown}; add experts "
-        "(complete() says which), or pass partial=True to settle what can be"
+        "(complete() lists them), or pass partial=True to settle what can be settled"
     )

@@ -201,13 +201,10 @@ class Chooser:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Chooser:
         """Read what :meth:`save` wrote, and go on from there."""
-        head, arrays = saved.read(path, "Chooser")
-        try:
+        with saved.reading(path, "Chooser") as (head, arrays):
             made = cls(head["classes"], head["size"], head["items"], error=head["error"], batch=head["batch"])
             made.answers = check_count(head["answers"], "answers", 0)
             made._put(arrays)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise saved.damaged(path, "Chooser") from error
         return made
 
     def _put(self, arrays: dict[str, Array]) -> None:

@@ -1,44 +1,43 @@
 """Rules that count contradictions: :class:`Elimination`, :class:`Repair` and :class:`Vote`.
 
-A class is contradicted by each expert that knows it and named another.
+A class is contradicted by each expert who knows it and named another.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.arguments import check_count
-from covote.asking import counting_kernels as kernels
-from covote.asking.counting_kernels import Lists, Terms
-from covote.asking.judging import Verdict
-from covote.asking.state import Log
+from covote.asking.answers import WAITING, Answers, Flags, Ints, spread
+from covote.asking.choosing import Verdict
 from covote.panel import Panel
-from covote.panel.layout import Layout
 
 Array = NDArray[Any]
+_LEAST = 1e-9
+"""An expert who tells less than this apart does not help."""
 
 
 @dataclass(frozen=True)
 class Elimination:
-    """Ask the expert that tells most alive classes apart; stop when one class is left.
+    """Ask the expert who tells most possible classes apart; stop when one class is left.
 
-    A class is alive while no authority that was asked contradicted it. No model of anybody: with experts that
-    are right about what they know, the result is never wrong, whatever they answer about the rest. Where
-    somebody must have erred, the classes with the fewest contradictions are the ones alive.
+    A class is possible while no authority who was asked contradicted it. The rule needs no model: with
+    experts who are right about what they know, the result is never wrong, whatever they answer about the
+    rest. If an expert must have been wrong, the classes with the fewest contradictions are possible.
 
-    theory: section 6. At most ``bounds.elimination_bound(K, m)`` answers on a panel that covers every pair.
+    Theory: section 6. At most ``bounds.elimination_bound(K, m)`` answers on a panel that covers every pair.
     """
 
     name: ClassVar[str] = "elimination"
-    times: ClassVar[int] = 1
+    redundancy: ClassVar[int] = 1
 
     def judge(self, panel: Panel) -> Counting:
-        """Return the rule at work on a panel."""
-        return Counting(panel, self.name)
+        """Return the rule for a panel."""
+        return Counting(panel)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the options and arrays from which the rule can be made again."""
@@ -49,16 +48,16 @@ class Elimination:
 class Repair:
     """Drop a class when more authorities contradicted it than may be wrong; stop when one class is left.
 
-    With at most `wrong` wrong answers about an item from experts that know its class, the result is never
-    wrong. It needs a panel on which 2 wrong + 1 experts know each pair of classes: of those that know the
+    With at most `wrong` wrong answers about an item from experts who know its class, the result is never
+    wrong. It needs a panel on which 2 wrong + 1 experts know each pair of classes: of those who know the
     truth and a rival, at least wrong + 1 answer right, and each of them contradicts the rival.
 
-    theory: sections 3 and 6.
+    Theory: sections 3 and 6.
 
     Parameters
     ----------
     wrong
-        How many answers about an item may be wrong, at most.
+        The largest number of wrong answers about an item.
     """
 
     wrong: int = 1
@@ -68,13 +67,13 @@ class Repair:
         check_count(self.wrong, "wrong", 0)
 
     @property
-    def times(self) -> int:
+    def redundancy(self) -> int:
         """Every pair of classes needs 2 wrong + 1 common experts."""
         return 2 * self.wrong + 1
 
     def judge(self, panel: Panel) -> Counting:
-        """Return the rule at work on a panel."""
-        return Counting(panel, self.name, self.wrong)
+        """Return the rule for a panel."""
+        return Counting(panel, self.wrong)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the options and arrays from which the rule can be made again."""
@@ -85,84 +84,155 @@ class Repair:
 class Vote:
     """Stop when no answer still to come can change the authority vote of all experts.
 
-    The label is the one that ``decode`` would give if everybody had been asked, whoever errs: the share
-    of its authorities that a class has already is above the share that any other can still reach. It asks
-    the authorities of the class that leads first. Items on which the full vote ties are asked of everybody.
+    The label is the one that the paper's decoder would give if every expert had been asked, whoever is wrong:
+    the share of its authorities that a class has already is above the share that any other can still reach.
+    The rule asks the authorities of the leading class first. Items on which the full vote ties are asked of
+    every expert.
 
     Counting that ends when the result is certain is curtailed sampling (Wald, 1947, Sequential Analysis).
     """
 
     name: ClassVar[str] = "vote"
-    times: ClassVar[int] = 0  # the vote exists on every panel
+    redundancy: ClassVar[int] = 0  # the vote exists on every panel
 
-    def judge(self, panel: Panel) -> Counting:
-        """Return the rule at work on a panel."""
-        return Counting(panel, self.name)
+    def judge(self, panel: Panel) -> FullVote:
+        """Return the rule for a panel."""
+        return FullVote(panel)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the options and arrays from which the rule can be made again."""
         return {}, {}
 
 
-def lists_of(panel: Panel) -> Lists:
-    """Return who knows what, as flat lists."""
-    group, place = _groups(panel)
-    sizes = np.bincount(group, minlength=1)
-    full, largest = int((sizes == sizes.max()).sum()), int(sizes.max())
-    return Lists(
-        *panel.layout.known, *Layout(panel.knows.T).known, group, place, len(sizes), full, max(1, largest)
-    )
+@dataclass(frozen=True)
+class Standing:
+    """What was counted, (items x classes).
 
-
-def _groups(panel: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put each expert into the first group with whose members it has no class in common.
-
-    Returns the group of each expert and its place in it. What :func:`covote.design` builds from parallel
-    classes stands in their order, and so they are found again.
+    Attributes
+    ----------
+    against, votes
+        How many authorities contradicted a class, and how many named it.
+    best, even
+        The leading class of each item, and whether another is as good.
+    possible
+        Which classes are not ruled out.
+    weight
+        What it is worth to tell a class apart.
     """
-    taken = np.zeros((1, len(panel.classes)), dtype=np.bool_)
-    sizes: list[int] = []
-    group, place = np.empty(len(panel), dtype=np.int64), np.empty(len(panel), dtype=np.int64)
-    for i, row in enumerate(panel.knows):
-        known = np.flatnonzero(row)
-        g = int(np.argmin(taken[:, known].any(axis=1)))  # the last row is free
-        if g == len(sizes):
-            sizes.append(0)
-            taken = np.concatenate([taken, np.zeros_like(taken)]) if g + 1 == len(taken) else taken
-        taken[g, known] = True
-        group[i], place[i] = g, sizes[g]
-        sizes[g] += 1
-    return group, place
+
+    against: Array
+    votes: Array
+    best: Ints
+    even: Flags
+    possible: Flags
+    weight: Array
 
 
 class Counting:
-    """A rule at work: counts votes and contradictions of every class, anew from the answers each time.
+    """Elimination and repair on one panel: `wrong` is how many answers about an item may be wrong."""
 
-    `wrong` is how many answers about an item may be wrong; only the rule ``repair`` looks at it.
-    """
+    def __init__(self, panel: Panel, wrong: int = 0) -> None:
+        self.panel, self.wrong = panel, wrong
+        self._knows = panel.knows.astype(np.float32)
 
-    def __init__(self, panel: Panel, rule: str, wrong: int = 0) -> None:
-        self._lists = lists_of(panel)
-        self._space = kernels.scratch(self._lists)
-        self._rule = (kernels.MODES[rule], wrong)
+    def standing(self, answers: Answers, may_answer: Flags) -> Standing:
+        """Count votes and contradictions: fewest contradictions lead, then most votes."""
+        against, votes = self.counts(answers)
+        fewest = against.min(axis=1, keepdims=True)
+        most = np.where(against == fewest, votes, -1)
+        leads = most == most.max(axis=1, keepdims=True)
+        possible = against <= np.maximum(fewest, self.wrong)
+        return Standing(
+            against, votes, leads.argmax(axis=1), leads.sum(axis=1) > 1, possible, possible.astype(np.float32)
+        )
 
-    def settle(self, log: Log, terms: Terms, rows: Array, status: Array) -> None:
-        """Mark the items whose class is settled."""
-        kernels.settle(log, self._lists, terms, *self._rule, rows, self._space, status)
+    def counts(self, answers: Answers) -> tuple[Array, Array]:
+        """Return (items x classes) contradictions and votes."""
+        classes = len(self.panel.classes)
+        heard, named = answers.heard, answers.answer >= 0
+        asked = spread(self.panel, answers, heard.astype(np.int64))
+        cell = answers.item[named] * classes + answers.answer[named]
+        votes = np.bincount(cell, minlength=answers.size * classes).reshape(-1, classes)
+        return asked - votes, votes
 
-    def choose(self, log: Log, terms: Terms, rows: Array, spent: Array, chosen: Array) -> None:
-        """Choose the next questions about each item, one per column; -1 where there are no more."""
-        kernels.choose(log, self._lists, terms, *self._rule, rows, self._space, spent, chosen)
+    def settled(self, standing: Standing) -> Flags:
+        """Return which items have no rival left."""
+        settled: Flags = np.count_nonzero(standing.possible, axis=1) <= 1
+        return settled
 
-    def verdict(self, log: Log, terms: Terms, rows: Array) -> Verdict:
-        """Return what the answers say about some items."""
-        index, against = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int32)
-        shared = np.empty(len(rows), dtype=np.bool_)
-        kernels.judge(log, self._lists, terms, *self._rule, rows, self._space, index, shared, against)
-        return Verdict(index, shared, against, np.full(len(rows), np.nan, dtype=np.float32))
+    def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
+        """Return how many classes each expert tells apart: one fewer than the possible classes they know."""
+        found = self._known_weight(standing.weight) - 1.0
+        found[found < _LEAST] = 0.0
+        found[self.settled(standing)] = 0.0
+        return found
 
-    def possible(self, log: Log, terms: Terms, rows: Array) -> NDArray[np.bool_]:
-        """Return (items x classes): the classes that are not ruled out."""
-        found = np.empty((len(rows), len(self._lists.first) - 1), dtype=np.bool_)
-        kernels.alive(log, self._lists, terms, *self._rule, rows, self._space, found)
+    def _known_weight(self, weight: Array) -> NDArray[np.float64]:
+        """Return (items x experts) the weight of the classes that each expert knows.
+
+        Whole weights are exact in single precision, which is twice as fast.
+        """
+        found: Array = weight @ self._knows.T.astype(weight.dtype, copy=False)
+        return found.astype(np.float64)
+
+    def supposing(self, standing: Standing, expert: Ints) -> Standing:
+        """Act as if an expert who is being asked had named any of their classes with equal chance.
+
+        A class that one more contradiction would rule out is then possible with probability 1 / their number.
+        """
+        known = self.panel.knows[expert] & (expert >= 0)[:, None]
+        limit = np.maximum(standing.against[np.arange(len(expert)), standing.best], self.wrong)
+        weight = standing.weight.astype(np.float64)
+        total = np.where(known, weight, 0.0).sum(axis=1)
+        known &= (total > 1)[:, None]
+        against = standing.against + known
+        ruled_out = known & (against > limit[:, None])
+        weight /= np.where(ruled_out, np.maximum(total, 1.0)[:, None], 1.0)
+        return replace(standing, against=against, weight=weight)
+
+    def verdict(self, standing: Standing) -> Verdict:
+        """Return the leading classes."""
+        rows = np.arange(len(standing.best))
+        label = np.where(standing.even, -1, standing.best)
+        against = standing.against[rows, standing.best].astype(np.int32)
+        unknown = np.full(len(rows), np.nan, dtype=np.float32)
+        return Verdict(label, ~self.settled(standing), against, unknown)
+
+    def possible(self, standing: Standing) -> Flags:
+        """Return (items x classes) which classes are not ruled out."""
+        return standing.possible
+
+
+class FullVote(Counting):
+    """The vote of all experts on one panel, while some of their answers are missing."""
+
+    def standing(self, answers: Answers, may_answer: Flags) -> Standing:
+        """Compare shares of authorities: the one that a class can still reach leads, then the one it has.
+
+        Shares of small integers are equal as floats exactly if they are equal.
+        """
+        against, votes = self.counts(answers)
+        came = answers.answer != WAITING
+        change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
+        unheard = self.panel.knows[may_answer].sum(axis=0) + spread(self.panel, answers, change)
+        total = against + votes + unheard
+        there = total > 0
+        share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
+        most = np.where(reach == reach.max(axis=1, keepdims=True), share, -2.0)
+        leads = most == most.max(axis=1, keepdims=True)
+        best = leads.argmax(axis=1)
+        rows = np.arange(len(best))
+        possible = there & (reach >= share[rows, best, None])
+        possible[rows, best] = True
+        return Standing(against, votes, best, leads.sum(axis=1) > 1, possible, possible.astype(np.float32))
+
+    def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
+        """Return how many possible classes each expert knows.
+
+        The leading class counts as all classes together: its own authorities settle the vote.
+        """
+        weight = standing.weight.copy()
+        weight[np.arange(len(weight)), standing.best] = weight.shape[1]
+        found = self._known_weight(weight)
+        found[self.settled(standing)] = 0.0
         return found

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_count, check_prior, check_probability
-from covote.asking import posterior_kernels as kernels
-from covote.asking.counting import lists_of
-from covote.asking.counting_kernels import Lists, Terms
-from covote.asking.judging import Verdict
-from covote.asking.state import Log
-from covote.errors import InputError, TooLargeError
+from covote.asking.answer_model import Learned, Uniform, answer_cells, check_size
+from covote.asking.answers import NO_ANSWER, Answers, Flags, Ints
+from covote.asking.choosing import Verdict
+from covote.asking.counting import Counting
+from covote.errors import InputError
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, Votes
 
 Array = NDArray[Any]
 
 LEAST = 5
-"""Items of a class that an expert must have answered before its answers about the class are believed."""
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""How many answers an expert may be lent from what is common to all; leaving one out says how many."""
-ROUNDS = 30
-"""Steps in which the common choices among classes are found."""
-LARGEST = 1 << 28
-"""Cells of a table (answers x classes), at most: a gigabyte."""
+"""Items of a class that an expert must have answered before their answers about the class are believed."""
+_LEAST_GAIN = 1e-12
+"""What an answer is worth at least: an item that is not settled is asked of everyone in the end."""
 
 
 class Counts(Protocol):
@@ -36,7 +31,7 @@ class Counts(Protocol):
     panel: Panel
 
     def column(self, k: int) -> NDArray[np.float64]:
-        """Return how often each answer was given to class k: expert by expert, its classes, then "none"."""
+        """Return how often each answer was given to class k: expert by expert, their classes, then "none"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,30 +39,30 @@ class Posterior:
     """Ask what lowers the expected error most per unit of cost; stop when the error is small enough.
 
     The rule relies on a model. With `counts` (see :meth:`learned`) the model is how often each expert gave
-    each answer to each class. Where an expert has answered fewer than `least` items of a class that it does
-    not know, its answers say nothing about that class, and a label that rests on such answers needs
+    each answer to each class. Where an expert has answered fewer than `least` items of a class that they do
+    not know, their answers say nothing about that class, and a label that rests on such answers needs
     elimination: every other class contradicted by an authority. Without `counts` the model is that experts
     answer uniformly at random about what they do not know. Real experts do not: if they answer by similarity,
     that model promises 99% and delivers 60 to 74%. Use it for simulations only.
 
-    theory: section 6.
+    Theory: section 6.
 
     Parameters
     ----------
     error
-        How probable a wrong label may be.
+        The largest probability of a wrong label.
     accuracy
         How often experts are right about classes they know, without `counts`; one number, one per expert, or
         by name.
     prior
-        One probability per class; equal unless given.
+        One probability per class (default: equal).
     none
-        How often an expert that knows the class says "none of mine", and how often one that does not.
+        How often an expert who knows the class says "none of mine", and how often one who does not.
     counts
-        Learned counts: (answers x classes), answers numbered expert by expert, its classes, then "none of
+        Learned counts: (answers x classes), answers numbered expert by expert, their classes, then "none of
         mine".
     least
-        How many items an expert must have answered about a class it does not know.
+        How many items an expert must have answered about a class they do not know.
     """
 
     error: float = 0.01
@@ -77,7 +72,7 @@ class Posterior:
     counts: Array | None = None
     least: int = LEAST
     name: ClassVar[str] = "posterior"
-    times: ClassVar[int] = 0  # a probability needs no cover; classes that nobody tells apart stay probable
+    redundancy: ClassVar[int] = 0  # a probability needs no cover; classes that look alike stay probable
 
     def __post_init__(self) -> None:
         check_probability(self.error, "error")
@@ -105,7 +100,7 @@ class Posterior:
         array([15., 15., 15.], dtype=float32)
         """
         panel = votes.panel
-        _check_size(panel)
+        check_size(panel)
         if not isinstance(votes, Votes):
             columns = [votes.column(k) for k in range(len(panel.classes))]
             return cls(counts=np.stack(columns, axis=1).astype(np.float32), **options)
@@ -120,25 +115,21 @@ class Posterior:
             )
         runs = votes.ragged
         item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
-        cell = _cells(panel, runs.expert.astype(np.int64), runs.label.astype(np.int64))
+        label = np.where(runs.label == NONE_OF_MINE, -1, runs.label)  # the last place
+        cell = answer_cells(panel)[runs.expert, label]
         size = (len(panel.layout.cells.label), len(panel.classes))
         flat = np.bincount(cell * size[1] + known[item], minlength=size[0] * size[1])
         return cls(counts=flat.reshape(size).astype(np.float32), **options)
 
     def judge(self, panel: Panel) -> Weighing:
-        """Return the rule at work on a panel."""
+        """Return the rule for a panel."""
         prior = np.log(np.maximum(check_prior(self.prior, len(panel.classes)), 1e-300))
-        lists = lists_of(panel)
-        first = panel.layout.cells.start
-        nothing = np.zeros((0, 0), dtype=np.float32)
-        unknown = np.zeros((0, 0), dtype=np.bool_)
+        model: Uniform | Learned
         if self.counts is None:
-            coins = _coins(check_accuracy(self.accuracy, panel), panel.sizes, self.none)
-            model = kernels.Model(first, False, nothing, nothing, unknown, coins, prior, self.error)
+            model = Uniform(panel, check_accuracy(self.accuracy, panel), self.none)
         else:
-            tables = _tables(panel, first, np.asarray(self.counts), self.least)
-            model = kernels.Model(first, True, *tables, np.zeros((0, 0)), prior, self.error)
-        return Weighing(lists, model)
+            model = Learned(panel, np.asarray(self.counts), self.least)
+        return Weighing(panel, model, prior, self.error)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the options and arrays from which the rule can be made again."""
@@ -153,141 +144,79 @@ class Posterior:
         return options, arrays
 
 
+@dataclass(frozen=True)
+class Belief:
+    """What is believed about some items: (items x classes) log-probabilities, probabilities, contradictions.
+
+    `best` is the most probable class of each item, and `is_known` whether the model has seen enough to tell.
+    """
+
+    log: Array
+    share: Array
+    against: Array
+    best: Ints
+    is_known: Flags
+
+
 class Weighing:
-    """The rule at work: weighs the answers about an item, anew each time."""
+    """The rule on one panel: weighs the answers about an item by their probability."""
 
-    def __init__(self, lists: Lists, model: kernels.Model) -> None:
-        self._lists, self._model, self._space = lists, model, kernels.scratch(lists)
+    def __init__(self, panel: Panel, model: Uniform | Learned, prior: Array, error: float) -> None:
+        self._panel, self._model, self._prior, self._error = panel, model, prior, error
+        self._counting = Counting(panel)
 
-    def settle(self, log: Log, terms: Terms, rows: Array, status: Array) -> None:
-        """Mark the items whose class is settled."""
-        kernels.settle(log, self._lists, terms, self._model, rows, self._space, status)
+    def standing(self, answers: Answers, may_answer: Flags) -> Belief:
+        """Weigh the answers."""
+        log = self._prior + self._model.evidence(answers)
+        best = log.argmax(axis=1)
+        against = self._counting.counts(answers)[0]
+        return Belief(log, _shares(log), against, best, self._model.is_known(answers, best))
 
-    def choose(self, log: Log, terms: Terms, rows: Array, spent: Array, chosen: Array) -> None:
-        """Choose the next questions about each item, one per column; -1 where there are no more."""
-        kernels.choose(log, self._lists, terms, self._model, rows, self._space, spent, chosen)
+    def settled(self, standing: Belief) -> Flags:
+        """Return the items whose error is small enough; where the model knows too little, one class left."""
+        rows = np.arange(len(standing.best))
+        sure = 1.0 - standing.share[rows, standing.best] <= self._error
+        rivals = standing.against <= standing.against[rows, standing.best, None]
+        return np.where(standing.is_known, sure, np.count_nonzero(rivals, axis=1) == 1)
 
-    def verdict(self, log: Log, terms: Terms, rows: Array) -> Verdict:
-        """Return what the answers say about some items."""
-        index, against = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int32)
-        confidence = np.empty(len(rows), dtype=np.float32)
-        kernels.judge(log, self._lists, terms, self._model, rows, self._space, index, against, confidence)
-        return Verdict(index, index < 0, against, confidence)
+    def worth(self, standing: Belief, wanted: Flags) -> NDArray[np.float64]:
+        """Return how much an answer lowers the expected error.
 
-    def possible(self, log: Log, terms: Terms, rows: Array) -> NDArray[np.bool_]:
-        """Return (items x classes): the classes that are more probable than the error that is allowed."""
-        found = np.empty((len(rows), len(self._model.prior)), dtype=np.bool_)
-        kernels.likely(log, self._lists, terms, self._model, rows, self._space, found)
+        The error is that of a guess drawn from the posterior, 1 - sum of squares: between the error of the
+        best guess and twice that, and smooth, so an answer helps even if it does not change the best guess.
+        """
+        return np.maximum(self._model.gains(standing.share, wanted), _LEAST_GAIN)
+
+    def supposing(self, standing: Belief, expert: Ints) -> Belief:
+        """Act as if the expert had given their likeliest answer.
+
+        Ginsbourger, Le Riche and Carraro (2010), "Kriging is well-suited to parallelize optimization".
+        """
+        rows = np.flatnonzero(expert >= 0)
+        answer = np.full(len(expert), NO_ANSWER, dtype=np.int64)
+        for i in np.unique(expert[rows]).tolist():
+            mine = np.flatnonzero(expert == i)
+            answer[mine] = self._model.likeliest(standing.share[mine], i)
+        supposed = Answers(len(expert), rows, expert[rows], answer[rows])
+        log = standing.log + self._model.evidence(supposed)
+        return replace(standing, log=log, share=_shares(log))
+
+    def verdict(self, standing: Belief) -> Verdict:
+        """Return the most probable classes."""
+        rows = np.arange(len(standing.best))
+        most = standing.share[rows, standing.best]
+        even = np.count_nonzero(standing.share >= most[:, None] * (1 - 1e-9), axis=1) > 1
+        against = standing.against[rows, standing.best].astype(np.int32)
+        return Verdict(np.where(even, -1, standing.best), even, against, most.astype(np.float32))
+
+    def possible(self, standing: Belief) -> Flags:
+        """Return (items x classes) which classes are more probable than the allowed error."""
+        found: Flags = standing.share > self._error
+        found[np.arange(len(found)), standing.best] = True
         return found
 
 
-def _check_size(panel: Panel) -> None:
-    cells = (int(panel.sizes.sum()) + len(panel)) * len(panel.classes)
-    if cells > LARGEST:
-        raise TooLargeError(
-            f"a table of {cells:,} cells for {len(panel)} experts and {len(panel.classes)} classes is too "
-            "large; use the rule 'elimination' or 'vote'"
-        )
-
-
-def _cells(panel: Panel, expert: Array, label: Array) -> Array:
-    """Return the number of each answer: expert by expert, the classes it knows, then "none of mine"."""
-    place = np.cumsum(panel.knows, axis=1) - 1
-    within = np.where(label == NONE_OF_MINE, panel.sizes[expert], place[expert, np.maximum(label, 0)])
-    cells: Array = panel.layout.cells.start[expert] + within
-    return cells
-
-
-def _coins(accuracy: Array, sizes: Array, none: tuple[float, float]) -> NDArray[np.float64]:
-    """Return, for each expert, how probable answers are if those outside expertise are uniform."""
-    right = np.clip(accuracy, 1e-6, 1 - 1e-6)
-    others = np.maximum(sizes - 1, 1)
-    inside, outside = (np.clip(rate, 1e-9, 1 - 1e-9) for rate in none)
-    heard, noise = 1 - inside, 1 - outside
-    alone = sizes == 1  # an expert of one class has no wrong answer but "none of mine"
-    return np.stack(
-        [
-            np.where(alone, 1.0, right) * heard,
-            (1 - right) / others * heard,
-            np.full(len(sizes), inside),
-            noise / sizes,
-            np.full(len(sizes), outside),
-        ],
-        axis=1,
-    )
-
-
-def _tables(panel: Panel, first: Array, counts: Array, least: int) -> tuple[Array, Array, Array]:
-    """Return (chance, weight, seen): learned probabilities of answers, shrunk towards what is common.
-
-    About a class that it knows, an expert is expected to be right as often as about all that it knows, and
-    to err evenly; about another, to answer as all experts do that do not know the class (:func:`_choices`).
-    How many such answers it is lent beside its own is found on the counts themselves: as many as make an
-    answer most probable, given all the others (leave-one-out). Experts that always give the same answer are
-    lent next to nothing, those that answer by a common similarity a lot.
-    """
-    _check_size(panel)
-    if counts.shape != (first[-1], len(panel.classes)) or not (counts >= 0).all():
-        raise InputError(
-            f"counts have shape {counts.shape}; give one count, 0 or more, for each of {first[-1]} answers "
-            f"and {len(panel.classes)} classes, or use Posterior.learned(votes, truth)"
-        )
-    common = _choices(panel, first, counts)
-    expected = np.empty(counts.shape)
-    known = np.repeat(panel.knows, np.diff(first), axis=0)
-    for i, row in enumerate(panel.knows):
-        span = slice(first[i], first[i + 1])
-        mine = np.flatnonzero(row)
-        size, own = len(mine), counts[span]
-        right = own[np.arange(size), mine].sum()
-        accuracy = (right + 9.0) / (own[:, mine].sum() + 10.0)
-        rows = common[np.append(mine, len(row))]
-        rows /= rows.sum(axis=0)
-        rows[:, mine] = (1 - accuracy) / size
-        rows[np.arange(size), mine] = accuracy
-        expected[span] = rows
-    total = np.add.reduceat(counts, first[:-1], axis=0)
-    heard = np.repeat(total, np.diff(first), axis=0)
-    strength = np.where(
-        known, _strength(counts, heard, expected, known), _strength(counts, heard, expected, ~known)
-    )
-    chance = ((counts + strength * expected) / (heard + strength)).astype(np.float32)
-    seen = panel.knows | (total >= least)
-    weight = np.where(np.repeat(seen, np.diff(first), axis=0), np.log(chance), np.float32(0))
-    return chance, weight, seen
-
-
-def _strength(counts: Array, heard: Array, expected: Array, where: NDArray[np.bool_]) -> float:
-    """Return how many expected answers make each answer most probable, given the others of its expert."""
-    cells = where & (counts > 0)
-    said, total, likely = counts[cells], heard[cells], expected[cells]
-    scores = [
-        float((said * np.log((np.maximum(said - 1, 0) + s * likely) / (np.maximum(total - 1, 0) + s))).sum())
-        for s in STRENGTHS
-    ]
-    return STRENGTHS[int(np.argmax(scores))]
-
-
-def _choices(panel: Panel, first: Array, counts: Array) -> NDArray[np.float64]:
-    """Return (answers x classes): how much experts that do not know a class prefer each answer.
-
-    The answers are the classes, then "none of mine". An expert chooses among those that it can give in
-    proportion to these numbers (Luce, 1959, Individual Choice Behavior), which are found as by Hunter (2004,
-    MM algorithms for generalized Bradley-Terry models). A choice among all answers is added to those that
-    were made, spread evenly, so that no number is zero.
-    """
-    classes = len(panel.classes)
-    made, more = np.full((classes + 1, classes), 0.02), 0.02 * (classes + 1)
-    answers = [np.append(np.flatnonzero(row), classes) for row in panel.knows]
-    outside = [np.where(row, 0.0, counts[first[i] : first[i + 1]]) for i, row in enumerate(panel.knows)]
-    for mine, own in zip(answers, outside, strict=True):
-        made[mine] += own
-    total = [own.sum(axis=0) for own in outside]
-    liking = np.full((classes + 1, classes), 1 / (classes + 1))
-    for _ in range(ROUNDS):
-        offered = np.full((classes + 1, classes), more)
-        for mine, number in zip(answers, total, strict=True):
-            offered[mine] += number / liking[mine].sum(axis=0)
-        liking = made / offered
-        liking /= liking.sum(axis=0)
-    return liking
+def _shares(log: Array) -> Array:
+    power = np.exp(log - log.max(axis=1, keepdims=True))
+    share: Array = power / power.sum(axis=1, keepdims=True)
+    return share

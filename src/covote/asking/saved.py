@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from covote import atomic
 from covote.errors import FileError
 
 Array = NDArray[Any]
-_FORMATS = {"Asker": "covote asking 1", "Chooser": "covote choosing 1"}
+_FORMATS = {"Asker": "covote asking 2", "Chooser": "covote choosing 1"}
 
 
 def write(path: str | os.PathLike[str], kind: str, head: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -23,22 +26,46 @@ def write(path: str | os.PathLike[str], kind: str, head: dict[str, Any], arrays:
         np.savez(file, allow_pickle=False, head=np.frombuffer(text, dtype=np.uint8), **arrays)
 
 
-def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read what :func:`write` wrote: (what describes it, all arrays)."""
+@contextmanager
+def reading(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
+    """Give what :func:`write` wrote: the head and the arrays.
+
+    Whatever goes wrong in the block, the file is to blame: damaged archives, headers, texts and numbers fail
+    in many ways, each of which ends in one message.
+    """
+    article = "an" if kind == "Asker" else "a"
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         head = json.loads(arrays.pop("head").tobytes())
         if head["format"] != _FORMATS[kind]:
-            raise ValueError(head["format"])
+            raise ValueError(f"its format is {head['format']!r}")
     except FileNotFoundError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
-    except (OSError, KeyError, ValueError, TypeError, EOFError) as error:
-        raise damaged(path, kind) from error
-    return head, arrays
+    except Exception as error:
+        raise FileError(f"{path} is not the state of {article} {kind}; write it with {kind}.save") from error
+    try:
+        yield head, arrays
+    except Exception as error:
+        raise FileError(
+            f"{path} is a damaged state of {article} {kind} ({_words(error)}); load an earlier copy"
+        ) from error
 
 
-def damaged(path: str | os.PathLike[str], kind: str) -> FileError:
-    """Return the error for a file that holds no such state."""
-    article = "an" if kind == "Asker" else "a"
-    return FileError(f"{path} holds no state of {article} {kind}; write it with {kind}.save")
+def flags(values: Array, size: int | None = None) -> NDArray[np.bool_]:
+    """Return stored flags, if they are flags and as many as they should be."""
+    if values.dtype != np.bool_ or values.ndim != 1 or (size is not None and len(values) != size):
+        raise ValueError(f"{values.dtype} of shape {values.shape} instead of flags")
+    return values
+
+
+def integers(values: Array) -> NDArray[np.int64]:
+    """Return stored integers, if they are a list of them."""
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise ValueError(f"{values.dtype} of shape {values.shape} instead of integers")
+    return values.astype(np.int64)
+
+
+def _words(error: Exception) -> str:
+    """Return the reason in a few words, on one line."""
+    return " ".join(str(error).split())[:100] or type(error).__name__

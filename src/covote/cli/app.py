@@ -212,8 +212,9 @@ class Group(TyperGroup):
             else:
                 one = typer.Typer(add_completion=False, **SETTINGS)
                 one.command(cmd_name, cls=Command, epilog=_foot(cmd_name))(found)
-            self.commands[cmd_name] = typer.main.get_command(one)
-            self.commands[cmd_name].rich_help_panel = COMMANDS[cmd_name]
+            command: Any = typer.main.get_command(one)
+            command.rich_help_panel = COMMANDS[cmd_name]
+            self.commands[cmd_name] = command
         return self.commands[cmd_name]
 
 

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from covote import Panel, compiled, decode, design, simulate
-from covote.asking import Asker, Elimination, Posterior, Repair, Vote
+from covote.asking import (
+    Answers,
+    Asker,
+    Elimination,
+    Offer,
+    Posterior,
+    Questions,
+    Repair,
+    Turns,
+    Vote,
+    choose,
+)
 from covote.errors import CoverError, FileError, InputError, UnknownNameError
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "eve"])
@@ -224,8 +235,8 @@ def test_bad_answers_are_refused_in_one_line_and_change_nothing(tmp_path):
     before = state_of(asker, tmp_path / "a.npz")
     cases = [
         (("photo", other, "dog"), InputError, f"'{other}' was not asked about item 'photo'"),
-        (("film", questions[1].expert, None), InputError, "has answered about item 'film' already"),
-        (("photo", asked, unknown), InputError, f"{unknown!r}, which it does not know"),
+        (("film", questions[1].expert, None), InputError, "already answered about item 'film'"),
+        (("photo", asked, unknown), InputError, f"{unknown!r}, which is not one of their classes"),
         (("photo", asked, "cow"), UnknownNameError, "cow"),
         (("photo", "zoe", "cat"), UnknownNameError, "zoe"),
         (("image", asked, "cat"), UnknownNameError, "image"),
@@ -253,15 +264,68 @@ def test_bad_arrays_of_answers_are_refused_and_change_nothing(tmp_path):
         assert state_of(asker, tmp_path / "b.npz") == before
 
 
+def test_questions_of_a_larger_asker_are_rejected():
+    asked, asker = Asker(PANEL, 10_000_000).next(), Asker(PANEL, 3)
+    asker.next()
+    with pytest.raises(InputError, match=r"item number \d+, and this Asker has 3; tell the answers"):
+        asker.tell_all(asked, np.zeros(len(asked), dtype=int))
+    with pytest.raises(InputError, match="expert number 7"):
+        asker.tell_all(Questions(PANEL, np.array([0]), np.array([7])), [0])
+    with pytest.raises(InputError, match="item number -1"):
+        asker.tell_all(Questions(PANEL, np.array([-1]), np.array([0])), [0])
+
+
+def test_an_item_that_is_named_twice_is_asked_about_once():
+    asker = Asker(PANEL, 2)
+    questions = asker.next([0, 0, 1, 0])
+    assert questions.item.tolist() == [0, 1]
+    asker.tell_all(questions, PANEL.knows[questions.expert].argmax(axis=1))
+    assert len(asker.next()) == 2
+
+
+def test_a_batch_of_one_is_asked_as_many_are():
+    """What is asked about an item depends on its answers, its number and the seed alone."""
+    panel = design(12, 4, effort="fast")
+    votes = simulate(panel, np.arange(30) % 12, accuracy=0.8, seed=6)
+    for rule in (Elimination(), Vote(), Posterior(error=0.05)):
+        together = Asker(panel, 30, rule, seed=4)
+        ask(together, votes)
+        judge, turns = rule.judge(panel), Turns(panel)
+        everyone = np.ones(len(panel), dtype=bool)
+        for n in range(30):
+            heard = {}
+            while True:
+                standing = judge.standing(Answers.of_one(heard), everyone)
+                if judge.settled(standing)[0]:
+                    break
+                free = everyone.copy()
+                free[list(heard)] = False
+                offer = Offer(panel.cost, np.ones(len(panel), dtype=int))
+                chosen = choose(judge, standing, free[None], offer, [np.inf], turns.of(np.array([n]), 4))[
+                    0, 0
+                ]
+                if chosen < 0:
+                    break
+                heard[int(chosen)] = int(votes.dense[n, chosen])
+            expected = {i: k for i, k in enumerate(together.votes().dense[n].tolist()) if k != -1}
+            assert heard == expected
+
+
+def test_experts_with_few_answers_left_answer_about_the_first_items():
+    panel = Panel(3, [[1, 1, 1]] * 3)
+    asked = Asker(panel, 10, limit=[2, 3, 100], cost=[1, 2, 3]).next()
+    assert asked.expert.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"budget": 0.5}, "budget 0.5 buys no answer: the cheapest expert costs 1"),
         ({"total": 0}, "total 0 buys no answer"),
-        ({"rule": "guess"}, "'guess' is not known; use one of elimination"),
+        ({"rule": "guess"}, "'guess' is unknown; use one of elimination"),
         ({"rule": Repair(wrong=1)}, "'repair' needs 3 common experts .* 'cat' and 'dog'"),
         ({"away": "ann"}, "'elimination' needs a common expert .* 1 pair has fewer: 'cat' and 'dog'"),
-        ({"away": ["ann", "bob", "eve"]}, "everybody is away"),
+        ({"away": ["ann", "bob", "eve"]}, "all experts are away"),
         ({"cost": {"ann": 1}}, "no cost for expert 'bob'"),
         ({"limit": 1.5}, "limit 1.5"),
         ({"batch": 0}, "batch must be at least 1"),
@@ -312,7 +376,7 @@ def test_answers_lent_to_experts_are_those_that_predict_their_own_best():
 
 def test_a_file_that_holds_no_state_is_refused(tmp_path):
     (tmp_path / "text.npz").write_text("no state")
-    with pytest.raises(FileError, match="holds no state"):
+    with pytest.raises(FileError, match="is not the state of an Asker"):
         Asker.load(tmp_path / "text.npz")
     with pytest.raises(FileError, match="cannot read"):
         Asker.load(tmp_path / "nothing.npz")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from covote import compiled
-from covote.asking import RULES, Posterior
-from covote.asking.counting_kernels import Terms
-from covote.asking.judging import Rule
-from covote.asking.state import NO_ANSWER, SETTLED, Log
+from covote.asking import RULES, Answers, Offer, Posterior, Turns, choose
+from covote.asking.choosing import Rule
 from covote.errors import TooLargeError
 from covote.studio.answers.results import shown_lists, votes_of
 from covote.studio.people.roster import Roster
@@ -28,8 +26,6 @@ LEARNED_FROM = 50_000
 SUPPOSED = Posterior(accuracy=0.95, none=(0.02, 0.9))
 """How people are supposed to answer before anybody has answered a gold item: right 95 times of 100 about what
 they know, and "none of mine" 90 times of 100 about what they do not know."""
-_ONE = np.zeros(1, dtype=np.int64)
-_NO_LIMIT = 1 << 60
 
 
 def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
@@ -70,7 +66,7 @@ def learned(connection: Connection, roster: Roster) -> Posterior:
 
 
 class Inquiry:
-    """A rule at work on the people of a roster.
+    """A rule for the people of a roster.
 
     The rule decides from the answers that count, which are in the database; nothing is kept here. Answers
     are mappings from a person's id to a class id or NONE.
@@ -78,26 +74,24 @@ class Inquiry:
 
     def __init__(self, roster: Roster, rule: Rule) -> None:
         panel = roster.panel
-        assert panel is not None  # there are classes and people before anybody is asked
+        assert panel is not None  # there are classes and people before anyone is asked
         self._roster, self._panel = roster, panel
         self.made = time.monotonic()
-        self._judge = rule.judge(panel)
+        self._judge, self._turns = rule.judge(panel), Turns(panel)
         asked = {one.id for one in roster.active if one.role != "model"}
         self._people = np.array([one.id in asked for one in roster.voters], dtype=np.bool_)
-        self._reachable = panel.knows[self._people].sum(axis=0, dtype=np.int64)
-        self._lock = threading.Lock()  # a judge counts in arrays of its own
 
     def settled(self, answers: Mapping[int, int]) -> bool:
-        """Whether nobody needs to be asked any more: the rule is content, and somebody has said the class.
+        """Whether no one needs to be asked any more: the rule is content, and someone has said the class.
 
-        That others know nothing of an item is no vote for the class that is left.
+        That others know nothing of an item is not a vote for the class that is left.
         """
-        return self._unsaid(self._log(answers), answers) == ()
+        return self._unsaid(self._standing(answers), answers) == ()
 
     def next_person(
         self, answers: Mapping[int, int], asked: Collection[int], item_id: int, only: int | None = None
     ) -> int | None:
-        """Return the person to ask next, or None if nobody can help.
+        """Return the person to ask next, or None if no one can help.
 
         `asked` need not be asked again; `only` asks whether this one person can help. Of people who help
         equally, different ones are chosen for different items.
@@ -106,26 +100,33 @@ class Inquiry:
         if only is not None:
             among[:] = False
             among[self._roster.row[only]] = self._people[self._roster.row[only]]
-        log = self._log({**dict.fromkeys(asked), **answers})
-        unsaid = self._unsaid(log, answers)
+        among[[self._roster.row[who] for who in {*asked, *answers} if who in self._roster.row]] = False
+        standing = self._standing(answers)
+        unsaid = self._unsaid(standing, answers)
         if unsaid is None:
-            chosen = np.full((1, 1), -1, dtype=np.int64)
-            with self._lock, compiled.plainly():
-                self._judge.choose(log, self._terms(among, item_id), _ONE, np.zeros(1), chosen)
-            row = int(chosen[0, 0])
+            offer = Offer(self._panel.cost, np.ones(len(among), dtype=np.int64))
+            turns = self._turns.of(np.zeros(1, dtype=np.int64), item_id)
+            with compiled.plainly():
+                row = int(choose(self._judge, standing, among[None], offer, np.array([np.inf]), turns)[0, 0])
         else:
-            among[log.expert] = False
             row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
         return None if row < 0 else self._roster.voters[row].id
 
-    def _unsaid(self, log: Log, answers: Mapping[int, int]) -> tuple[int, ...] | None:
-        """Return the class that the rule has settled on if nobody has said it; None if it has not settled."""
-        terms, status = self._terms(self._people, 0), np.zeros(1, dtype=np.uint8)
-        with self._lock, compiled.plainly():
-            self._judge.settle(log, terms, _ONE, status)
-            if status[0] != SETTLED:
-                return None
-            best = int(self._judge.verdict(log, terms, _ONE).label[0])
+    def _standing(self, answers: Mapping[int, int]) -> Any:
+        """Return what the rule makes of the answers about one item."""
+        row, column = self._roster.row, self._roster.column
+        heard = {
+            row[who]: NONE_OF_MINE if choice == NONE else column[choice]
+            for who, choice in answers.items()
+            if who in row
+        }
+        return self._judge.standing(Answers.of_one(heard), self._people)
+
+    def _unsaid(self, standing: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
+        """Return the class that the rule has settled on if no one has said it; None if it has not settled."""
+        if not self._judge.settled(standing)[0]:
+            return None
+        best = int(self._judge.verdict(standing).label[0])
         said = {self._roster.column[choice] for choice in answers.values() if choice != NONE}
         return () if best in said else (best,)
 
@@ -136,21 +137,3 @@ class Inquiry:
         cost = self._panel.cost[rows]
         best = rows[cost == cost.min()]
         return int(best[item_id % len(best)])
-
-    def _terms(self, among: NDArray[np.bool_], seed: int) -> Terms:
-        """Return the terms on which some of the people can be asked; the others have no answers left."""
-        left = np.where(among, _NO_LIMIT, 0)
-        return Terms(self._panel.cost, self._people, left, self._reachable, np.inf, seed)
-
-    def _log(self, answers: Mapping[int, int | None]) -> Log:
-        """Return the answers about one item in the form in which rules read them."""
-        row, column = self._roster.row, self._roster.column
-        heard = [
-            (row[who], NO_ANSWER if choice is None else NONE_OF_MINE if choice == NONE else column[choice])
-            for who, choice in answers.items()
-            if who in row
-        ]
-        count = len(heard)
-        expert, code = np.array(heard, dtype=np.int64).reshape(count, 2).T
-        previous = np.arange(-1, count - 1)
-        return Log(np.array([count - 1]), np.zeros(count, dtype=np.int64), expert, code, previous)

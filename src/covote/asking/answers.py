@@ -1,0 +1,164 @@
+"""What was asked and answered: the state from which everything about an item follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.panel import Panel
+from covote.votes import NONE_OF_MINE, NOT_ASKED
+
+Array = NDArray[Any]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NO_ANSWER = NOT_ASKED
+"""The expert was asked and did not answer; they are not asked about this item again."""
+WAITING = -3
+"""The expert was asked, and the answer is awaited."""
+
+
+class Answers(NamedTuple):
+    """What was asked about some items, one entry per question.
+
+    Attributes
+    ----------
+    size
+        How many items there are.
+    item, expert, answer
+        The item of each question, 0 to size - 1; the expert; and a class index, ``NONE_OF_MINE``,
+        ``NO_ANSWER`` or ``WAITING``.
+    """
+
+    size: int
+    item: Ints
+    expert: Ints
+    answer: Ints
+
+    @staticmethod
+    def of_one(answers: Mapping[int, int]) -> Answers:
+        """Return the answers about one item, ``{expert: answer}``: a batch of one.
+
+        >>> Answers.of_one({2: 0, 5: NO_ANSWER}).expert
+        array([2, 5])
+        """
+        expert = np.fromiter(answers.keys(), np.int64, len(answers))
+        return Answers(
+            1, np.zeros_like(expert), expert, np.fromiter(answers.values(), np.int64, len(answers))
+        )
+
+    @property
+    def heard(self) -> Flags:
+        """Which questions were answered, "none of mine" included."""
+        given: Flags = (self.answer >= 0) | (self.answer == NONE_OF_MINE)
+        return given
+
+    def asked(self, experts: int) -> Flags:
+        """Return (items x experts) who was asked."""
+        found = np.zeros((self.size, experts), dtype=np.bool_)
+        found[self.item, self.expert] = True
+        return found
+
+
+def spread(panel: Panel, answers: Answers, amount: Array) -> Array:
+    """Return (items x classes) an amount per question, added up over the classes that its expert knows.
+
+    Whole amounts stay whole.
+    """
+    start, known = panel.layout.known
+    classes = len(panel.classes)
+    some = amount != 0
+    expert, item, amount = answers.expert[some], answers.item[some], amount[some]
+    sizes = np.diff(start)[expert]
+    ends = np.cumsum(sizes)
+    place = np.arange(int(sizes.sum())) + np.repeat(start[expert] - ends + sizes, sizes)
+    cell = np.repeat(item * classes, sizes) + known[place]
+    weights = None if (amount == 1).all() else np.repeat(amount, sizes)
+    found = np.bincount(cell, weights, minlength=answers.size * classes).reshape(-1, classes)
+    return found if amount.dtype.kind == "f" else found.astype(np.int64, copy=False)
+
+
+class Log:
+    """All questions in the order in which they were asked; those about one item are linked backwards.
+
+    The questions about item n are ``last[n]``, ``previous[last[n]]``, and so on until -1. A question takes 16
+    bytes and an item 8, so a million items with 30 questions each take half a gigabyte.
+    """
+
+    def __init__(self, items: int) -> None:
+        self.last = np.full(items, -1, dtype=np.int64)
+        self.size = 0
+        self._columns = [np.empty(0, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int64)]
+
+    @property
+    def item(self) -> Array:
+        """The item of each question."""
+        return self._columns[0][: self.size]
+
+    @property
+    def expert(self) -> Array:
+        """The expert of each question."""
+        return self._columns[1][: self.size]
+
+    @property
+    def answer(self) -> Array:
+        """The answer to each question; it can be written."""
+        return self._columns[2][: self.size]
+
+    def append(self, item: Array, expert: Array, answer: Array | int = WAITING) -> None:
+        """Write down questions, at most one per item."""
+        begin, end = self.size, self.size + len(item)
+        if end > len(self._columns[0]):
+            room = max(1024, end, self.size * 3 // 2)
+            self._columns = [np.resize(column, room) for column in self._columns]
+        for column, value in zip(self._columns, (item, expert, answer, self.last[item]), strict=True):
+            column[begin:end] = value
+        self.last[item] = np.arange(begin, end)
+        self.size = end
+
+    def append_all(self, item: Array, expert: Array, answer: Array) -> None:
+        """Write down questions in the order in which they were asked, several per item."""
+        order = np.argsort(item, kind="stable")
+        follows = np.append(False, item[order][1:] == item[order][:-1])
+        previous = np.full(len(item), -1, dtype=np.int64)
+        previous[order[follows]] = order[np.flatnonzero(follows) - 1]
+        self._columns = [column.copy() for column in (item, expert, answer, previous)]
+        self.last[item[order]] = order
+        self.size = len(item)
+
+    def remove_last(self) -> tuple[int, int, int]:
+        """Take back the question that was asked last; return its item, expert and answer."""
+        item, expert, answer, previous = (int(column[self.size - 1]) for column in self._columns)
+        self.last[item] = previous
+        self.size -= 1
+        return item, expert, answer
+
+    def about(self, rows: Array) -> Answers:
+        """Return what was asked about some items, in the order of `rows`."""
+        row, entry = self._entries(rows)
+        expert, answer = self.expert[entry], self.answer[entry]
+        return Answers(len(rows), row, expert.astype(np.int64), answer.astype(np.int64))
+
+    def find(self, items: Array, experts: Array) -> Ints:
+        """Return the position of the question to each expert about each item; -1 if there was none."""
+        row, entry = self._entries(items)
+        same = self.expert[entry] == experts[row]
+        found = np.full(len(items), -1, dtype=np.int64)
+        found[row[same]] = entry[same]
+        return found
+
+    def _entries(self, rows: Array) -> tuple[Ints, Ints]:
+        """Return the positions of all questions about some items, and the place of each item in `rows`."""
+        row, entry = np.arange(len(rows)), self.last[rows]
+        found: list[tuple[Array, Array]] = []
+        while len(entry):
+            there = entry >= 0
+            row, entry = row[there], entry[there]
+            found.append((row, entry))
+            entry = self._columns[3][entry].astype(np.int64)
+        found.append((row, entry))
+        rows, entries = (np.concatenate(column) for column in zip(*found, strict=True))
+        return rows, entries

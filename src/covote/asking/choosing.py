@@ -1,0 +1,207 @@
+"""From what each expert is worth to the next question: an argmax under costs and budgets."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.asking.answers import Answers, Flags, Ints
+from covote.panel import Panel
+
+Array = NDArray[Any]
+_PRIME = 2147483647
+_FREE = 1e-12
+"""What an answer that costs nothing is taken to cost."""
+_EVEN = 1e-9
+"""Experts whose worth differs by less than this share are equally good."""
+
+
+class Verdict(NamedTuple):
+    """What the answers say about some items.
+
+    Attributes
+    ----------
+    label
+        The leading class; -1 if several lead.
+    tied
+        Whether other classes are not ruled out.
+    violations
+        How many answers contradict the leading class.
+    confidence
+        Its probability; NaN if the rule knows no probabilities.
+    """
+
+    label: Ints
+    tied: Flags
+    violations: NDArray[np.int32]
+    confidence: NDArray[np.float32]
+
+
+class Judge(Protocol):
+    """A rule on one panel: a pure function of the answers.
+
+    `standing` is what the rule makes of the answers about some items; `may_answer` flags the experts whose
+    answers may still come.
+    """
+
+    def standing(self, answers: Answers, may_answer: Flags) -> Any:
+        """Return what the answers say: a few arrays with one row per item."""
+
+    def settled(self, standing: Any) -> Flags:
+        """Return which items are settled."""
+
+    def worth(self, standing: Any, wanted: Flags) -> NDArray[np.float64]:
+        """Return (items x experts) what an answer is worth; 0 if it does not help. Others may be left out."""
+
+    def supposing(self, standing: Any, expert: Ints) -> Any:
+        """Return the standing as if one expert per item (-1: none) were being asked, for the next one."""
+
+    def verdict(self, standing: Any) -> Verdict:
+        """Return the labels."""
+
+    def possible(self, standing: Any) -> Flags:
+        """Return (items x classes) which classes are not ruled out."""
+
+
+class Rule(Protocol):
+    """Whom to ask next, and when to stop."""
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+
+    @property
+    def redundancy(self) -> int:
+        """How many common experts every pair of classes needs for the promise of the rule; 0: none."""
+
+    def judge(self, panel: Panel) -> Judge:
+        """Return the rule for a panel."""
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the options and arrays from which the rule can be made again."""
+
+
+class Offer(NamedTuple):
+    """Who can be asked: the cost of an answer from each expert, and how many more each can give."""
+
+    cost: NDArray[np.float64]
+    left: Ints
+
+
+class Turns:
+    """Who is asked first among equally good experts: group by group, each in its order.
+
+    Experts in one group have no class in common, so asking one of them leaves the others as good as before.
+    Every item begins in another of the largest groups, at another place.
+    """
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+
+    @cached_property
+    def _groups(self) -> tuple[Ints, Ints, Ints]:
+        """Put each expert into the first group without a common class: (group, place, sizes of the groups).
+
+        Panels that :func:`covote.design` builds from parallel classes have them in order, so they are found.
+        """
+        knows = self._panel.knows
+        taken = np.zeros((1, knows.shape[1]), dtype=np.bool_)
+        sizes: list[int] = []
+        group, place = np.empty((2, len(knows)), dtype=np.int64)
+        for i, row in enumerate(knows):
+            known = np.flatnonzero(row)
+            g = int(np.argmin(taken[:, known].any(axis=1)))  # the last row is free
+            if g == len(sizes):
+                sizes.append(0)
+                taken = np.concatenate([taken, np.zeros_like(taken)]) if g + 1 == len(taken) else taken
+            taken[g, known] = True
+            group[i], place[i] = g, sizes[g]
+            sizes[g] += 1
+        return group, place, np.array(sizes or [1])
+
+    def of(self, items: Ints, seed: int) -> Ints:
+        """Return (items x experts) the turn of each expert; it depends on the seed and the item."""
+        group, place, sizes = self._groups
+        largest = int(sizes.max())
+        full = int((sizes == largest).sum())
+        drawn = _mixed(seed, items)
+        which, row = np.unique(drawn % (full * largest), return_inverse=True)
+        first, shift = which[:, None] % full, which[:, None] // full
+        turns = (group - first) % len(sizes) * len(group) + (place + shift) % largest
+        return turns[row]
+
+
+def _mixed(seed: int, items: Ints) -> Ints:
+    """Return a number that looks random for each item."""
+    x = (seed % _PRIME * 16807 + items % _PRIME * 69621 + 1) % _PRIME
+    for shift, factor in ((13, 48271), (15, 69621), (13, 16807)):
+        x = (x ^ (x >> shift)) * factor % _PRIME
+    return x
+
+
+def choose(
+    judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array, turns: Ints, batch: int = 1
+) -> Ints:
+    """Choose the next experts to ask about each item.
+
+    Parameters
+    ----------
+    judge, standing
+        The rule, and what it makes of the answers.
+    free
+        (items x experts) who can be asked.
+    offer
+        What an answer costs, and how many are left of each expert; what is chosen is taken off.
+    money
+        What may be spent on each item.
+    turns
+        (items x experts) who is asked first if several are equally good.
+    batch
+        How many experts to ask about an item at once.
+
+    Returns
+    -------
+    (items x batch) experts; -1 if there is no one else to ask. If an expert has fewer answers left than there
+    are items, the first items get them.
+    """
+    found = np.full((len(free), batch), -1, dtype=np.int64)
+    free, money = free & (offer.left > 0), np.array(money, dtype=np.float64)
+    for column in range(batch):
+        wanted = free & (offer.cost <= money[:, None])
+        worth = judge.worth(standing, wanted)
+        value = np.where(wanted, worth, 0.0) / np.maximum(offer.cost, _FREE)
+        expert = _first_best(value, turns)
+        while (over := _beyond(expert, offer.left)).any():
+            value[over, expert[over]] = 0.0
+            expert[over] = _first_best(value[over], turns[over])
+        rows = np.flatnonzero(expert >= 0)
+        if not len(rows):
+            break
+        found[:, column] = expert
+        np.subtract.at(offer.left, expert[rows], 1)
+        money[rows] -= offer.cost[expert[rows]]
+        free[rows, expert[rows]] = False
+        free &= (offer.left > 0) & (expert >= 0)[:, None]
+        if column + 1 < batch:
+            standing = judge.supposing(standing, expert)
+    return found
+
+
+def _first_best(value: Array, turns: Ints) -> Ints:
+    """Return the expert of the greatest value in each row, the first in turn; -1 if all values are 0."""
+    most = value.max(axis=1, initial=0.0, keepdims=True)
+    late = np.iinfo(turns.dtype).max
+    best = np.where(value >= most * (1 - _EVEN), turns, late).argmin(axis=1)
+    return np.where(most[:, 0] > 0, best, -1)
+
+
+def _beyond(expert: Ints, left: Ints) -> Flags:
+    """Return the rows whose expert has no answer left, after those for the rows before them."""
+    over = np.zeros(len(expert), dtype=np.bool_)
+    asked = np.bincount(expert[expert >= 0], minlength=len(left))
+    for i in np.flatnonzero(asked > left):
+        over[np.flatnonzero(expert == i)[left[i] :]] = True
+    return over
