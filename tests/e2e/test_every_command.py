@@ -96,7 +96,7 @@ def test_the_best_method_on_gold_items_labels_data_too(covote, folder):
     ran = covote(
         "label", "data.npy", "--panel", "models.toml", "--trust", "--method", "auto", "--gold", "known.csv"
     )
-    assert (ran.status, "Decoded by authority, the best on the gold items." in ran.out) == (0, True), ran.err
+    assert (ran.status, "Decoded by learned, the best on the gold items." in ran.out) == (0, True), ran.err
 
 
 def test_a_command_that_is_misspelt_is_guessed(covote):

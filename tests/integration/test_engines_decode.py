@@ -14,7 +14,7 @@ from pyarrow import csv
 from covote import Panel, simulate
 from covote.engines import Dask, Local
 from covote.errors import InputError, UnknownNameError
-from covote.files import decode_file, vote_files
+from covote.files import Output, decode_file, vote_files
 from covote.files.report import charts
 from covote.files.report.report import report_page
 from covote.labelling import label_file
@@ -83,8 +83,9 @@ def both(engine, votes, panel, folder, **options):
     for name, where in (("here", None), ("there", engine)):
         output = folder / f"{name}{options.get('ending', '.parquet')}"
         chosen = {key: value for key, value in options.items() if key != "ending"}
-        outcome = decode_file(votes, output, panel, engine=where, looks=7, **chosen)
-        found.append((output.read_bytes(), outcome))
+        files = Output(output, review=folder / f"{name}.csv")
+        outcome = decode_file(votes, files, panel, engine=where, **chosen)
+        found.append((output.read_bytes() + (folder / f"{name}.csv").read_bytes(), outcome))
         assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
     return found
 
@@ -170,7 +171,7 @@ def test_gold_and_probabilities(engine, tmp_path):
     for method in ("em", "supervised", "learned"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method, gold=gold))
     for name, where in (("here.csv", None), ("there.csv", engine)):
-        decode_file(votes, None, SMALL, gold=gold, proba=tmp_path / name, engine=where)
+        decode_file(votes, Output(proba=tmp_path / name), SMALL, gold=gold, engine=where)
     assert (tmp_path / "here.csv").read_bytes() == (tmp_path / "there.csv").read_bytes()
     table = pq.read_table(votes)
     chances = np.random.default_rng(3).random(table.num_rows)

@@ -2,12 +2,14 @@ import gc
 import pickle
 import weakref
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
+from covote.labels import Labels
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = [
@@ -126,3 +128,45 @@ def test_the_chance_of_a_tie_is_that_of_a_fair_draw():
             (name in labels.tied_classes(n)) / max(len(labels.tied_classes(n)), 1) for n in range(len(labels))
         ]
         assert labels.chances([k] * len(labels)).tolist() == expected
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "xlsx"])
+@pytest.mark.parametrize("ids", [["a", "b, 2", "c", '"d"', "e"], [5, 4, 3, 2, 1]])
+def test_labels_come_back_from_every_kind_of_file(tmp_path, ending, ids):
+    labels = decode(Votes.from_dense(ROWS, PANEL, items=ids), method="authority")
+    path = tmp_path / f"labels.{ending}"
+    labels.save(path)
+    again = Labels.load(path, PANEL)
+    assert again.items.tolist() == ids
+    for name in ("index", "value", "status", "runner_up", "tied"):
+        assert getattr(again, name).tolist() == getattr(labels, name).tolist(), name
+    close = 0 if ending in ("parquet", "jsonl") else 0.01
+    np.testing.assert_allclose(again.confidence, labels.confidence, atol=close + 1e-7)
+    assert set(Labels.load(path).panel.classes) <= set(PANEL.classes)
+
+
+def test_what_is_not_a_file_of_labels_is_rejected(tmp_path):
+    path = tmp_path / "labels.csv"
+    for text, words in (
+        ("item,expert\n1,ann\n", "a file of labels has item and label"),
+        ("item,label\n1,hen\n", "'hen' is not a class of the panel"),
+        ("item,label,confidence,status\n1,cat,0.5,sure\n", "'sure' is not one of agreed"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            Labels.load(path, PANEL)
+
+
+def test_a_csv_file_is_for_people(tmp_path):
+    panel = Panel(["cat", "dog", 'the "fox"'], PANEL.knows)
+    labels = decode(Votes.from_dense(ROWS, panel, items=["a", "b, 2", "c", "d", "e"]), method="authority")
+    labels = labels.with_confidence(np.array([0.999, np.nan, 0.5, np.nan, 1.0]))
+    labels.save(tmp_path / "labels.csv")
+    assert (tmp_path / "labels.csv").read_text().splitlines() == [
+        "item,label,confidence,runner_up,status",
+        "a,cat,0.99,dog,agreed",
+        '"b, 2",,,,tied',
+        "c,cat,0.50,dog,incomplete",
+        "d,,,,incomplete",
+        "e,dog,1.00,,conflict",
+    ]

@@ -56,7 +56,7 @@ def test_arrow_stream_and_files_give_the_same_table(tmp_path):
     decode_file(tmp_path / "votes.parquet", tmp_path / "again.csv", PANEL)
     again = pa.csv.read_csv(tmp_path / "again.csv")
     assert again.column("label").to_pylist() == [name or "" for name in labels.value]
-    with pytest.raises(CovoteError, match=r"\.parquet or \.csv"):
+    with pytest.raises(CovoteError, match=r"\.parquet, \.csv, \.jsonl or \.xlsx"):
         labels.save(tmp_path / "labels.txt")
 
 

@@ -262,10 +262,19 @@ Report = Annotated[Path | None, typer.Option(help="Write a report with pictures 
 Review = Annotated[
     Path | None,
     typer.Option(
-        help="Write items worth a second look to this .csv file; filled in, it is a file for --gold."
+        help="Write all items, the label most likely to be wrong first, to this .csv or .xlsx file; fill in "
+        "the labels and pass it to --gold."
     ),
+]
+ReviewUntil = Annotated[
+    float | None,
+    typer.Option(parser=number, help="End the review list where this share should be right: 0.99."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="Columns of the labels, between commas, or 'all' (.csv and .xlsx have five of seven)."),
 ]
 Proba = Annotated[
     Path | None,
-    typer.Option(help="Write how likely every class is to this .parquet or .csv file, one column per class."),
+    typer.Option(help="Write class probabilities to this .parquet or .csv file, one column per class."),
 ]

@@ -9,7 +9,6 @@ import typer
 
 from covote import atomic
 from covote.asking import Asker, Question
-from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import Gold, Json, Report, one_of, reads_votes
 from covote.errors import CovoteError, InputError
@@ -57,6 +56,7 @@ def ask(
     if panel_file is None:
         raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
     from covote.files import VoteFile, read_gold
+    from covote.files.output import check_report
 
     panel = Panel.load(panel_file)
     if votes is None:
@@ -67,7 +67,7 @@ def ask(
             )
         _converse(panel, rule, state)
         return
-    outcomes.check_report(report)
+    check_report(report)
     atomic.check_apart([report], [votes, panel_file, gold, reading.rename_file])
     known = None if gold is None else read_gold(gold, panel, reading)
     _replay(VoteFile(votes, panel, reading).read(), votes.name, known, report, as_json)

@@ -21,6 +21,7 @@ from covote.cli.arguments import (
     Proba,
     Report,
     Review,
+    ReviewUntil,
     Scheduler,
     Workers,
     number,
@@ -99,6 +100,7 @@ def label(
     gold: Gold = None,
     report: Report = None,
     review: Review = None,
+    review_until: ReviewUntil = None,
     proba: Proba = None,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
@@ -113,20 +115,17 @@ def label(
     """
     from covote.cli.trusted import is_trusted, remember
     from covote.engines import make_engine
-    from covote.files import read_gold
-    from covote.files.report.report import LOOKS, REVIEW, check_review, write_report, write_review
+    from covote.files import Output, read_gold
+    from covote.files.output import check_report
+    from covote.files.report.report import write_report
     from covote.labelling import label_file
     from covote.models.entries import running_code
     from covote.models.expert import models_of, panel_of_models
 
     started = time.monotonic()
-    outcomes.check_report(report)
     if output_file is None:
         output_file = data.with_name(f"{data.stem}.labels.csv")
-    if review is not None:
-        check_review(review)
-    if proba is not None:
-        atomic.check_place(proba)
+    check_report(report)
     atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     models = models_of(panel_file)
     running = sorted(set(running_code(models)))
@@ -142,7 +141,7 @@ def label(
         found = _going_on(
             label_file,
             data,
-            output_file,
+            Output(output_file, proba, review, review_until),
             panel,
             models=panel_file.parent,
             id=id,
@@ -155,8 +154,6 @@ def label(
             refresh=refresh,
             trust=trust or before,
             method=method,
-            looks=REVIEW if review is not None else LOOKS if report is not None else 0,
-            proba=proba,
             engine=chosen,
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
@@ -166,8 +163,6 @@ def label(
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
-    if review is not None:
-        write_review(review, found.outcome)
     if as_json:
         output.say_json(_summary(found, ask))
         return

@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covote import atomic
 from covote.cli import output
 from covote.decoding.gold import told, wilson
-from covote.errors import InputError
 from covote.files.report.html import percent
+from covote.labels import MEANINGS, STATUSES
 
 if TYPE_CHECKING:
     from covote.files import Outcome
+    from covote.files.review import Doubt
     from covote.labels import GoldScore
 
-_MEANINGS = {
-    "agreed": "if nobody erred, no other class is possible",
-    "tied": "several classes are equally good",
-    "conflict": "somebody erred; the label is the best guess",
-    "incomplete": "nobody who knows some class answered",
-    "given": "the class was known beforehand",
-}
-
-
-def check_report(path: Path | None) -> None:
-    """Refuse a report that cannot be written, before any work is done."""
-    if path is None:
-        return
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path}: a report ends in .html, not in {path.suffix!r}")
-    atomic.check_place(path)
+GOALS = (0.95, 0.99)
+"""Shares of right labels for which the summary says how many items to look at."""
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
     """Return the outcome as JSON has it."""
-    from covote.labels import STATUSES
-
     tally = outcome.tally
     report = tally.experts
     gold = outcome.gold
     return {
         "items": tally.items,
         "votes": tally.votes,
-        "labelled": tally.items - int(tally.classes[-1]),
+        "labelled": tally.items - tally.unlabelled,
         **dict(zip(STATUSES, tally.statuses.tolist(), strict=True)),
         "in_doubt": report.doubtful(),
-        "notes": list(outcome.notes),
+        "notes": [*outcome.silent(), *outcome.notes],
+        "review": _review(outcome),
         "dropped": None if outcome.dropped is None else outcome.dropped.to_dict(),
         "uncovered_pairs": _uncovered(outcome),
         "gold": None if gold is None else _gold(gold),
         "experts": [
             {
                 "name": name,
-                "answers": int(tally.agreement.counts.answers[i]),
+                "answers": int(tally.answers[i]),
                 "inside": int(report.inside[i]),
                 "agreement": None if report.inside[i] == 0 else float(report.accuracy[i]),
                 "low": float(report.low[i]),
@@ -81,12 +65,6 @@ def _gold(score: GoldScore) -> dict[str, Any]:
     }
 
 
-def notes(outcome: Outcome) -> list[str]:
-    """Return how the votes were read, where that is not plain, and what was dropped."""
-    dropped = "" if outcome.dropped is None else outcome.dropped.drop_note
-    return [*outcome.notes, *([dropped] if dropped else [])]
-
-
 def _uncovered(outcome: Outcome) -> int | None:
     """Return how many pairs of classes nobody can tell apart; None where counting would take long."""
     few = len(outcome.panel.classes) <= output.MANY
@@ -96,11 +74,11 @@ def _uncovered(outcome: Outcome) -> int | None:
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print what came of the votes, for a person; `method` is the one that was asked for."""
     tally = outcome.tally
+    for note in outcome.told():
+        output.say(f"Note: {note}.")
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
         output.say(f"Decoded by {outcome.method}{best}.")
-    for note in notes(outcome):
-        output.say(f"Note: {note}.")
     missing = _uncovered(outcome)
     if missing:
         pairs = ", ".join(f"({a}, {b})" for a, b in outcome.panel.uncovered(most=3))
@@ -110,25 +88,44 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
             "nobody can tell them apart."
         )
     output.say(
-        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} of "
+        f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} from "
         f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
     )
-    for (name, meaning), count in zip(_MEANINGS.items(), tally.statuses.tolist(), strict=True):
+    for (name, meaning), count in zip(MEANINGS.items(), tally.statuses.tolist(), strict=True):
         _line(name, count, tally.items, meaning)
-    if tally.classes[-1]:
-        output.say(f"{output.counted(int(tally.classes[-1]), 'item')} without a label.")
+    if tally.unlabelled:
+        output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
+    if tally.calibrated:
+        output.say(_to_review(tally.doubt))
     if outcome.gold is not None:
         output.say(told(outcome.gold))
     rates = dict(zip(tally.panel.names, tally.experts.accuracy.tolist(), strict=True))
     doubtful = tally.experts.doubtful()
     if doubtful:
-        named = ", ".join(f"{name} ({rates[name]:.0%})" for name in doubtful[:6])
+        named = [f"{name} (agrees with {rates[name]:.0%} of the labels they know)" for name in doubtful[:6]]
         more = f" and {len(doubtful) - 6} more" if len(doubtful) > 6 else ""
-        output.say(f"In doubt, by how often they agree with the labels of what they know: {named}{more}.")
+        output.say(f"Possibly unreliable: {', '.join(named)}{more}.")
     else:
         output.say("No expert stands out as unreliable.")
 
 
+def _to_review(doubt: Doubt) -> str:
+    """Say how many labels are expected to be wrong, and how many items to look at."""
+    wrong = f"about {doubt.expected:,.0f}" if doubt.expected >= 0.5 else "less than one"
+    goals = [(goal, doubt.needed(goal)) for goal in GOALS]
+    looks = [f"the first {output.counted(n, 'item')} for {goal:.0%} right" for goal, n in goals if n]
+    said = f"Expect {wrong} wrong label{'' if wrong in ('about 1', 'less than one') else 's'}"
+    return f"{said}. Review (--review) {' or '.join(looks)}." if looks else f"{said}."
+
+
+def _review(outcome: Outcome) -> dict[str, Any] | None:
+    tally = outcome.tally
+    if not tally.calibrated:
+        return None
+    needed = {f"{goal:.0%}": tally.doubt.needed(goal) for goal in GOALS}
+    return {"expected_wrong": tally.doubt.expected, "without_label": tally.unlabelled, "look_at_for": needed}
+
+
 def _line(name: str, count: int, items: int, meaning: str) -> None:
     if count:
-        output.say(f"  {name:<9}{count:>12,}  {percent(count, items):>6}  {meaning}")
+        output.say(f"  {name:<11}{count:>10,}  {percent(count, items):>6}  {meaning}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,14 +16,18 @@ import pyarrow as pa
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import Fitted, Parts, Wanted, estimates, fit, no_proba
-from covote.errors import TooLargeError
-from covote.files.label_files import label_format, proba_batch, writing_labels
-from covote.files.report.tally import Tally
-from covote.files.vote_files import Slice, VoteFile, VoteSource
+from covote.errors import InputError, TooLargeError
+from covote.files.output import Output
+from covote.files.review import Looks
+from covote.files.side_tables import read_gold
+from covote.files.tally import Tally
+from covote.files.vote_files import Slice, VoteFile, VoteSource, inferred_panel, open_panel
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
+from covote.panel.checks import some_of
 from covote.progress import Progress, Work
 from covote.tables import Reading
+from covote.tables.words import folded
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
@@ -36,6 +40,8 @@ T = TypeVar("T")
 _ROOM = 1 << 29  # bytes of votes kept in memory between passes
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
 _COMPARED = 200_000  # items that methods are compared on, besides the gold items
+LOOKS = 25
+"""Items of the review list that an outcome keeps, for the report."""
 _PASS = 1000  # steps of a pass over the votes, for progress
 
 
@@ -45,7 +51,7 @@ class Outcome:
 
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
     known. `notes` say how the file was read, where that is not plain, and `dropped` what was left out of it
-    with ``unknown="drop"``.
+    with ``unknown="drop"``. `looks` are the first items of the review list.
     """
 
     panel: Panel
@@ -55,27 +61,31 @@ class Outcome:
     method: str = "learned"
     notes: tuple[str, ...] = ()
     dropped: Findings | None = None
+    looks: Looks = field(default_factory=lambda: Looks(LOOKS))
 
+    def told(self) -> list[str]:
+        """Return how the votes were read, where that is not plain, what was dropped, and who is missing."""
+        dropped = "" if self.dropped is None else self.dropped.drop_note
+        return [*self.silent(), *self.notes, *([dropped] if dropped else [])]
 
-class PartDone(NamedTuple):
-    """The labels of a part and their probabilities, as they are written, and what they add up to."""
-
-    labels: pa.RecordBatch | None
-    proba: pa.RecordBatch | None
-    tally: Tally
-    gold: GoldScore | None
+    def silent(self) -> list[str]:
+        """Say which experts of the panel have no answer among the votes."""
+        lost = [
+            str(name) for name, n in zip(self.panel.names, self.tally.answers.tolist(), strict=True) if not n
+        ]
+        if not lost or len(lost) == len(self.panel):
+            return []
+        return [f"no answer from {some_of(lost)} counts; check how the votes spell the name, and the panel"]
 
 
 def decode_file(
     votes_file: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
-    panel: Panel,
+    output: Output | str | os.PathLike[str] | None,
+    panel: Panel | str | os.PathLike[str],
     *,
     method: str = "learned",
-    gold: Mapping[Any, Name] | None = None,
+    gold: Mapping[Any, Name] | str | os.PathLike[str] | None = None,
     reading: Reading | None = None,
-    proba: str | os.PathLike[str] | None = None,
-    looks: int = 0,
     progress: Progress | None = None,
     engine: Engine | None = None,
     **options: Any,
@@ -85,35 +95,76 @@ def decode_file(
     Parameters
     ----------
     votes_file
-        A Parquet, CSV or JSON-lines file, long or wide; see :class:`covote.files.VoteFile`.
+        A Parquet, CSV, JSON-lines or Excel file, long or wide; see :class:`covote.files.VoteFile`.
     output
-        A .parquet, .csv, .jsonl or .xlsx file for the labels, complete or absent whatever happens; None to
-        count only.
+        A .parquet, .csv, .jsonl or .xlsx file for the labels, or an :class:`Output` that names what else is
+        written: probabilities, a review list, a report, statistics. None to count only. Files are complete
+        or absent whatever happens.
     panel
-        Who knows what.
+        Who knows what: a panel, its file, ``"all"`` (every expert knows every class) or ``"infer"`` (each
+        expert knows the labels they used).
     method, options
         As for :func:`covote.decode`.
     gold
-        Items whose class is known; they keep it.
-    proba
-        A Parquet or CSV file for how likely every class is: the item, then one column per class.
+        Items whose class is known, or a file of them; they keep it.
     reading
         How columns, names and cells of the votes are understood.
-    looks
-        How many of the most doubtful items to remember.
     progress
         Called as (done, total, what).
     engine
         Where slices of a Parquet file are read and labelled: an engine of :mod:`covote.engines`. Without one,
         and for other files, the file streams through this process. The labels are the same, byte for byte.
     """
+    output = output if isinstance(output, Output) else Output(output)
+    output.check()
+    panel, assumed = _panel(votes_file, panel, reading)
     file = VoteFile(votes_file, panel, reading)
+    if gold is not None and not isinstance(gold, Mapping):
+        gold = read_gold(gold, panel, reading)
     file.warn_of_dropped()
     outcome = decode_votes(
-        file, output, method=method, gold=gold, proba=proba, looks=looks, progress=progress, engine=engine,
-        **options,
-    )  # fmt: skip
-    return replace(outcome, notes=tuple(file.notes()), dropped=file.dropped)
+        file, output, method=method, gold=gold, progress=progress, engine=engine, **options
+    )
+    outcome = replace(outcome, notes=(*assumed, *file.notes()), dropped=file.dropped)
+    if output.report is not None:
+        from covote.files.report.report import write_report
+
+        write_report(output.report, outcome, source=Path(votes_file).name)
+    return outcome
+
+
+def _panel(
+    votes_file: str | os.PathLike[str], panel: Panel | str | os.PathLike[str], reading: Reading | None
+) -> tuple[Panel, list[str]]:
+    """Return who knows what, and what is assumed about it."""
+    if isinstance(panel, Panel):
+        return panel, []
+    if panel == "all":
+        found = open_panel(votes_file, reading)
+        return found, [
+            f"no panel given, so every expert is assumed to know every class ({_who(found)}); use --panel "
+            "FILE, or --panel infer"
+        ]
+    if panel == "infer":
+        found = inferred_panel(votes_file, reading)
+        return found, [
+            f"every expert is assumed to know exactly the labels they gave in this file ({_who(found)})"
+        ]
+    return Panel.load(panel), []
+
+
+def _who(panel: Panel) -> str:
+    """Say how many experts and classes the votes name, and which of them may be one."""
+    experts, classes = len(panel), len(panel.classes)
+    said = f"{experts:,} expert{'s' * (experts != 1)}, {classes:,} class{'es' * (classes != 1)}"
+    first: dict[str, Name] = {}
+    for name in (*panel.names, *panel.classes):
+        other = first.setdefault(folded(str(name)), name)
+        if other != name:
+            return (
+                f"{said}, though {other!r} and {name!r} differ only in case, blanks or accents: see --rename"
+            )
+    return said
 
 
 def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
@@ -129,20 +180,20 @@ def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
 
 def decode_votes(
     source: VoteSource,
-    output: str | os.PathLike[str] | None,
+    output: Output | str | os.PathLike[str] | None,
     *,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
-    proba: str | os.PathLike[str] | None = None,
-    looks: int = 0,
     progress: Progress | None = None,
     engine: Engine | None = None,
     **options: Any,
 ) -> Outcome:
-    """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept."""
-    for path in (output, proba):
-        if path is not None:
-            label_format(path)
+    """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept.
+
+    A report is left to the caller, who knows what to say in it: :func:`covote.write_report`.
+    """
+    output = output if isinstance(output, Output) else Output(output)
+    output.check()
     work = Work(2 * _PASS, progress)
     slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
     parts: Here | OnEngine = Here(source, work.part("learning", share=_PASS))
@@ -153,42 +204,53 @@ def decode_votes(
     if method == "auto":
         method = "learned" if gold is None else compare(_to_compare(source, gold), gold).best
     decoder = make(method, options, gold)
-    if proba is not None:
+    if output.proba is not None:
         check_proba(decoder, source.panel)
+    if output.stats is not None and decoder.rounds == 0:
+        raise no_statistics(method)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
-    fitted = fit(parts, decoder, Wanted(proba=proba is not None, gold=gold))
+    fitted = fit(parts, decoder, Wanted(proba=output.proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    tally, score = Tally(source.panel, looks), None
+    tally, looks, score = Tally(source.panel), Looks(LOOKS), None
     if fitted.known is not None:
-        tally.add(fitted.known.rows.votes, fitted.known.labels)
-    task = partial(label_part, fitted=fitted, looks=looks, write=output is not None)
-    with ExitStack() as files:
-        writer = None if output is None else files.enter_context(writing_labels(output))
-        proba_writer = None if proba is None else files.enter_context(writing_labels(proba))
-        for part in parts.map(task):
-            tally = tally + part.tally
+        tally = Tally.of(fitted.known.rows.votes, fitted.known.labels)
+    with output.open() as writers:
+        for part in parts.map(partial(label_part, fitted=fitted, output=output)):
+            tally = tally if part.tally is None else tally + part.tally
+            looks = looks + part.looks
             score = part.gold if score is None or part.gold is None else score + part.gold
-            if writer is not None:
-                writer.write_batch(part.labels)
-            if proba_writer is not None:
-                proba_writer.write_batch(part.proba)
-    return Outcome(source.panel, tally, fitted.statistics, score, method)
+            writers.write(part.written)
+        writers.finish(tally.doubt)
+    if output.stats is not None:
+        if fitted.statistics is None:
+            raise no_statistics(method)
+        fitted.statistics.save(output.stats)
+    return Outcome(source.panel, tally, fitted.statistics, score, method, looks=looks)
 
 
-def label_part(votes: Votes, *, fitted: Fitted, looks: int, write: bool) -> PartDone:
-    """Return the labels of a part as they are written, and what they add up to unless the rows are known."""
-    labels = fitted(votes)
-    tally = Tally(votes.panel, looks)
-    if fitted.known is None:
-        tally.add(votes, labels)
-    tally.remember(votes, labels)
-    return PartDone(
-        labels.to_batch() if write else None,
-        proba_batch(labels) if labels.found_proba is not None else None,
-        tally,
-        labels.gold,
+def no_statistics(method: str) -> InputError:
+    """Say that a method has no statistics to save."""
+    return InputError(
+        f"method {method!r} learns nothing from the votes with these options, so there are no statistics to "
+        "save; leave out --stats, or choose another --method"
     )
+
+
+class PartDone(NamedTuple):
+    """The rows of a part for every file that is written, and what its labels add up to."""
+
+    written: dict[str, pa.RecordBatch]
+    tally: Tally | None
+    looks: Looks
+    gold: GoldScore | None
+
+
+def label_part(votes: Votes, *, fitted: Fitted, output: Output) -> PartDone:
+    """Label a part; its labels add up only where they are not those of known answer rows."""
+    labels = fitted(votes)
+    tally = Tally.of(votes, labels) if fitted.known is None else None
+    return PartDone(output.rows(votes, labels), tally, Looks.of(votes, labels, LOOKS), labels.gold)
 
 
 def check_proba(decoder: Decoder, panel: Panel) -> None:

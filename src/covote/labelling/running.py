@@ -25,10 +25,9 @@ from covote.decoding import decode, make
 from covote.decoding.methods.authority import Authority
 from covote.engines import Engine, Local
 from covote.errors import ExpertError, InputError
-from covote.files import Outcome, decode_votes
+from covote.files import Outcome, Output, decode_votes
 from covote.files.data import DataPlace
 from covote.files.decoding_files import check_proba
-from covote.files.label_files import label_format
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
@@ -123,7 +122,7 @@ def answers_file(output: str | os.PathLike[str]) -> Path:
 
 def label_file(
     data: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: Output | str | os.PathLike[str],
     panel: Panel,
     *,
     models: str | os.PathLike[str] = ".",
@@ -138,8 +137,6 @@ def label_file(
     trust: Trust = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
-    looks: int = 0,
-    proba: str | os.PathLike[str] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -155,7 +152,8 @@ def label_file(
     data
         A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images.
     output
-        A Parquet or CSV file for the labels.
+        A .parquet, .csv, .jsonl or .xlsx file for the labels, or a :class:`covote.files.Output` that names
+        it and what else is written.
     panel
         Who knows what, with a model for every expert.
     models
@@ -181,27 +179,26 @@ def label_file(
     trust
         Whether models may run code of whoever wrote them (Python modules, pickles, torch): True, or the
         trusted ones as the panel writes them.
-    method, gold, looks, proba, options
+    method, gold, options
         As for :func:`covote.files.decode_file`.
     engine
         Where the experts are asked; this process unless given.
     progress
         Called as (expert, batches done, batches in all).
     """
-    label_format(output)
-    atomic.check_place(output)
+    output = output if isinstance(output, Output) else Output(output)
+    output.check()
+    if output.labels is None:
+        raise InputError("label_file writes labels; name a file for them")
     chosen = tuple(columns) if columns is not None else None
     place = DataPlace(Path(data), id, chosen, size)
     how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
-    if proba is not None:
-        label_format(proba)
+    if output.proba is not None:
         check_proba(decoder, panel)
-    with closing(AnswersFile(answers_file(output))) as kept:
+    with closing(AnswersFile(answers_file(output.labels))) as kept:
         run = Run(place, panel, kept, how).ask()
-        outcome = decode_votes(
-            run.votes, output, method=method, gold=gold, proba=proba, looks=looks, **options
-        )
+        outcome = decode_votes(run.votes, output, method=method, gold=gold, **options)
         return run.result(outcome)
 
 

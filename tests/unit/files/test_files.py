@@ -12,7 +12,8 @@ import pytest
 from covote import Panel, Votes, decode, simulate
 from covote.errors import FileError, InputError
 from covote.files import VoteFile, decode_file, inferred_panel, read_gold, writing_labels
-from covote.files.report.tally import Tally
+from covote.files.review import Looks
+from covote.files.tally import Tally
 from covote.labels import STATUSES
 from covote.tables import Reading
 from covote.votes import NOT_ASKED
@@ -145,25 +146,19 @@ def test_the_tally_counts_what_there_is(tmp_path, layout):
     labels = decode(whole, method="authority")
     if layout == "distinct":
         pq.write_table(whole.to_arrow("wide"), tmp_path / "votes.parquet")
-        tally = decode_file(tmp_path / "votes.parquet", None, PANEL, method="authority", looks=5).tally
+        outcome = decode_file(tmp_path / "votes.parquet", None, PANEL, method="authority")
+        tally, looks = outcome.tally, outcome.looks
     else:
-        tally = Tally(PANEL, looks=5)
         part = whole if layout == "dense" else whole.to_ragged()
-        tally.add(part, labels)
-        tally.remember(part, labels)
-    classes = range(5)
+        tally, looks = Tally.of(part, labels), Looks.of(part, labels, 25)
     assert (tally.items, tally.votes) == (500, whole.answers)
     assert dict(zip(STATUSES, tally.statuses.tolist(), strict=True)) == labels.count()
-    assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in (*classes, -1)]
-    assert tally.confidences.sum() == np.isfinite(labels.confidence).sum()
-    assert tally.violations.tolist() == np.bincount(labels.violations).tolist()
-    looks = tally.second_look
-    unsure = [n for n in range(500) if labels.status[n] != "agreed"]
-    confidence = np.nan_to_num(labels.confidence, nan=-1)  # items without a label come first
-    worst = sorted((labels.index[n] >= 0, confidence[n]) for n in unsure)[:5]
-    found = [(look.label is not None, look.confidence) for look in looks]
-    assert [(has, -1 if np.isnan(sure) else sure) for has, sure in found] == worst
-    assert tally.unsure == len(unsure)
+    assert tally.classes.tolist() == [int((labels.index == k).sum()) for k in range(5)]
+    assert tally.unlabelled == (labels.index < 0).sum()
+    assert tally.count("confidence").sum() == np.isfinite(labels.confidence).sum()
+    assert tally.count("violations").tolist() == np.bincount(labels.violations).tolist()
+    assert tally.unsure == (labels.status != "agreed").sum()
+    assert len(looks) == 25
     for look in looks:
         assert labels.value[look.item] == look.label
         assert len(look.answers) == (whole.dense[look.item] != NOT_ASKED).sum()
@@ -232,7 +227,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 
     def fail():
         with writing_labels(target) as writer:
-            writer.write(labels)
+            writer.write_batch(labels.to_batch())
             raise OSError(28, "No space left on device")
 
     with pytest.raises(FileError, match="No space left on device"):
@@ -245,10 +240,10 @@ def test_the_written_file_has_ordinary_permissions_and_replaces_through_links(tm
     (tmp_path / "real.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to("real.csv")
     with writing_labels(tmp_path / "link.csv") as writer:
-        writer.write(decode(votes(10)))
+        writer.write_batch(decode(votes(10)).to_batch())
     (tmp_path / "plain").write_text("")
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "real.csv").read_text().startswith('"item"')
+    assert (tmp_path / "real.csv").read_text().startswith("item,label,")
     assert (tmp_path / "real.csv").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
@@ -282,3 +277,26 @@ def test_whoever_examines_a_file_hears_which_names_match_loosely(tmp_path):
     file = VoteFile(tmp_path / "votes.csv", PANEL)
     assert file.examine().problems == []
     assert "'Ant' as 'ant'" in file.notes()[-1]
+
+
+def test_panel_and_gold_may_be_files(tmp_path):
+    whole = votes(300, accuracy=0.8)
+    pq.write_table(whole.to_arrow("long"), tmp_path / "votes.parquet")
+    PANEL.save(tmp_path / "panel.toml")
+    (tmp_path / "gold.csv").write_text(
+        "item,label\n" + "".join(f"{n},{PANEL.classes[0]}\n" for n in range(9))
+    )
+    gold = dict.fromkeys(range(9), PANEL.classes[0])
+    decode_file(tmp_path / "votes.parquet", tmp_path / "a.csv", PANEL, gold=gold)
+    path = tmp_path / "panel.toml"
+    decode_file(tmp_path / "votes.parquet", tmp_path / "b.csv", path, gold=tmp_path / "gold.csv")
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    assert len(decode_file(tmp_path / "votes.parquet", None, "infer").panel) == len(PANEL)
+
+
+def test_an_expert_without_answers_is_the_first_note(tmp_path):
+    dense = votes(50).dense.copy()
+    dense[:, 1] = NOT_ASKED
+    pq.write_table(Votes.from_dense(dense, PANEL).to_arrow("long"), tmp_path / "votes.parquet")
+    outcome = decode_file(tmp_path / "votes.parquet", None, PANEL)
+    assert outcome.told()[0].startswith(f"no answer from {PANEL.names[1]} counts")

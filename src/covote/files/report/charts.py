@@ -146,6 +146,31 @@ def histogram(counts: NDArray[np.int64], what: str) -> Figure:
     return figure
 
 
+def review_curve(looked: NDArray[Any], right: NDArray[Any], goals: Sequence[float]) -> Figure:
+    """Draw the share of labels expected to be right against the items looked at, most doubtful first."""
+    figure, axes = new_figure(4.9, 2.5)
+    # Beyond the point at which nearly all are right, the curve is flat.
+    last = max(int(looked[np.searchsorted(right, min(0.9995, right[-1]))]), 1)
+    axes.plot(looked, 100 * right, color=LIGHT["main"], linewidth=2)
+    low = 100 * float(right[0])
+    for goal in goals:
+        if low < 100 * goal:
+            axes.axhline(100 * goal, color=LIGHT["soft"], linewidth=0.8, linestyle=(0, (4, 3)))
+            axes.text(
+                last, 100 * goal, f"{goal:.0%}", ha="right", va="bottom", fontsize=8, color=LIGHT["soft"]
+            )
+    axes.set_xlim(0, last)
+    axes.set_ylim(max(0.0, low - 0.05 * (100 - low) - 0.1), 100 + 0.03 * (100 - low) + 0.1)
+    axes.set_xlabel("items looked at, the most doubtful first")
+    axes.yaxis.set_major_formatter("{x:.4g}%")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.locator_params(nbins=5)
+    _quiet(axes)
+    axes.grid(axis="y", alpha=0.6)
+    axes.set_axisbelow(True)
+    return figure
+
+
 def whiskers(names: Sequence[object], rates: NDArray[np.float64], doubtful: Sequence[bool]) -> Figure:
     """Draw a share and its interval for each expert: (experts x 3), share, low, high."""
     figure, axes = new_figure(6.4, 0.7 + 0.24 * len(names))

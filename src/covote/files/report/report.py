@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,27 +13,16 @@ from covote import atomic
 from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import sides
 from covote.decoding.gold import told as sentence
-from covote.errors import InputError
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.report.tally import Tally
-from covote.labels import STATUSES, GoldScore
+from covote.files.tally import Tally
+from covote.labels import MEANINGS, STATUSES, GoldScore
 from covote.panel import Name
 
-LOOKS = 25
-"""Items for a second look that a report shows."""
-REVIEW = 10_000
-"""Items for a second look that a review file holds at most: more than people look through."""
 _PAIRS = 15  # pairs of classes to list
 _MOST_PAIRS = 1000  # classes; beyond it, pairs of classes are not looked at one by one
-MEANINGS = {
-    "agreed": "If nobody erred, no other class is possible.",
-    "tied": "Several classes are equally good; a label here is the choice of a tie rule.",
-    "conflict": "Somebody must have erred; the label explains the votes best.",
-    "incomplete": "Nobody who knows some class answered, so that class is still possible.",
-    "given": "The class was known beforehand, whatever the votes say.",
-}
+_GOALS = (0.95, 0.99)  # shares of right labels for which the report says how many items to look at
 
 
 def write_report(
@@ -57,8 +44,7 @@ def write_report(
     path
         The ``.html`` file.
     outcome
-        As of :func:`decode_file` (or `.outcome` of :func:`label_file`); with ``looks=25`` there, the report
-        shows the 25 items that are most in doubt.
+        As of :func:`decode_file` (or `.outcome` of :func:`label_file`).
     source
         What the votes are called in the report.
     method
@@ -66,9 +52,10 @@ def write_report(
     inferred
         Whether who knows what was inferred from the answers.
     notes
-        Warnings to show at its top.
+        Warnings to show at its top, besides those of the outcome.
     """
     method = outcome.method if method is None else method
+    notes = [*outcome.told(), *notes]
     page = report_page(outcome, source=source, method=method, inferred=inferred, notes=notes)
     atomic.write_text(path, page)
 
@@ -87,7 +74,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
 
     tally = outcome.tally
     panel = tally.panel
-    pairs = tally.agreement.pairs
+    pairs = tally.known.pairs
     experts = _experts(tally, outcome.gold)
     return {
         "headline": headline(tally),
@@ -95,16 +82,19 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
         "votes": tally.votes,
-        "unlabelled": int(tally.classes[-1]),
+        "unlabelled": tally.unlabelled,
         "panel": panel,
         "uncovered": _uncovered(tally),
         "statuses": [
-            (name, int(count), MEANINGS[name]) for name, count in zip(STATUSES, tally.statuses, strict=True)
+            (name, int(count), MEANINGS[name])
+            for name, count in zip(STATUSES, tally.statuses, strict=True)
+            if count
         ],
-        "confidence": _drawn(charts.histogram(tally.confidences, "confidence"), "Items by confidence")
-        if tally.confidences.any()
+        "confidence": _drawn(charts.histogram(tally.count("confidence"), "confidence"), "Items by confidence")
+        if tally.count("confidence").any()
         else "",
-        "violations": [(n, int(count)) for n, count in enumerate(tally.violations) if count][:8],
+        "review": _review(tally),
+        "violations": [(n, int(count)) for n, count in enumerate(tally.count("violations")) if count][:8],
         "experts": experts,
         "expert_chart": _expert_chart(experts),
         "matrix": _drawn(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
@@ -114,7 +104,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "heat": _drawn(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
         if pairs.both.size and len(panel.classes) > 1
         else "",
-        "looks": [(look, *sides(panel, look.candidates, look.answers)) for look in tally.second_look[:LOOKS]],
+        "looks": [(look, *sides(panel, look.candidates, look.answers)) for look in outcome.looks],
         "unsure": tally.unsure,
         "doubtful": tally.experts.doubtful(),
     }
@@ -133,7 +123,7 @@ def headline(tally: Tally) -> str:
     """
     if not tally.items:
         return "There are no items."
-    open_items = int(tally.classes[-1])
+    open_items = tally.unlabelled
     labelled = tally.items - open_items
     said = "All" if not open_items else f"{labelled:,} of"
     parts = [
@@ -154,13 +144,29 @@ def headline(tally: Tally) -> str:
     return "; ".join(parts) + "."
 
 
+def _review(tally: Tally) -> dict[str, Any]:
+    """Return how many labels are expected to be wrong, and how many items to look at; empty if unknown."""
+    if not tally.calibrated:
+        return {}
+    doubt = tally.doubt
+    first = [n for n in (10, 25, 100, 1000) if n < doubt.items]
+    return {
+        "expected": doubt.expected,
+        "among": [(n, doubt.among(n)) for n in first[:3]],
+        "goals": [(goal, doubt.needed(goal)) for goal in _GOALS],
+        "curve": _drawn(
+            charts.review_curve(*doubt.curve(), _GOALS), "Labels expected to be right after review"
+        ),
+    }
+
+
 def _uncovered(tally: Tally) -> dict[str, Any]:
     """Return how many pairs of classes no expert knows both of, and those with the most labels."""
     panel = tally.panel
     if len(panel.classes) > _MOST_PAIRS or panel.covers():
         return {}
     first, second = np.nonzero(np.triu(panel.pair_counts() == 0, 1))
-    counts = tally.classes[:-1]
+    counts = tally.classes
     concerned = np.minimum(counts[first], counts[second])
     order = np.lexsort((second, first, -(counts[first] + counts[second]), -concerned))[:_PAIRS]
     classes = panel.classes
@@ -172,41 +178,6 @@ def _uncovered(tally: Tally) -> dict[str, Any]:
             for k, j in zip(first[order].tolist(), second[order].tolist(), strict=True)
         ],
     }
-
-
-def write_review(path: str | os.PathLike[str], outcome: Outcome) -> int:
-    """Write the items worth a second look to a CSV file, the most doubtful first; return how many.
-
-    A person fills in the column `label`; the file is gold then (rows without a label are skipped there).
-    """
-    looks = outcome.tally.second_look
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["item", "label", "suggested", "candidates", "confidence", "status", "answers"])
-    for look in looks:
-        answers = "; ".join(
-            f"{expert}: {'none of mine' if said is None else said}" for expert, said in look.answers.items()
-        )
-        table.writerow(
-            [
-                look.item,
-                "",
-                "" if look.label is None else look.label,
-                " | ".join(str(name) for name in look.candidates),
-                "" if look.confidence != look.confidence else f"{look.confidence:.4g}",
-                look.status,
-                answers,
-            ]
-        )
-    atomic.write_text(path, text.getvalue())
-    return len(looks)
-
-
-def check_review(path: str | os.PathLike[str]) -> None:
-    """Refuse a review file that cannot be written, before any work is done."""
-    if not os.fspath(path).lower().endswith(".csv"):
-        raise InputError(f"{path}: a review file ends in .csv")
-    atomic.check_place(path)
 
 
 def _experts(tally: Tally, gold: GoldScore | None) -> list[dict[str, Any]]:
@@ -242,7 +213,7 @@ def _expert_chart(experts: list[dict[str, Any]]) -> str:
 
 def _classes(tally: Tally) -> list[tuple[Name, int, float]]:
     """Return the most frequent labels with how many items have them, and their share of the largest."""
-    counts = tally.classes[:-1]
+    counts = tally.classes
     order = np.argsort(-counts, kind="stable")[: charts.MOST]
     peak = max(int(counts.max(initial=0)), 1)
     return [(tally.panel.classes[k], int(counts[k]), float(counts[k]) / peak) for k in order if counts[k]]

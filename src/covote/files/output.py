@@ -1,0 +1,133 @@
+"""What is written about labels: which files, and the rows of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from covote import atomic
+from covote.decoding.statistics import statistics_format
+from covote.errors import InputError
+from covote.files.label_files import label_format, proba_batch, writing_labels
+from covote.files.review import Doubt, ReviewList, review_batch, review_list
+from covote.labels import Labels
+from covote.tables.writing import written_format
+from covote.votes import Votes
+
+Place = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """Which files are written about labels; None for those that are not.
+
+    Attributes
+    ----------
+    labels
+        A .parquet, .csv, .jsonl or .xlsx file with one row per item.
+    proba
+        A file of these kinds for the probability of every class: the item, then one column per class.
+    review
+        A file of these kinds that lists every item by the probability that its label is wrong, items without
+        a label first. Filled in, it is a file of gold items.
+    review_until
+        The share of the items that should be right after the review: the list ends there.
+    report
+        An .html file with numbers and pictures.
+    stats
+        A .json file for what was learned about the experts.
+    columns
+        The columns of the labels to write; see :meth:`covote.Labels.save`.
+    """
+
+    labels: Place = None
+    proba: Place = None
+    review: Place = None
+    review_until: float | None = None
+    report: Place = None
+    stats: Place = None
+    columns: Sequence[str] | None = None
+
+    @property
+    def paths(self) -> list[str | os.PathLike[str]]:
+        """The files that are written."""
+        every = (self.labels, self.proba, self.stats, self.report, self.review)
+        return [path for path in every if path is not None]
+
+    def check(self) -> None:
+        """Reject files that cannot be written, before any work is done."""
+        for path in (self.labels, self.proba):
+            if path is not None:
+                label_format(path)
+        if self.review is not None:
+            written_format(self.review, "review file")
+        if self.stats is not None:
+            statistics_format(self.stats)
+        check_report(self.report)
+        for path in self.paths:
+            atomic.check_place(path)
+        atomic.check_apart(self.paths, [])
+        until = self.review_until
+        if until is not None and not 0 < until <= 1:
+            raise InputError(f"the share that should be right must be above 0 and at most 1, not {until}")
+        if until is not None and self.review is None:
+            raise InputError("review_until (--review-until) needs a review file: add review (--review)")
+
+    def rows(self, votes: Votes, labels: Labels) -> dict[str, pa.RecordBatch]:
+        """Return the rows of a part for every file."""
+        found: dict[str, pa.RecordBatch] = {}
+        if self.labels is not None:
+            found["labels"] = labels.written(label_format(self.labels), self.columns)
+        if self.proba is not None:
+            found["proba"] = proba_batch(labels)
+        if self.review is not None:
+            found["review"] = review_batch(votes, labels)
+        return found
+
+    @contextmanager
+    def open(self) -> Iterator[Writers]:
+        """Open the files; they appear when the block ends well, and not at all otherwise."""
+        with ExitStack() as stack:
+            writers: dict[str, Any] = {}
+            for name, path in (("labels", self.labels), ("proba", self.proba)):
+                if path is not None:
+                    writers[name] = stack.enter_context(writing_labels(path))
+            review = None if self.review is None else stack.enter_context(review_list())
+            yield Writers(self, writers, review)
+
+
+@dataclass(frozen=True)
+class Writers:
+    """Open files of labels."""
+
+    output: Output
+    files: Mapping[str, Any]
+    review: ReviewList | None
+
+    def write(self, rows: Mapping[str, pa.RecordBatch]) -> None:
+        """Append the rows of a part."""
+        for name, file in self.files.items():
+            file.write_batch(rows[name])
+        if self.review is not None:
+            self.review.add(rows["review"])
+
+    def finish(self, doubt: Doubt) -> None:
+        """Write what needs all parts: the review list."""
+        if self.review is not None and self.output.review is not None:
+            until = self.output.review_until
+            self.review.write(self.output.review, None if until is None else doubt.needed(until))
+
+
+def check_report(path: Place) -> None:
+    """Reject a report that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a report ends in .html, not in {Path(path).suffix!r}")
+    atomic.check_place(path)

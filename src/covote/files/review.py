@@ -1,0 +1,296 @@
+"""The review list: every item by the probability that its label is wrong, and how many of them to look at."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from covote.labels import AGREED, GIVEN, STATUSES, Labels
+from covote.panel import Name
+from covote.tables.names import arrow, coded, id_array, named, texts
+from covote.tables.writing import writing
+from covote.votes import Votes
+
+LEVELS = 1000
+UNIT = 1 << 20
+"""Probabilities are added up as whole numbers of this part, so that sums do not depend on their order."""
+_KEYS = ("doubt", "margin", "violations")
+_PIECE = 1 << 16  # rows of the list that are written together
+
+
+def doubts(labels: Labels) -> NDArray[np.float64]:
+    """Return the probability that each label is wrong; an item without a label comes before all others.
+
+    It is 1 - confidence, and 2 more without a label. Where a method gives no confidence, items on which all
+    agree count as right, and others as wrong in one of two cases.
+    """
+    evidence = labels.evidence
+    sure = (evidence.status == AGREED) | (evidence.status == GIVEN)
+    doubt = 1 - evidence.confidence.astype(np.float64)
+    known = np.isfinite(doubt)
+    doubt = np.where(known, np.clip(doubt, 0, 1), np.where(sure, 0.0, 0.5))
+    doubt[labels.index < 0] += 2
+    return doubt
+
+
+def most_doubtful(
+    doubt: NDArray[Any], margin: NDArray[Any], violations: NDArray[Any], most: int | None = None
+) -> NDArray[np.int64]:
+    """Return items in the order of the list: by doubt, then margin, then violations, then as they came."""
+    some = np.arange(len(doubt))
+    if most is not None and most < len(doubt):
+        # Those at the edge may be equal, and are then told apart by the rest.
+        edge = np.partition(doubt, len(doubt) - most)[len(doubt) - most]
+        some = np.flatnonzero(doubt >= edge)
+    order = np.lexsort((-violations[some], np.nan_to_num(margin[some], nan=0.0), -doubt[some]))
+    return some[order[:most]]
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """How many labels are expected to be wrong among the first of the list.
+
+    Attributes
+    ----------
+    count, wrong
+        Items per level of doubt, the most doubtful first, and how many of them are expected to be wrong. The
+        first level are items without a label, which are never right until somebody has looked at them.
+    """
+
+    count: NDArray[np.int64]
+    wrong: NDArray[np.float64]
+
+    @staticmethod
+    def levels(doubt: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the level of every item."""
+        places = 1 + np.floor((1 - doubt) * LEVELS).astype(np.int64)
+        return np.where(doubt >= 2, 0, np.clip(places, 1, LEVELS))
+
+    @classmethod
+    def of(cls, count: NDArray[np.int64], units: NDArray[np.int64]) -> Doubt:
+        """Return the doubt of items per level, and of their doubts added up in whole units."""
+        return cls(count, np.concatenate([count[:1], units[1:] / UNIT]))
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return np.concatenate([[0], np.cumsum(self.count)]), np.concatenate([[0.0], np.cumsum(self.wrong)])
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return int(self.count.sum())
+
+    @property
+    def open(self) -> int:
+        """How many items have no label."""
+        return int(self.count[0])
+
+    @property
+    def expected(self) -> float:
+        """How many labels are expected to be wrong; items without a label do not count."""
+        return float(self.wrong[1:].sum())
+
+    def among(self, first: int) -> float:
+        """Return how many of the first items of the list are expected to have a wrong label."""
+        items, wrong = self._steps
+        return float(np.interp(first, items, wrong)) - min(first, self.open)
+
+    def needed(self, right: float) -> int:
+        """Return how many items to look at until this share is expected to be right.
+
+        >>> Doubt(np.array([1, 4, 5]), np.array([1.0, 2.0, 0.0])).needed(0.9)
+        3
+        """
+        items, wrong = self._steps
+        excess = wrong[-1] - (1 - right) * items[-1]
+        if excess <= 1e-9:
+            return 0
+        at = int(np.searchsorted(wrong, excess - 1e-9))
+        share = (excess - wrong[at - 1]) / (wrong[at] - wrong[at - 1])
+        return int(np.ceil(items[at - 1] + share * (items[at] - items[at - 1]) - 1e-6))
+
+    def curve(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return numbers of items looked at, and the share that is then expected to be right."""
+        items, wrong = self._steps
+        return items, 1 - (wrong[-1] - wrong) / max(self.items, 1)
+
+
+@dataclass(frozen=True)
+class Look:
+    """An item to look at, and what was said about it.
+
+    Attributes
+    ----------
+    tied
+        The classes that share the best score; empty unless there are several.
+    answers
+        What each expert said: a class, or None for "none of mine".
+    """
+
+    item: Any
+    label: Name | None
+    tied: tuple[Name, ...]
+    runner_up: Name | None
+    confidence: float
+    margin: float
+    violations: int
+    status: str
+    answers: dict[Name, Name | None]
+
+    @property
+    def candidates(self) -> tuple[Name, ...]:
+        """The classes that it may be: the label first, then what shares its score, else the next best."""
+        shown = (self.label, *(self.tied or (self.runner_up,)))
+        return tuple(dict.fromkeys(name for name in shown if name is not None))
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The first items of the list; those of two parts add up (``+``)."""
+
+    most: int
+    seen: int = 0
+    entries: tuple[tuple[tuple[float, ...], Look], ...] = ()
+
+    def __add__(self, later: Looks) -> Looks:
+        shifted = [((*key[:-1], key[-1] + self.seen), look) for key, look in later.entries]
+        both = sorted([*self.entries, *shifted], key=lambda entry: entry[0])
+        return Looks(self.most, self.seen + later.seen, tuple(both[: self.most]))
+
+    @classmethod
+    def of(cls, votes: Votes, labels: Labels, most: int) -> Looks:
+        """Return the first items of a part."""
+        evidence, doubt = labels.evidence, doubts(labels)
+        order = most_doubtful(doubt, evidence.margin, evidence.violations, most)
+        margin = np.nan_to_num(evidence.margin, nan=0.0)
+        keys = [(-doubt[n], float(margin[n]), -float(evidence.violations[n]), int(n)) for n in order]
+        found = [_look(votes, labels, int(n)) for n in order]
+        return cls(most, len(labels), tuple(zip(keys, found, strict=True)))
+
+    def __iter__(self) -> Iterator[Look]:
+        return (look for _, look in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def _look(votes: Votes, labels: Labels, n: int) -> Look:
+    evidence, classes = labels.evidence, (*labels.panel.classes, None)
+    one = votes.part(n, n + 1)
+    runs = one.ragged
+    item = labels.items[n]
+    return Look(
+        item=item.item() if isinstance(item, np.generic) else item,
+        label=classes[labels.index[n]],
+        tied=labels.tied_classes(n) if labels.tied[n] else (),
+        runner_up=classes[evidence.runner_up[n]],
+        confidence=float(evidence.confidence[n]),
+        margin=float(evidence.margin[n]),
+        violations=int(evidence.violations[n]),
+        status=STATUSES[evidence.status[n]],
+        answers={
+            votes.panel.names[i]: one.label_name(int(v))
+            for i, v in zip(runs.expert.tolist(), runs.label.tolist(), strict=True)
+        },
+    )
+
+
+# The list as a file
+
+
+def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
+    """Return the rows of a part, with what they are ordered by."""
+    evidence = labels.evidence
+    classes = texts(map(str, labels.panel.classes))
+    columns = {
+        "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
+        "label": texts([""]).take(arrow(np.zeros(len(labels), np.int8))),
+        "suggested": coded(labels.index, classes).dictionary_decode(),
+        "candidates": _candidates(labels, classes),
+        "confidence": labels.written("csv", ("confidence",)).column(0),
+        "status": coded(evidence.status.view(np.int8), texts(STATUSES)).dictionary_decode(),
+        "answers": _answers(votes, classes),
+        "doubt": arrow(doubts(labels)),
+        "margin": arrow(evidence.margin),
+        "violations": arrow(evidence.violations),
+    }
+    columns["label"] = pc.if_else(pc.equal(columns["label"], ""), None, columns["label"])
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
+    """Return the classes that each item may be, as text."""
+    first, second = (
+        coded(some, classes).dictionary_decode() for some in (labels.index, labels.runner_up_index)
+    )
+    found = pc.coalesce(pc.binary_join_element_wise(first, second, " | "), first, second)
+    tied = np.flatnonzero(labels.tied)
+    if not len(tied):
+        return found
+    names = classes.to_pylist()
+    said = found.to_pylist()
+    for n, best in zip(tied.tolist(), labels.tied_indices(tied), strict=True):
+        own = [k for k in (labels.index[n],) if k >= 0]
+        said[n] = " | ".join(names[k] for k in dict.fromkeys([*own, *best.tolist()]))
+    return texts(said)
+
+
+def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
+    """Return what was said about each item, as text; items with the same answers have the same."""
+    rows = votes.rows
+    runs = rows.votes.ragged
+    experts = texts(map(str, votes.panel.names))
+    said = [_decoded(named(runs.expert, experts)), _decoded(named(runs.label, classes, "none of mine"))]
+    each = pc.binary_join_element_wise(*said, ": ")
+    found = pc.binary_join(pa.ListArray.from_arrays(arrow(runs.indptr.astype(np.int32)), each), "; ")
+    return found if rows.inverse is None else found.take(arrow(rows.inverse))
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+class ReviewList:
+    """Rows of all parts, kept on disk until their order is known."""
+
+    def __init__(self, folder: Path) -> None:
+        self._place = folder / "review.arrow"
+        self._writer: Any = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a part."""
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(str(self._place), batch.schema)
+        self._writer.write_batch(batch)
+
+    def write(self, path: str | os.PathLike[str], first: int | None) -> None:
+        """Write the list to a file, or the first rows of it."""
+        self._writer.close()
+        with pa.memory_map(str(self._place)) as opened:
+            table = pa.ipc.open_file(opened).read_all()
+            doubt, margin, violations = (np.asarray(table.column(name)) for name in _KEYS)
+            order = most_doubtful(doubt, margin, violations)[:first]
+            shown = table.drop_columns(list(_KEYS))
+            with writing(path, "review file") as writer:
+                for start in range(0, len(order), _PIECE):
+                    piece = shown.take(arrow(order[start : start + _PIECE])).combine_chunks()
+                    for batch in piece.to_batches():
+                        writer.write_batch(batch)
+
+
+@contextmanager
+def review_list() -> Iterator[ReviewList]:
+    """Give a list to fill; what it keeps on disk goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
+        yield ReviewList(Path(folder))

@@ -1,0 +1,140 @@
+"""What votes and their labels add up to: the numbers of the summary and of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding.expert_report import Agreement, ExpertReport
+from covote.files.review import LEVELS, UNIT, Doubt, doubts
+from covote.labels import AGREED, GIVEN, STATUSES, Labels
+from covote.panel import Panel
+from covote.votes import Votes
+from covote.votes.rows import item_counts
+
+BINS = 20
+_MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts over some votes and their labels; those of two parts add up (``+``).
+
+    Attributes
+    ----------
+    counts
+        Every counter by its name, items per value from 0 on: ``status``, ``label`` (0: none), ``confidence``
+        (in bins), ``violations``, ``doubt`` (in levels) and ``wrong`` (what doubts add up to per level).
+    agreement
+        How the experts' answers compare with the labels; without pairs of classes beyond 1,000 classes.
+    """
+
+    panel: Panel
+    counts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    agreement: Agreement | None = None
+
+    @classmethod
+    def of(cls, votes: Votes, labels: Labels) -> Tally:
+        """Count a part; votes may stand for several items each."""
+        times, evidence = item_counts(votes), labels.evidence
+        given = np.flatnonzero(evidence.status == GIVEN)
+        agreement = Agreement.nothing(votes.panel, pairs=len(votes.panel.classes) <= _MOST_PAIRS)
+        agreement.add(votes, given, labels.index[given])
+        known = np.isfinite(evidence.confidence)
+        bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)
+        doubt = doubts(labels)
+        level = Doubt.levels(doubt)
+        return cls(
+            votes.panel,
+            {
+                "status": _counted(evidence.status, times, len(STATUSES)),
+                "label": _counted(labels.index.astype(np.int64) + 1, times, len(votes.panel.classes) + 1),
+                "confidence": _counted(bins, times[known], BINS),
+                "violations": _counted(evidence.violations, times),
+                "doubt": _counted(level, times, LEVELS + 1),
+                "wrong": _counted(level, times * np.rint(doubt * UNIT), LEVELS + 1),
+            },
+            agreement,
+        )
+
+    def __add__(self, other: Tally) -> Tally:
+        names = [*self.counts, *(name for name in other.counts if name not in self.counts)]
+        none = np.zeros(0, np.int64)
+        counts = {name: _sum(self.counts.get(name, none), other.counts.get(name, none)) for name in names}
+        both = [some.agreement for some in (self, other) if some.agreement is not None]
+        return Tally(self.panel, counts, sum(both[1:], both[0]) if both else None)
+
+    def count(self, name: str, least: int = 1) -> NDArray[np.int64]:
+        """Return a counter, of at least this length; zeros if nothing was counted."""
+        found = self.counts.get(name, np.zeros(0, np.int64))
+        return np.pad(found, (0, max(0, least - len(found))))
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return int(self.count("status").sum())
+
+    @property
+    def statuses(self) -> NDArray[np.int64]:
+        """Items per status."""
+        return self.count("status", len(STATUSES))
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """Items per label."""
+        return self.count("label", len(self.panel.classes) + 1)[1:]
+
+    @property
+    def unlabelled(self) -> int:
+        """Items without a label."""
+        return int(self.count("label")[0])
+
+    @property
+    def doubt(self) -> Doubt:
+        """How many labels are expected to be wrong, the most doubtful items first."""
+        return Doubt.of(self.count("doubt", LEVELS + 1), self.count("wrong", LEVELS + 1))
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether every label has a confidence, so that wrong ones can be expected."""
+        return int(self.count("confidence").sum()) >= self.items - self.unlabelled > 0
+
+    @property
+    def known(self) -> Agreement:
+        """How the experts' answers compare with the labels."""
+        return self.agreement or Agreement.nothing(self.panel, pairs=False)
+
+    @property
+    def answers(self) -> NDArray[np.int64]:
+        """Answers per expert."""
+        return self.known.counts.answers
+
+    @property
+    def votes(self) -> int:
+        """How many answers there are."""
+        return int(self.answers.sum())
+
+    @property
+    def experts(self) -> ExpertReport:
+        """What is to be said about each expert."""
+        return self.known.experts
+
+    @property
+    def unsure(self) -> int:
+        """How many items are not agreed on."""
+        return self.items - int(self.statuses[AGREED]) - int(self.statuses[GIVEN])
+
+
+def _sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    size = max(len(one), len(other))
+    return np.pad(one, (0, size - len(one))) + np.pad(other, (0, size - len(other)))
+
+
+def _counted(values: NDArray[Any], times: NDArray[Any], size: int = 1) -> NDArray[np.int64]:
+    """Return how often each value from 0 on occurs."""
+    # Counts stay far below 2**53, where sums of floats are exact.
+    return np.bincount(values, weights=times, minlength=size).astype(np.int64)

@@ -1,0 +1,151 @@
+"""The review list: its order, what it promises, and what is in the file; each against a plain count."""
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from covote import Panel, Votes, decode
+from covote.errors import InputError
+from covote.files import Output, decode_file
+from covote.files.review import Looks, doubts, most_doubtful
+from covote.files.tally import Tally
+
+PANEL = Panel.from_blocks(
+    ["a", "b", "c", "d"], [["a", "b"], ["b", "c"], ["a", "c"], ["a", "d"], ["b", "d"], ["c", "d"]] * 2
+)
+
+
+def some_votes(items, seed=0):
+    random = np.random.default_rng(seed)
+    truth = random.integers(0, 4, items)
+    dense = np.array(
+        [
+            [k if PANEL.knows[i, k] else random.choice(np.flatnonzero(PANEL.knows[i])) for i in range(12)]
+            for k in truth
+        ]
+    )
+    wrong = random.random(dense.shape) < 0.25
+    dense[wrong] = [random.choice(np.flatnonzero(PANEL.knows[i])) for i in np.nonzero(wrong)[1]]
+    dense[random.random(dense.shape) < 0.4] = -1
+    return Votes.from_dense(dense, PANEL, items=[f"item, {n:03}" for n in range(items)])
+
+
+def in_order(labels):
+    """Return the items in the order of the list, found by sorting tuples."""
+    key = [
+        (label >= 0, confidence, margin if margin == margin else 0, -violations, n)
+        for n, (label, confidence, margin, violations) in enumerate(
+            zip(labels.index, labels.confidence, labels.margin, labels.violations, strict=True)
+        )
+    ]
+    return [entry[-1] for entry in sorted(key)]
+
+
+@pytest.fixture(scope="module")
+def votes():
+    return some_votes(600)
+
+
+@pytest.fixture(scope="module")
+def labels(votes):
+    found = decode(votes, method="likelihood")
+    assert np.isfinite(found.confidence[found.index >= 0]).all()
+    return found
+
+
+def test_the_least_likely_label_comes_first_and_items_without_one_before_all(labels):
+    sure = labels.with_confidence(np.nan_to_num(labels.confidence, nan=0.5))
+    evidence = sure.evidence
+    found = most_doubtful(doubts(sure), evidence.margin, evidence.violations)
+    assert found.tolist() == in_order(sure)
+    assert (
+        most_doubtful(doubts(sure), evidence.margin, evidence.violations, 30).tolist() == in_order(sure)[:30]
+    )
+
+
+def test_the_first_items_of_parts_are_the_first_of_the_whole(votes, labels):
+    whole = Looks.of(votes, labels, 10)
+    cut = 211
+    parts = [Looks.of(votes.part(a, b), labels[a:b], 10) for a, b in ((0, cut), (cut, 600))]
+    assert [look.item for look in parts[0] + parts[1]] == [look.item for look in whole]
+
+
+def test_expected_errors_are_the_sum_of_what_confidence_leaves(votes, labels):
+    doubt = Tally.of(votes, labels).doubt
+    has = labels.index >= 0
+    wrong = np.sort(1 - labels.confidence[has].astype(float))[::-1]
+    assert (doubt.items, doubt.open) == (600, (~has).sum())
+    assert doubt.expected == pytest.approx(wrong.sum(), abs=1e-3)
+    for first in (1, 10, 57, 300, 600):
+        labelled = max(0, first - doubt.open)
+        assert doubt.among(first) == pytest.approx(wrong[:labelled].sum(), abs=0.02)
+
+
+@pytest.mark.parametrize("right", [0.5, 0.9, 0.95, 0.99, 0.999, 1.0])
+def test_as_many_items_are_to_be_looked_at_as_make_the_rest_right_enough(votes, labels, right):
+    doubt = Tally.of(votes, labels).doubt
+    wrong = np.where(labels.index < 0, 1.0, 1 - labels.confidence.astype(float))
+    wrong = np.concatenate([[0], np.cumsum(np.sort(wrong)[::-1])])
+    expected = int(np.argmax(wrong[-1] - wrong <= (1 - right) * 600 + 1e-6))
+    assert abs(doubt.needed(right) - expected) <= max(1, 0.01 * expected)
+    looked, share = doubt.curve()
+    assert share[-1] == pytest.approx(1)
+    assert (np.diff(share) >= 0).all()
+    assert looked[-1] == 600
+
+
+def test_tallies_of_parts_add_up_to_the_last_digit(votes, labels):
+    whole = Tally.of(votes, labels)
+    parts = [Tally.of(votes.part(a, b), labels[a:b]) for a, b in ((0, 7), (7, 350), (350, 600))]
+    for order in ((0, 1, 2), (2, 0, 1)):
+        found = parts[order[0]] + parts[order[1]] + parts[order[2]]
+        assert {name: count.tolist() for name, count in found.counts.items()} == {
+            name: count.tolist() for name, count in whole.counts.items()
+        }
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_the_file_lists_every_item_in_that_order(tmp_path, votes, labels, ending):
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    path = tmp_path / f"review.{ending}"
+    decode_file(tmp_path / "votes.parquet", Output(review=path), PANEL, method="likelihood")
+    order = [labels.items[n] for n in in_order(labels)]
+    if ending == "csv":
+        with path.open(encoding="utf-8", newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        assert rows[0]["label"] == ""
+        place = {item: n for n, item in enumerate(labels.items.tolist())}
+        for row in rows[:50]:
+            n = place[row["item"]]
+            said = [f"{PANEL.names[i]}: {PANEL.classes[v]}" for i, v in enumerate(votes.dense[n]) if v >= 0]
+            assert row["answers"] == "; ".join(said)
+            assert row["suggested"] == (labels.value[n] or "")
+            assert row["status"] == labels.status[n]
+    elif ending == "parquet":
+        rows = pq.read_table(path).to_pylist()
+    else:
+        import openpyxl
+
+        head, *cells = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
+        rows = [dict(zip(head, row, strict=True)) for row in cells]
+    assert sorted(row["item"] for row in rows) == sorted(order)
+    has = [row["item"] for row in rows]
+    assert has[:200] == order[:200]
+
+
+def test_the_list_ends_where_enough_is_right(tmp_path, votes):
+    pq.write_table(votes.to_arrow("long"), tmp_path / "votes.parquet")
+    files = Output(review=tmp_path / "review.csv", review_until=0.97)
+    outcome = decode_file(tmp_path / "votes.parquet", files, PANEL, method="likelihood")
+    rows = (tmp_path / "review.csv").read_text().splitlines()[1:]
+    assert 0 < len(rows) == outcome.tally.doubt.needed(0.97) < 600
+
+
+@pytest.mark.parametrize("until", [0, -1, 1.5])
+def test_a_share_that_is_none_is_rejected(tmp_path, until):
+    with pytest.raises(InputError, match="above 0 and at most 1"):
+        Output(review=tmp_path / "review.csv", review_until=until).check()
+    with pytest.raises(InputError, match="needs a review file"):
+        Output(review_until=0.9).check()
