@@ -183,14 +183,8 @@ def expert_report(
     if votes is not None:
         return _counted(votes, gold, pairs=False).experts
     assert statistics is not None
-    if statistics.coins is not None:
-        raise InputError("statistics of 'em' only know accuracies; use those of 'authority' or 'dawid-skene'")
-    right, inside, none = statistics.inside()
-    owner = statistics.panel.layout.cells.expert
-    answers = np.zeros(len(statistics.panel))
-    for k in range(len(statistics.panel.classes)):
-        answers += np.bincount(owner, weights=statistics.column(k), minlength=len(answers))
-    return ExpertReport.of(statistics.panel, right, inside, np.maximum(answers - inside, 0), none)
+    seen = statistics.inside()
+    return ExpertReport.of(statistics.panel, seen.right, seen.inside, seen.outside, seen.none)
 
 
 def _counted(votes: Votes, gold: Gold | None, pairs: bool) -> Agreement:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.decoding.linear import ONE, shared_out
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
 from covote.panel.checks import some_of
 from covote.votes import Votes
+from covote.votes.rows import Rows, each_row, row_parts
 
 Z95, Z99 = 1.959963984540054, 2.5758293035489004
 """How many standard deviations hold 95% and 99% of a normal distribution."""
@@ -47,6 +49,26 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
         raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
     rows = np.flatnonzero(index >= 0)
     return rows, index[rows].astype(np.int64)
+
+
+def shared_items(
+    votes: Votes, gold: Gold | None, chances: Callable[[Rows], NDArray[np.float64]]
+) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    """Yield (answer rows, how much of their items each class gets): all of a known class, else by chances.
+
+    Amounts are whole numbers of 1 / ONE items, as in :func:`covote.decoding.linear.shared_out`.
+    """
+    items, truth = gold_rows(gold, votes)
+    for rows, span in row_parts(votes):
+        mine = (items >= span.start) & (items < span.stop)
+        count = rows.count_without(items[mine] - span.start)
+        for piece, those in rows.pieces():
+            yield piece, shared_out(chances(piece), count[those])
+    if len(items):
+        for piece, those in each_row(votes.subset(items)).pieces():
+            part = np.zeros((len(piece), len(votes.panel.classes)), np.int64)
+            part[np.arange(len(piece)), truth[those]] = ONE
+            yield piece, part
 
 
 def like_items(gold: Mapping[Any, Any], part: Votes) -> Mapping[Any, Any]:

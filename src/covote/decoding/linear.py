@@ -14,7 +14,7 @@ time (:meth:`covote.votes.rows.Rows.pieces`), so the tables (rows x classes) sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -39,11 +39,17 @@ UNHEARD = -(1 << 62)
 SMALL = 1 << 17
 """Numbers to add up that are not worth loading scipy.sparse, which takes 0.1 s."""
 
+TABLE = 1 << 20
+"""Larger tables (cells x classes) are counted as sparse matrices: few of their counts are not 0."""
+
 FEW = 32
 """Columns that are gone through one by one: numpy is slow along short rows."""
 
 Weights = NDArray[np.int64] | Callable[[Array], Array]
 """What answers weigh for classes: (cells x classes), or a function that returns the rows of some cells."""
+
+Counts = Any
+"""Items by answer and class (cells x classes): an array, or a sparse matrix of scipy where that is large."""
 
 
 class Best(NamedTuple):
@@ -115,7 +121,8 @@ def asked(rows: Rows) -> NDArray[np.int64]:
     panel, expert = rows.votes.panel, rows.runs.expert
     if len(expert) == len(rows) * len(panel):
         return np.broadcast_to(panel.knows.sum(axis=0), (len(rows), len(panel.classes)))
-    return _summed(rows, expert, lambda some: panel.knows[some])
+    knows: Weights = panel.knows.__getitem__ if panel.knows.size > TABLE else panel.knows.astype(np.int64)
+    return _summed(rows, expert, knows)
 
 
 def named(rows: Rows) -> NDArray[np.int64]:
@@ -129,9 +136,9 @@ def named(rows: Rows) -> NDArray[np.int64]:
 def posterior(scores: Array, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the probability of every class (rows x classes), 0 for all where nobody was heard."""
     top = across(np.maximum, scores)
-    q = softmax((scores - top[:, None]) * (1 / (UNIT * temperature)))
-    q[top == UNHEARD] = 0
-    return q
+    q = (scores - top[:, None]) * (1 / (UNIT * temperature))
+    q[top == UNHEARD] = -np.inf
+    return _normalised(q)
 
 
 def softmax(score: Array) -> NDArray[np.float64]:
@@ -141,27 +148,30 @@ def softmax(score: Array) -> NDArray[np.float64]:
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 0. ]])
     """
-    top = across(np.maximum, score)[:, None]
-    e: NDArray[np.float64] = np.exp(score - np.where(np.isfinite(top), top, 0))
-    e /= np.maximum(across(np.add, e), 1e-300)[:, None]
-    return e
+    top = across(np.maximum, score)
+    return _normalised(score - np.where(np.isfinite(top), top, 0)[:, None])
+
+
+def _normalised(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities from logarithms of which the largest is 0, in place."""
+    np.exp(q, out=q)
+    q /= np.maximum(across(np.add, q), 1e-300)[:, None]
+    return q
 
 
 def shared_out(posterior: Array, count: Array) -> NDArray[np.int64]:
     """Return how much of the items of every row each class gets, in whole units of 1 / ONE items."""
-    found: NDArray[np.int64] = np.rint(posterior * ONE).astype(np.int64)
+    part = posterior * ONE
+    found: NDArray[np.int64] = np.rint(part, out=part).astype(np.int64)
     found *= count[:, None]
     return found
 
 
-def counts(rows: Rows, part: Array) -> Any:
-    """Return how often each answer was given to each class (cells x classes), by :func:`shared_out`.
-
-    An array where that fits into memory (see :func:`whole`), else a sparse matrix of scipy; both add up.
-    """
+def counts(rows: Rows, part: Array) -> Counts:
+    """Return how often each answer was given to each class (cells x classes), by :func:`shared_out`."""
     panel = rows.votes.panel
     cells, classes = len(panel.layout.cells.label), len(panel.classes)
-    if cells * classes > WHOLE:
+    if cells * classes > TABLE:
         from scipy.sparse import csr_array
 
         return (rows.matrix.T @ csr_array(part)).tocsr()
@@ -172,28 +182,51 @@ def counts(rows: Rows, part: Array) -> Any:
     return rows.matrix.T @ part
 
 
-def best(scores: Array, temperature: float = 1.0) -> tuple[Best, Array]:
+def added_up(parts: Iterable[Counts]) -> Counts:
+    """Return the sum of the counts of some pieces; sparse ones wait until they are as many as the sum."""
+    total: Counts = 0
+    waiting: list[Counts] = []
+    for part in parts:
+        waiting.append(part)
+        if isinstance(part, np.ndarray) or sum(w.nnz for w in waiting) > getattr(total, "nnz", 0):
+            total = sum(waiting, total)
+            waiting.clear()
+    return sum(waiting, total)
+
+
+def best(scores: Array, chance: Array, slack: Array | None = None) -> tuple[Best, Array]:
     """Find the best class of every row; return it and the classes that share the best score in tied rows.
 
-    >>> found, tied = best(np.array([[5, 8, 1], [4, 4, UNHEARD]]) * UNIT)
+    `chance` has the probability of every class (rows x classes). Scores that differ by at most the `slack` of
+    their row are equal; none unless given.
+
+    >>> scores = np.array([[5, 8, 1], [4, 4, UNHEARD]]) * UNIT
+    >>> found, tied = best(scores, posterior(scores))
     >>> found.chosen, found.shared, found.margin, tied
     (array([1, 0]), array([1, 2]), array([3., 0.]), array([0, 1]))
     """
     row, top = np.arange(len(scores)), across(np.maximum, scores)
-    level = scores == top[:, None]
     there = top > UNHEARD
+    level = _level(scores, top, slack)
+    chosen = scores.argmax(axis=1)
     shared = np.where(there, across(np.add, level.astype(np.int64)), 0)
-    chosen = level.argmax(axis=1)
-    chance = posterior(scores, temperature)[row, chosen]
     rest = scores.copy()
     rest[row, chosen] = UNHEARD
     second = across(np.maximum, rest)
-    level_second = rest == second[:, None]
-    alone = (across(np.add, level_second.astype(np.int64)) == 1) & (second > UNHEARD)
-    margin = np.where(second > UNHEARD, (top - second) / UNIT, np.nan)
-    runner_up = np.where(alone, level_second.argmax(axis=1), -1)
-    found = Best(np.where(there, chosen, -1), shared, np.where(there, chance, 0.0), margin, runner_up)
+    another = second > UNHEARD
+    next_level = _level(rest, second, slack)
+    alone = another & (across(np.add, next_level.astype(np.int64)) == 1)
+    margin = np.where(another, np.where(shared > 1, 0, top - second) / UNIT, np.nan)
+    confidence = np.where(there, chance[row, chosen], 0.0)
+    runner_up = np.where(alone, next_level.argmax(axis=1), -1)
+    found = Best(np.where(there, chosen, -1), shared, confidence, margin, runner_up)
     return found, np.nonzero(level[shared > 1])[1]
+
+
+def _level(scores: Array, top: Array, slack: Array | None) -> NDArray[np.bool_]:
+    """Return which scores are as good as the best one of their row."""
+    found: NDArray[np.bool_] = scores >= (top if slack is None else top - slack)[:, None]
+    return found
 
 
 def across(operation: np.ufunc, table: Array) -> Array:
@@ -217,9 +250,24 @@ def _summed(rows: Rows, column: Array, weights: Weights) -> NDArray[np.int64]:
     if callable(weights):  # only those that occur
         used, column = np.unique(column, return_inverse=True)
         weights = np.asarray(weights(used), np.int64)
-    if len(column) * weights.shape[1] <= SMALL:
-        found = np.zeros((len(rows), weights.shape[1]), np.int64)
-        np.add.at(found, _owner(rows), weights[column])
+    elif column is rows.cell and len(column) * weights.shape[1] > SMALL:
+        return np.asarray(rows.matrix @ weights)
+    return sums(rows.runs.indptr, column, weights)
+
+
+def sums(indptr: Array, column: Array, table: Array) -> Array:
+    """Return the sum of ``table[column[indptr[n]:indptr[n + 1]]]`` for every n; added up in this order.
+
+    >>> sums(np.array([0, 2, 2]), np.array([1, 1]), np.array([[1, 2], [3, 4]]))
+    array([[6, 8],
+           [0, 0]])
+    """
+    size = len(indptr) - 1
+    if len(column) * table.shape[1] <= SMALL:
+        found = np.zeros((size, table.shape[1]), table.dtype)
+        np.add.at(found, np.repeat(np.arange(size), np.diff(indptr)), table[column])
         return found
-    matrix = rows.matrix if column is rows.cell else rows.sparse(column, len(weights))
-    return np.asarray(matrix @ weights)
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(column), table.dtype)
+    return np.asarray(csr_array((ones, column, indptr), shape=(size, len(table))) @ table)

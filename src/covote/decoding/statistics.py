@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from covote.panel import Panel
 Array = NDArray[Any]
 
 DENSE = 1 << 23
-"""A table of more counts than this is kept as a sorted list of the counts that are not 0."""
+"""More counts than this are kept as a sparse matrix."""
 
 FORMAT = "covote statistics 1"
 
@@ -52,6 +53,24 @@ class ProbabilityCounts(NamedTuple):
         return ProbabilityCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+class Inside(NamedTuple):
+    """Answers of each expert, in items: the right ones, all to classes that it knows, and all to others.
+
+    `none_inside` and `none_outside` are those that are "none of mine".
+    """
+
+    right: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    outside: NDArray[np.float64]
+    none_inside: NDArray[np.float64]
+    none_outside: NDArray[np.float64]
+
+    @property
+    def none(self) -> NDArray[np.float64]:
+        """How often each expert said "none of mine"."""
+        return self.none_inside + self.none_outside
+
+
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """How often each expert gave each answer to each class, as far as the classes are known.
@@ -69,13 +88,9 @@ class Statistics:
         How many items were counted.
     share
         How many items each class got, in units of 1 / ONE.
-    table
-        Counts (answers x classes) in units of 1 / ONE items, answers numbered as in `Layout.cells`; None
-        where it would be too large: then `keys` (answer x classes + class) and `values` list it.
-    coins
-        For methods that know one accuracy per expert, instead of a table: (2 x experts), right answers and
-        all answers to classes that the expert knows, in units of 1 / ONE. Where "none of mine" has a rate,
-        three more rows: "none of mine" about classes it knows and others, and other answers about these.
+    counts
+        Items by answer and class (cells x classes, see `Layout.cells`), in units of 1 / ONE: an array, or a
+        sparse matrix of scipy where that would be too large.
     probabilities
         What the votes tell about the experts' probabilities; None where no votes had any.
     """
@@ -84,34 +99,33 @@ class Statistics:
     method: str
     items: int
     share: NDArray[np.int64]
-    table: NDArray[np.int64] | None
-    keys: NDArray[np.int64]
-    values: NDArray[np.int64]
-    coins: NDArray[np.int64] | None = None
+    counts: Any
     probabilities: ProbabilityCounts | None = None
 
     @classmethod
     def of(
         cls, panel: Panel, method: str, items: int, share: Array, keys: Array, values: Array
     ) -> Statistics:
-        """Collect counts that are given as a list; a key may occur several times."""
-        if not fits(panel):
-            return cls(panel, method, items, share, None, *_summed(keys, values))
-        table = np.zeros((len(panel.layout.cells.label), len(panel.classes)), dtype=np.int64)
-        np.add.at(table.reshape(-1), keys, values)
-        return cls.of_table(panel, method, items, share, table)
+        """Collect counts that are given as a list (cell x classes + class); a key may occur several times."""
+        shape = len(panel.layout.cells.label), len(panel.classes)
+        counts: Any
+        if fits(panel):
+            counts = np.zeros(shape, dtype=np.int64)
+            np.add.at(counts.reshape(-1), keys, values)
+        else:
+            from scipy.sparse import coo_array
 
-    @classmethod
-    def of_coins(cls, panel: Panel, method: str, items: int, share: Array, coins: Array) -> Statistics:
-        """Take right answers and all answers inside expertise, one each per expert."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(panel, method, items, share, None, none, none, coins)
+            counts = coo_array((values, (keys // shape[1], keys % shape[1])), shape=shape).tocsr()
+        return cls(panel, method, items, share, counts)
 
-    @classmethod
-    def of_table(cls, panel: Panel, method: str, items: int, share: Array, table: Array) -> Statistics:
-        """Take counts that are given as a table (answers x classes)."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(panel, method, items, share, table, none, none)
+    def __post_init__(self) -> None:
+        dense, small = isinstance(self.counts, np.ndarray), fits(self.panel)
+        if dense and not small:
+            from scipy.sparse import csr_array
+
+            object.__setattr__(self, "counts", csr_array(self.counts))
+        elif small and not dense:
+            object.__setattr__(self, "counts", self.counts.toarray())
 
     def __add__(self, other: Statistics) -> Statistics:
         if not isinstance(other, Statistics):
@@ -122,79 +136,80 @@ class Statistics:
             raise InputError(
                 f"statistics of {self.method!r} and of {other.method!r} cannot be added; use one method"
             )
-        items, share = self.items + other.items, self.share + other.share
         mine, theirs = self.probabilities, other.probabilities
         probabilities = theirs if mine is None else mine.plus(theirs)
-        if self.coins is not None and other.coins is not None:
-            if len(self.coins) != len(other.coins):
-                raise InputError(
-                    "statistics with and without rates of 'none of mine' cannot be added; use one option none"
-                )
-            return replace(self, items=items, share=share, coins=self.coins + other.coins)
-        if self.table is not None and other.table is not None:
-            return replace(
-                self, items=items, share=share, table=self.table + other.table, probabilities=probabilities
-            )
-        keys = np.concatenate([self.keys, other.keys])
-        values = np.concatenate([self.values, other.values])
-        whole = Statistics.of(self.panel, self.method, items, share, keys, values)
-        return replace(whole, probabilities=probabilities)
+        items, share, counts = self.items + other.items, self.share + other.share, self.counts + other.counts
+        return replace(self, items=items, share=share, counts=counts, probabilities=probabilities)
 
-    def _listed(self) -> tuple[Array, Array]:
-        """Return (keys, values) of the counts that are not 0."""
-        if self.table is None:
-            return self.keys, self.values
-        keys = np.flatnonzero(self.table)
-        return keys, self.table.reshape(-1)[keys]
+    def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the counts that are not 0: (cell x classes + class in ascending order, count)."""
+        if isinstance(self.counts, np.ndarray):
+            keys = np.flatnonzero(self.counts)
+            return keys, self.counts.reshape(-1)[keys]
+        self.counts.sum_duplicates()
+        row = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
+        return row * len(self.panel.classes) + self.counts.indices, self.counts.data
 
     # Counts as numbers of items
 
+    def block(self, cells: Array) -> NDArray[np.float64]:
+        """Return how often some answers were given to each class (cells x classes)."""
+        some = self.counts[cells]
+        return (some if isinstance(some, np.ndarray) else some.toarray()) / ONE
+
+    def totals(self, experts: Array) -> NDArray[np.float64]:
+        """Return how often some experts answered items of each class (experts x classes)."""
+        if isinstance(self.counts, np.ndarray):
+            sums: Array = np.add.reduceat(self.counts, self.panel.layout.cells.start[:-1], axis=0)
+            return sums[experts] / ONE
+        return np.asarray(self._by_expert[experts].toarray() / ONE)
+
+    @cached_property
+    def _by_expert(self) -> Any:
+        from scipy.sparse import csr_array
+
+        start = self.panel.layout.cells.start
+        ones = np.ones(start[-1], np.int64), np.arange(start[-1]), start
+        return csr_array(ones, shape=(len(self.panel), start[-1])) @ self.counts
+
     def column(self, k: int) -> NDArray[np.float64]:
         """Return how often each answer was given to class k."""
-        if self.table is not None:
-            return self.table[:, k] / ONE
-        answer, value = self._by_class[k]
-        column = np.zeros(len(self.panel.layout.cells.label))
-        column[answer] = value / ONE
-        return column
+        if isinstance(self.counts, np.ndarray):
+            return np.asarray(self.counts[:, k] / ONE)
+        return np.asarray(self._by_class[:, [k]].toarray()[:, 0] / ONE)
 
-    @property
-    def _by_class(self) -> _Grouped:
-        found = self.__dict__.get("_grouped")
-        if found is None:
-            found = _Grouped(*self._listed(), len(self.panel.classes))
-            self.__dict__["_grouped"] = found  # derived from frozen arrays; only a shortcut
-        return found
+    @cached_property
+    def _by_class(self) -> Any:
+        return self.counts.tocsc()
 
-    def inside(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return for each expert: right answers to classes it knows, all answers to them, "none of mine"."""
-        if self.coins is not None:
-            right, total = self.coins[:2] / ONE
-            none = self.coins[2:4].sum(axis=0) / ONE
-            return right, total, none
-        layout, classes = self.panel.layout.cells, len(self.panel.classes)
-        keys, values = self._listed()
-        answer, k = keys // classes, keys % classes
-        expert, label = layout.expert[answer], layout.label[answer]
+    def inside(self) -> Inside:
+        """Return what each expert answered to classes that it knows, and to others."""
+        keys, values = self.listed()
+        cells, classes = self.panel.layout.cells, len(self.panel.classes)
+        cell, k = keys // classes, keys % classes
+        expert, label = cells.expert[cell], cells.label[cell]
+        knows, none = self.panel.knows[expert, k], label == classes
 
         def per_expert(which: NDArray[np.bool_]) -> NDArray[np.float64]:
             amount = np.where(which, values, 0) / ONE
             return np.bincount(expert, weights=amount, minlength=len(self.panel)).astype(np.float64)
 
-        return per_expert(label == k), per_expert(self.panel.knows[expert, k]), per_expert(label == classes)
+        return Inside(
+            per_expert(label == k), per_expert(knows), per_expert(~knows),
+            per_expert(knows & none), per_expert(~knows & none),
+        )  # fmt: skip
 
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.json`` or ``.npz`` file, completely or not at all."""
-        keys, values = self._listed()
+        keys, values = self.listed()
         head = {
             "format": FORMAT,
             "method": self.method,
             "items": self.items,
             "panel": self.panel.to_dict(),
             "share": self.share.tolist(),
-            "coins": None if self.coins is None else self.coins.tolist(),
             "probabilities": None
             if self.probabilities is None
             else {name: counts.tolist() for name, counts in self.probabilities._asdict().items()},
@@ -219,7 +234,7 @@ class Statistics:
                 with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                     head = json.loads(stored["head"].tobytes())
                     keys, values = stored["keys"], stored["values"]
-            if head["format"] != FORMAT:
+            if head["format"] != FORMAT or head.get("coins") is not None:  # earlier versions of em had coins
                 raise KeyError("format")
             panel = Panel.from_dict(head["panel"])
             keys, values = np.asarray(keys, dtype=np.int64), np.asarray(values, dtype=np.int64)
@@ -234,12 +249,6 @@ class Statistics:
                 raise ValueError(f"{items} items")
             _check_counts(values, items)
             _check_counts(share, items)
-            if head["coins"] is not None:
-                coins = np.asarray(head["coins"], dtype=np.int64)
-                _check_counts(coins, items)
-                if coins.shape not in ((2, len(panel)), (5, len(panel))) or (coins[0] > coins[1]).any():
-                    raise ValueError("more right answers than answers")
-                return cls.of_coins(panel, method, items, share, coins)
             found = cls.of(panel, method, items, share, keys, values)
             if head.get("probabilities") is None:  # files of earlier versions have none
                 return found
@@ -268,29 +277,6 @@ def _check_counts(counts: Array, items: int) -> None:
 def fits(panel: Panel) -> bool:
     """Whether a table of all answers by all classes is small enough to be kept whole."""
     return len(panel.layout.cells.label) * len(panel.classes) <= DENSE
-
-
-class _Grouped:
-    """Counts in a list, grouped by class."""
-
-    def __init__(self, keys: Array, values: Array, classes: int) -> None:
-        order = np.argsort(keys % classes, kind="stable")
-        self._answer, self._value = keys[order] // classes, values[order]
-        self._first = np.searchsorted((keys % classes)[order], np.arange(classes + 1))
-
-    def __getitem__(self, k: int) -> tuple[Array, Array]:
-        span = slice(self._first[k], self._first[k + 1])
-        return self._answer[span], self._value[span]
-
-
-def _summed(keys: Array, values: Array) -> tuple[Array, Array]:
-    """Add up the values of equal keys; the keys come out sorted."""
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    if len(keys) == 0:
-        return keys, values
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return keys[first], np.add.reduceat(values, first)
 
 
 def statistics_format(path: str | os.PathLike[str]) -> str:

@@ -172,9 +172,10 @@ def known_truth(part: Votes, rows: Array, truth: Array, method: str) -> Statisti
 
 def learn(counts: Statistics) -> Weights:
     """Estimate accuracies inside expertise, shrunk towards the common one (theory.md section 9)."""
-    right, total, none = counts.inside()
+    seen = counts.inside()
+    right, total = seen.right, seen.inside
     common = (right.sum() + 9) / (total.sum() + 10)
-    answers = counts.panel.sizes + (none > 0)
+    answers = counts.panel.sizes + (seen.none > 0)
     low = np.minimum(1 / answers + 0.02, 0.995)
     accuracy = np.clip((right + PRIOR * common) / (total + PRIOR), low, 0.995)
     # An expert with one possible answer says nothing by giving it.

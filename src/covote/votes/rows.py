@@ -41,8 +41,8 @@ BLOCK = 1 << 13
 """Items whose keys are worked out together, so few that they stay in the fastest cache."""
 MOST = 1 << 20
 """Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
-PIECE = 1 << 20
-"""Numbers (rows x classes) that are worked out at once."""
+PIECE = 1 << 16
+"""Numbers (rows x classes) that are worked out at once: they stay in the cache of the processor."""
 WHOLE = 1 << 25
 """Numbers (cells x classes) that may be kept in memory; larger panels have weights piece by piece."""
 
@@ -95,14 +95,10 @@ class Rows:
     @cached_property
     def matrix(self) -> csr_array:
         """The answers as a sparse matrix (rows x cells): 1 where a row has the answer."""
-        return self.sparse(self.cell, len(self.votes.panel.layout.cells.label))
-
-    def sparse(self, column: Array, columns: int) -> csr_array:
-        """Return a sparse matrix with a 1 for every answer, in the given columns."""
         from scipy.sparse import csr_array
 
-        entries = column.astype(np.int32, copy=False), self.runs.indptr.astype(np.int32)
-        return csr_array((_ones(len(column)), *entries), shape=(len(self), columns))
+        entries = _ones(len(self.cell)), self.cell, self.runs.indptr.astype(np.int32)
+        return csr_array(entries, shape=(len(self), len(self.votes.panel.layout.cells.label)))
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
@@ -134,7 +130,8 @@ class Rows:
     def _piece(self) -> int:
         panel, most = self.votes.panel, PIECE
         if len(panel.layout.cells.label) * len(panel.classes) > WHOLE:
-            most //= 1 + len(self.runs.expert) // max(len(self), 1)  # an answer needs room for its weights
+            # Every answer needs room for its weights, and an answer that occurs twice has them twice.
+            most = (WHOLE >> 4) // (1 + len(self.runs.expert) // max(len(self), 1))
         return max(most // max(len(panel.classes), 1), 16)
 
     @cached_property

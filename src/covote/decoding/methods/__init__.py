@@ -10,8 +10,7 @@ from covote.decoding.gold import Gold
 from covote.decoding.loop import Decoder
 from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
-from covote.decoding.methods.dawid_skene import DawidSkene
-from covote.decoding.methods.em import Em
+from covote.decoding.methods.em import DawidSkene, Em
 from covote.decoding.methods.learned import LearnedVote
 from covote.decoding.methods.likelihood import Likelihood
 from covote.decoding.methods.lookup import Lookup

@@ -1,23 +1,56 @@
 """Anchored: what the answers say inside and outside expertise, learned once from the authority labels.
 
-theory.md section 9: I + O outright, a single re-estimation. It replaces the authority score, so it is less
-safe on intact covers than deciding only the ties by it (:mod:`tie_score`).
+The authority vote shares every item out among its best classes, Q = B / |B|. The counts n_i(v, k) of expert
+i's answers v to items of class k then say how the expert answers:
+
+    I   log R_i p_i for the class that it names, log R_i (1 - p_i) / (R_i - 1) for the others that it knows,
+        p_i being the share of right answers to classes that it knows, shrunk towards the common one
+    O   log R_i P_i(v | k) for a class k that it does not know, where
+        P_i(v | k) = (n_i(v, k) + PRIOR habit_k(v)) / (n_i(., k) + PRIOR)
+        habit_k(v) ~ (sum over experts of n(v, k) + 0.02) / (their answers to k, if they can say v, + 2)
+
+An item's label is the class with the best sum I + O, learned once: a second round does harm (theory.md
+section 9). This replaces the authority score, so it is less safe on intact covers than the default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import scoring, tie_score
-from covote.decoding.gold import Gold
+from covote.decoding import linear, scoring
+from covote.decoding.gold import Gold, shared_items
+from covote.decoding.linear import ONE, UNIT, Weights
+from covote.decoding.methods.em import vote_shares
 from covote.decoding.statistics import Statistics
 from covote.labels import Labels
 from covote.panel import Panel
+from covote.panel.layout import Cells
 from covote.votes import Votes
+from covote.votes.rows import Rows, item_counts
+
+Array = NDArray[Any]
+
+PRIOR = 20.0
+"""How many answers the prior knowledge about an expert counts for; any number from 5 to 80 will do."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerWeights:
+    """What every answer says about every class, and the counts behind it."""
+
+    statistics: Statistics
+    weights: Weights
+    temperature: float
+    settled: ClassVar[bool] = True
+
+    def scores(self, rows: Rows) -> NDArray[np.int64]:
+        """Return I + O (rows x classes)."""
+        return linear.scores(rows, self.weights)
 
 
 @dataclass(frozen=True)
@@ -29,37 +62,125 @@ class Anchored:
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     past
-        What was learned from earlier votes of the same panel, to go on from.
+        What was learned from earlier votes of the same panel, to continue from.
     """
 
     gold: Gold | None = None
     past: Statistics | None = None
+    rounds: ClassVar[int] = 1
     needs_probabilities: ClassVar[bool] = False
     only_for_ties: ClassVar[bool] = False
     has_proba: ClassVar[bool] = True
 
-    @property
-    def rounds(self) -> int:
-        """One pass: a second one does harm (theory.md section 9)."""
-        return 1
-
     def start(self, panel: Panel) -> None:
-        """Begin without weights: the first pass uses authority labels."""
+        """Begin without weights: the only pass uses authority labels."""
 
-    def count(self, votes: Votes, weights: object) -> Statistics:
+    def count(self, votes: Votes, weights: None) -> Statistics:
         """Count answers by authority label."""
-        return tie_score.statistics(votes, self.gold)
+        return count_by_authority(votes, self.gold)
 
-    def learn(self, panel: Panel, counts: Statistics, weights: object) -> tie_score.Weights:
+    def learn(self, panel: Panel, counts: Statistics, weights: None) -> AnswerWeights:
         """Return what each answer says about each class."""
-        return tie_score.learn(counts if self.past is None else self.past + counts)
+        counts = counts if self.past is None else self.past + counts
+        return AnswerWeights(counts, linear.whole(panel, answer_weights(counts)), temperature(panel))
 
-    def score(self, votes: Votes, weights: tie_score.Weights, evidence: bool = True) -> Labels:
+    def score(self, votes: Votes, weights: AnswerWeights, evidence: bool = True) -> Labels:
         """Return the labels; the confidence is tempered by the number of authorities."""
-        column = tie_score.remembered(weights)
-        return scoring.apply(votes, column, temperature=tie_score.temperature(votes.panel), evidence=evidence)
+        return scoring.label_by(votes, weights.scores, evidence, weights.temperature)
 
-    def proba(self, votes: Votes, weights: tie_score.Weights) -> NDArray[np.float64]:
+    def proba(self, votes: Votes, weights: AnswerWeights) -> NDArray[np.float64]:
         """Return how likely every class is, tempered like the confidence."""
-        column = tie_score.remembered(weights)
-        return scoring.chances(votes, column, temperature=tie_score.temperature(votes.panel))
+        return scoring.chances_by(votes, weights.scores, weights.temperature)
+
+
+def temperature(panel: Panel) -> float:
+    """Return sqrt(mean d): experts make mistakes together, so d answers are worth about sqrt(d) others."""
+    known = panel.knows.sum(axis=0)
+    return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
+
+
+def count_by_authority(votes: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
+    """Count answers by authority label; an item with several best classes counts for each in part."""
+    share = np.zeros(len(votes.panel.classes), np.int64)
+
+    def counted() -> Any:
+        for rows, part in shared_items(votes, gold, lambda rows: vote_shares(rows, best_only=True)):
+            np.add(share, part.sum(axis=0), out=share)
+            yield linear.counts(rows, part)
+
+    counts = linear.added_up(counted())
+    return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, counts)
+
+
+def answer_weights(
+    counts: Statistics, inside: float = 1.0, outside: float = 1.0
+) -> Callable[[Array], NDArray[np.int64]]:
+    """Return the weights inside x I + outside x O of some answers (cells x classes), in whole units."""
+    panel, cells = counts.panel, counts.panel.layout.cells
+    classes, seen = len(panel.classes), counts.inside()
+    answers = panel.sizes + (seen.none > 0)  # what the expert can say; "none of mine" if it ever said so
+    common = (seen.right.sum() + 9) / (seen.inside.sum() + 10)
+    accuracy = (seen.right + PRIOR * common) / (seen.inside + PRIOR)
+    accuracy = np.clip(accuracy, np.minimum(1 / answers + 0.02, 0.995), 0.995)
+    says = answers > 1  # an expert with one possible answer says nothing by giving it
+    right = np.log(np.where(says, answers * accuracy, 1.0))
+    wrong = np.log(np.where(says, answers * (1 - accuracy) / np.maximum(answers - 1, 1), 1.0))
+    can = (cells.label < classes) | (answers > panel.sizes)[cells.expert]
+    habit = _habits(counts, can) if outside else np.empty(0)
+
+    def block(some: Array) -> NDArray[np.int64]:
+        expert, label = cells.expert[some], cells.label[some]
+        own = label[:, None] == np.arange(classes)
+        found = inside * np.where(own, right[expert][:, None], wrong[expert][:, None])
+        strange = ~panel.knows[expert]
+        found[strange] = outside * _outside(counts, habit, some, answers)[strange] if outside else 0.0
+        found[~can[some]] = 0.0
+        return np.rint(found * UNIT).astype(np.int64)
+
+    return block
+
+
+def _habits(counts: Statistics, can: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return how often items of each class are called by each answer, by experts who do not know the class.
+
+    (labels x classes), the last label is "none of mine"; 0 for an answer that nobody can give.
+    """
+    panel, cells = counts.panel, counts.panel.layout.cells
+    classes, keys_values = len(panel.classes), counts.listed()
+    cell, k = keys_values[0] // classes, keys_values[0] % classes
+    strange = ~panel.knows[cells.expert[cell], k]
+    cell, k, value = cell[strange], k[strange], keys_values[1][strange] / ONE
+    size = (classes + 2) * classes
+    seen = np.bincount(cells.label[cell] * classes + k, weights=value, minlength=size)
+    # Every answer to a class counts for every answer that its expert could have given.
+    owner = cells.expert[cell] * classes + k
+    pairs, which = np.unique(owner, return_inverse=True)
+    total = np.bincount(which, weights=value, minlength=len(pairs))
+    start, label = _possible(cells, can, pairs // classes)
+    asked = np.bincount(
+        label * classes + np.repeat(pairs % classes, np.diff(start)),
+        weights=np.repeat(total, np.diff(start)), minlength=size,
+    )  # fmt: skip
+    found = ((seen + 0.02) / (asked + 2)).reshape(classes + 2, classes)
+    found[-1] = 0.0
+    return found
+
+
+def _possible(cells: Cells, can: NDArray[np.bool_], experts: Array) -> tuple[Array, Array]:
+    """Return the answers that some experts can give: where each begins, and the labels."""
+    size = np.diff(cells.start)[experts]
+    start = np.concatenate([[0], np.cumsum(size)])
+    at = np.arange(start[-1]) + np.repeat(cells.start[experts] - start[:-1], size)
+    # "None of mine" of an expert that never said so is a label of its own, the last one.
+    return start, np.where(can[at], cells.label[at], cells.label[-1] + 1)
+
+
+def _outside(counts: Statistics, habit: Array, some: Array, answers: Array) -> NDArray[np.float64]:
+    """Return log R_i P_i(v | k) of some answers (cells x classes)."""
+    cells = counts.panel.layout.cells
+    can = (cells.label < len(counts.panel.classes)) | (answers > counts.panel.sizes)[cells.expert]
+    experts, which = np.unique(cells.expert[some], return_inverse=True)
+    usual = linear.sums(*_possible(cells, can, experts), habit)[which]
+    chance = counts.block(some) + PRIOR * (habit[cells.label[some]] / usual)
+    chance /= counts.totals(experts)[which] + PRIOR
+    return np.log(answers[cells.expert[some]][:, None] * chance)

@@ -8,40 +8,54 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, per_name
-from covote.compiled import helper, kernel
-from covote.decoding.linear import UNIT, Best, softmax
-from covote.decoding.scoring import label_rows, scores
-from covote.decoding.shares import grown, insert
+from covote.decoding import linear
+from covote.decoding.linear import UNHEARD, UNIT, Weights
+from covote.decoding.methods.em import coin_weights
+from covote.decoding.scoring import by_rows, label_rows
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
-from covote.panel.layout import Lists
-from covote.votes import Ragged, Votes
+from covote.votes import Votes
 from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
 
-class LogWeights(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LogWeights:
     """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on an order.
 
-    An answer of expert i adds to every class it knows: `hit` to the class it named, `miss` to the others,
-    `none` to all if it named none. `certain` stands for an infinite ratio: it outweighs all finite ones.
+    `weights` is what answers weigh, `prior` what every class begins with. `certain` stands for an infinite
+    ratio: it outweighs all finite ones.
     """
 
-    hit: NDArray[np.int64]
-    miss: NDArray[np.int64]
-    none: NDArray[np.int64]
+    weights: Weights
     prior: NDArray[np.int64]
     possible: NDArray[np.bool_]
     certain: int
     scale: float
+
+    def scores(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the scores (rows x classes); `UNHEARD` for classes that are impossible or were not heard."""
+        found = linear.scores(rows, self.weights, self.prior)
+        found[:, ~self.possible] = UNHEARD
+        return found
+
+    def posterior(self, scores: Array) -> NDArray[np.float64]:
+        """Return the probabilities (rows x classes); a class that was not heard keeps its prior.
+
+        A gap beyond half of `certain` is an infinite one.
+        """
+        log = np.where(scores == UNHEARD, self.prior, scores) / self.scale
+        log[:, ~self.possible] = -np.inf
+        log[log.max(axis=1, keepdims=True) - log > self.certain / self.scale / 2] = -np.inf
+        return linear.softmax(log)
 
 
 @dataclass(frozen=True)
@@ -83,31 +97,20 @@ class Likelihood:
 
     def score(self, votes: Votes, weights: LogWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
-        known = votes.panel.layout.known
 
-        def find(patterns: Rows, best: Best) -> Array:
-            classes: Array = _most_likely(patterns.runs, known, weights, best)
-            return classes
+        def find(rows: Rows) -> tuple[linear.Best, Array]:
+            score = weights.scores(rows)
+            slack = np.diff(rows.runs.indptr) + 1  # each addend is rounded to a whole number
+            best, tied = linear.best(score, weights.posterior(score), slack)
+            gap = best.margin * (UNIT / weights.scale)
+            infinite = gap * weights.scale * 2 > weights.certain
+            return best._replace(margin=np.where(infinite, np.inf, gap)), tied
 
         return label_rows(votes, find, evidence)
 
     def proba(self, votes: Votes, weights: LogWeights) -> NDArray[np.float64]:
         """Return the posterior probability of every class; one that was not heard keeps its prior."""
-        panel, cells = votes.panel, votes.panel.layout.cells
-        other = np.where(
-            cells.label < len(panel.classes), weights.miss[cells.expert], weights.none[cells.expert]
-        )
-
-        def column(k: int) -> NDArray[np.int64]:
-            weight = np.where(cells.label == k, weights.hit[cells.expert], other)
-            return np.where(panel.knows[cells.expert, k], weight, 0)
-
-        ratio = scores(votes, column) * (UNIT / weights.scale)
-        log = np.where(np.isfinite(ratio), ratio, 0) + weights.prior / weights.scale
-        log[:, ~weights.possible] = -np.inf
-        # A gap beyond half of `certain` is an infinite one.
-        log[log.max(axis=1, keepdims=True) - log > weights.certain / weights.scale / 2] = -np.inf
-        return softmax(log)
+        return by_rows(votes, lambda rows: weights.posterior(weights.scores(rows)))
 
 
 def log_weights(
@@ -136,9 +139,8 @@ def log_weights(
     def whole(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.rint(values * scale).astype(np.int64)
 
-    return LogWeights(
-        whole(hit), whole(miss), whole(nones), whole(log_prior), prior > 0, round(certain * scale), scale
-    )
+    weights = linear.whole(panel, coin_weights(panel, whole(hit), whole(miss), whole(nones)))
+    return LogWeights(weights, whole(log_prior), prior > 0, round(certain * scale), scale)
 
 
 def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
@@ -155,88 +157,3 @@ def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
         raise InputError("the prior is 0 for every class; give some class a positive weight")
     shares: NDArray[np.float64] = values / values.sum()
     return shares
-
-
-@helper(inline="always")
-def _add_up(
-    runs: Ragged, n: int, known: Lists, weights: LogWeights, score: Array, seen: Array, touched: Array
-) -> int:
-    """Score the classes that were heard, list them in `touched`, and return how many are possible."""
-    count = 0
-    for p in range(runs.indptr[n], runs.indptr[n + 1]):
-        i, label = runs.expert[p], runs.label[p]
-        other = weights.none[i] if label < 0 else weights.miss[i]
-        for q in range(known.start[i], known.start[i + 1]):
-            k = known.members[q]
-            if weights.possible[k]:
-                if not seen[k]:
-                    seen[k] = True
-                    score[k] = weights.prior[k]
-                    touched[count] = k
-                    count += 1
-                score[k] += weights.hit[i] if k == label else other
-    for c in range(count):
-        seen[touched[c]] = False
-    return count
-
-
-@helper(inline="always")
-def _posterior(score: Array, touched: Array, count: int, best: int, weights: LogWeights) -> float:
-    """Return the posterior probability of a class; a class that was not heard keeps its prior.
-
-    A gap beyond half of `certain` is an infinite one.
-    """
-    prior, certain, scale = weights.prior, weights.certain, weights.scale
-    top = score[best]
-    total, heard_prior = 0.0, 0.0
-    for c in range(count):
-        k = touched[c]
-        if 2 * (top - score[k]) < certain:
-            total += math.exp((score[k] - top) / scale)
-        heard_prior += math.exp(prior[k] / scale)
-    if heard_prior < 1 - 1e-9:
-        if 2 * -top > certain:
-            return 0.0
-        total += math.exp(math.log(1 - heard_prior) - top / scale)
-    return 1 / total
-
-
-@kernel
-def _most_likely(runs: Ragged, known: Lists, weights: LogWeights, found: Best) -> Array:
-    """Find the most likely class of every row; return the classes of all tied rows.
-
-    Each addend is rounded to a whole number, hence the slack when comparing sums.
-    """
-    classes, certain = len(weights.prior), weights.certain
-    score, seen = np.zeros(classes, np.int64), np.zeros(classes, np.bool_)
-    touched = np.empty(classes, np.int64)
-    ties, at = np.empty(16, np.int64), 0
-    for n in range(len(found.chosen)):
-        count = _add_up(runs, n, known, weights, score, seen, touched)
-        if count == 0:
-            continue
-        slack = runs.indptr[n + 1] - runs.indptr[n] + 1
-        best = touched[0]
-        for c in range(1, count):
-            if score[touched[c]] > score[best]:
-                best = touched[c]
-        second, sharing, close = -1, 0, 0
-        for c in range(count):
-            k = touched[c]
-            sharing += score[k] >= score[best] - slack
-            if k != best and (second < 0 or score[k] > score[second]):
-                second = k
-        found.chosen[n], found.shared[n] = best, sharing
-        found.confidence[n] = _posterior(score, touched, count, best, weights)
-        if second >= 0:
-            gap = score[best] - score[second]
-            for c in range(count):
-                close += touched[c] != best and score[touched[c]] >= score[second] - slack
-            found.margin[n] = 0 if sharing > 1 else (np.inf if 2 * gap > certain else gap / weights.scale)
-            found.runner_up[n] = second if close == 1 else -1
-        if sharing > 1:
-            ties, begin = grown(ties, at + sharing), at
-            for c in range(count):
-                if score[touched[c]] >= score[best] - slack:
-                    at = insert(ties, begin, at, touched[c])
-    return ties[:at].copy()

@@ -12,15 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import scoring, tie_score
+from covote.decoding import linear, scoring
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import Best, softmax
+from covote.decoding.methods.anchored import answer_weights
 from covote.decoding.methods.learned import LearnedVote, TieWeights, soft_scores
 from covote.decoding.methods.soft import Coupling
 from covote.decoding.methods.supervised_fits import (
@@ -36,7 +38,6 @@ from covote.decoding.methods.supervised_fits import (
     trusted,
 )
 from covote.decoding.statistics import Statistics
-from covote.decoding.tie_score import Weights, remembered
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels, joined
 from covote.panel import Name, Panel
@@ -256,9 +257,19 @@ def agreement(part: Votes, weights: TieWeights) -> Array:
     if part.soft:
         q = Coupling().table(part)
         return np.where(np.isfinite(q), np.log(np.maximum(q, 1e-9)), -np.inf)
-    assert weights.score is not None
-    column = tie_score.remembered(weights.score)
-    return scoring.scores(part, lambda k: column(k, 1.0, 0.5))
+    assert weights.statistics is not None
+    return _log_scores(part, weights.statistics, 0.5)
+
+
+def _log_scores(part: Votes, counts: Statistics, outside: float) -> Array:
+    """Return I + outside x O (items x classes), -inf for a class that was not heard."""
+    weights = _answer_weights(counts, outside)
+    return scoring.scores(part, lambda rows: linear.scores(rows, weights))
+
+
+@lru_cache(maxsize=4)
+def _answer_weights(counts: Statistics, outside: float) -> linear.Weights:
+    return linear.whole(counts.panel, answer_weights(counts, 1.0, outside))
 
 
 def _default(part: Votes, weights: TieWeights) -> Array:
@@ -270,8 +281,8 @@ def _features(part: Votes, weights: TieWeights) -> Array:
     """Return what a label is learned from (items x features)."""
     if part.soft:
         return log_given(part)
-    assert weights.score is not None
-    return features(part, weights.score)
+    assert weights.statistics is not None
+    return features(part, weights.statistics)
 
 
 def _labelled_better(
@@ -323,10 +334,9 @@ def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
         yield part.part(first, last), slice(first, last)
 
 
-def features(part: Votes, weights: Weights) -> Array:
+def features(part: Votes, counts: Statistics) -> Array:
     """Return [0.3 one-hot answers, 3 softmax(I / 2)] (theory.md section 9)."""
-    column = remembered(weights)
-    inside = scoring.scores(part, lambda k: column(k, 1.0, 0.0))
+    inside = _log_scores(part, counts, 0.0)
     return np.concatenate([0.3 * answers(part), 3 * softmax(0.5 * inside)], axis=1)
 
 
