@@ -38,6 +38,9 @@ Array = NDArray[Any]
 PRIOR = 20.0
 """How many answers the prior knowledge about an expert counts for; any number from 5 to 80 will do."""
 
+UNUSUAL = 0.02 / 2
+"""The habit of an answer that could not be observed."""
+
 
 @dataclass(frozen=True, eq=False)
 class AnswerWeights:
@@ -126,61 +129,86 @@ def answer_weights(
     right = np.log(np.where(says, answers * accuracy, 1.0))
     wrong = np.log(np.where(says, answers * (1 - accuracy) / np.maximum(answers - 1, 1), 1.0))
     can = (cells.label < classes) | (answers > panel.sizes)[cells.expert]
-    habit = _habits(counts, can) if outside else np.empty(0)
+    habits = Habits.of(counts, answers) if outside else None
 
     def block(some: Array) -> NDArray[np.int64]:
         expert, label = cells.expert[some], cells.label[some]
         own = label[:, None] == np.arange(classes)
         found = inside * np.where(own, right[expert][:, None], wrong[expert][:, None])
         strange = ~panel.knows[expert]
-        found[strange] = outside * _outside(counts, habit, some, answers)[strange] if outside else 0.0
+        found[strange] = 0.0 if habits is None else outside * habits.outside(some)[strange]
         found[~can[some]] = 0.0
         return np.rint(found * UNIT).astype(np.int64)
 
     return block
 
 
-def _habits(counts: Statistics, can: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return how often items of each class are called by each answer, by experts who do not know the class.
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """What experts call the classes that they do not know.
 
-    (labels x classes), the last label is "none of mine"; 0 for an answer that nobody can give.
+    `table` has the habits (labels x classes, the last label is "none of mine"), up to a factor per expert and
+    class: (how often items of a class were called so by experts who do not know it + 0.02) / (how often such
+    experts who can say so answered them + 2). A large one is a sparse matrix of what it has beyond 0.02 / 2.
+    `answers` is how many answers each expert can give.
     """
-    panel, cells = counts.panel, counts.panel.layout.cells
-    classes, keys_values = len(panel.classes), counts.listed()
-    cell, k = keys_values[0] // classes, keys_values[0] % classes
-    strange = ~panel.knows[cells.expert[cell], k]
-    cell, k, value = cell[strange], k[strange], keys_values[1][strange] / ONE
-    size = (classes + 2) * classes
-    seen = np.bincount(cells.label[cell] * classes + k, weights=value, minlength=size)
-    # Every answer to a class counts for every answer that its expert could have given.
-    owner = cells.expert[cell] * classes + k
-    pairs, which = np.unique(owner, return_inverse=True)
-    total = np.bincount(which, weights=value, minlength=len(pairs))
-    start, label = _possible(cells, can, pairs // classes)
-    asked = np.bincount(
-        label * classes + np.repeat(pairs % classes, np.diff(start)),
-        weights=np.repeat(total, np.diff(start)), minlength=size,
-    )  # fmt: skip
-    found = ((seen + 0.02) / (asked + 2)).reshape(classes + 2, classes)
-    found[-1] = 0.0
-    return found
+
+    counts: Statistics
+    answers: NDArray[np.int64]
+    table: Any
+
+    @classmethod
+    def of(cls, counts: Statistics, answers: NDArray[np.int64]) -> Habits:
+        """Add up the answers of all experts to classes that they do not know."""
+        panel, cells = counts.panel, counts.panel.layout.cells
+        classes, (keys, values) = len(panel.classes), counts.listed()
+        cell, k = keys // classes, keys % classes
+        strange = ~panel.knows[cells.expert[cell], k]
+        cell, k, value = cell[strange], k[strange], values[strange] / ONE
+        pairs, which = np.unique(cells.expert[cell] * classes + k, return_inverse=True)
+        total = np.bincount(which, weights=value, minlength=len(pairs))
+        # An answer to a class counts for every answer that its expert could have given.
+        start, label = _possible(cells, answers, pairs // classes)
+        often = np.diff(start)
+        places, at = np.unique(label * classes + np.repeat(pairs % classes, often), return_inverse=True)
+        asked = np.bincount(at, weights=np.repeat(total, often), minlength=len(places))
+        here = np.searchsorted(places, cells.label[cell] * classes + k)
+        seen = np.bincount(here, weights=value, minlength=len(places))
+        habit = (seen + 0.02) / (asked + 2)
+        if (classes + 1) * classes <= linear.TABLE:
+            table = np.full((classes + 1, classes), UNUSUAL)
+            table.reshape(-1)[places] = habit
+            return cls(counts, answers, table)
+        from scipy.sparse import coo_array
+
+        beyond = coo_array((habit - UNUSUAL, np.divmod(places, classes)), shape=(classes + 1, classes))
+        return cls(counts, answers, beyond.tocsr())
+
+    def outside(self, some: Array) -> NDArray[np.float64]:
+        """Return log R_i P_i(v | k) of some cells (cells x classes)."""
+        cells = self.counts.panel.layout.cells
+        experts, which = np.unique(cells.expert[some], return_inverse=True)
+        share = self._of_labels(cells.label[some]) / self._of_experts(experts)[which]
+        chance = self.counts.block(some) + PRIOR * share
+        chance /= self.counts.totals(experts)[which] + PRIOR
+        return np.log(self.answers[cells.expert[some]][:, None] * chance)
+
+    def _of_labels(self, labels: Array) -> NDArray[np.float64]:
+        """Return the habits of some labels (labels x classes)."""
+        rows = self.table[labels]
+        return rows if isinstance(rows, np.ndarray) else UNUSUAL + rows.toarray()
+
+    def _of_experts(self, experts: Array) -> NDArray[np.float64]:
+        """Return the sum over all answers that some experts can give (experts x classes)."""
+        start, label = _possible(self.counts.panel.layout.cells, self.answers, experts)
+        if isinstance(self.table, np.ndarray):
+            return linear.sums(start, label, self.table)
+        can = type(self.table)((np.ones(len(label)), label, start), shape=(len(experts), self.table.shape[0]))
+        return np.asarray(UNUSUAL * self.answers[experts][:, None] + (can @ self.table).toarray())
 
 
-def _possible(cells: Cells, can: NDArray[np.bool_], experts: Array) -> tuple[Array, Array]:
-    """Return the answers that some experts can give: where each begins, and the labels."""
-    size = np.diff(cells.start)[experts]
-    start = np.concatenate([[0], np.cumsum(size)])
-    at = np.arange(start[-1]) + np.repeat(cells.start[experts] - start[:-1], size)
-    # "None of mine" of an expert that never said so is a label of its own, the last one.
-    return start, np.where(can[at], cells.label[at], cells.label[-1] + 1)
-
-
-def _outside(counts: Statistics, habit: Array, some: Array, answers: Array) -> NDArray[np.float64]:
-    """Return log R_i P_i(v | k) of some answers (cells x classes)."""
-    cells = counts.panel.layout.cells
-    can = (cells.label < len(counts.panel.classes)) | (answers > counts.panel.sizes)[cells.expert]
-    experts, which = np.unique(cells.expert[some], return_inverse=True)
-    usual = linear.sums(*_possible(cells, can, experts), habit)[which]
-    chance = counts.block(some) + PRIOR * (habit[cells.label[some]] / usual)
-    chance /= counts.totals(experts)[which] + PRIOR
-    return np.log(answers[cells.expert[some]][:, None] * chance)
+def _possible(cells: Cells, answers: Array, experts: Array) -> tuple[Array, Array]:
+    """Return the labels that some experts can give: where those of each begin, and all of them."""
+    start = np.concatenate([[0], np.cumsum(answers[experts])])
+    at = np.arange(start[-1]) + np.repeat(cells.start[experts] - start[:-1], answers[experts])
+    return start, cells.label[at]
