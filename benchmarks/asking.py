@@ -2,7 +2,7 @@
 
 python benchmarks/asking.py --data ../shared/data [-o benchmarks/results/asking.md] [PART ...]
 
-Parts: simulated, similar, kept, chooser, real, held_out, speed, exact. The real votes are made as for
+Parts: simulated, similar, kept, real, held_out, speed, exact. The real votes are made as for
 accuracy.py and kept in the folder of --cache; the first time takes about four CPU minutes.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from real_votes import cases
 
 from covote import Panel, Votes, decode, design, simulate
-from covote.asking import Asker, Chooser, Posterior
+from covote.asking import Asker, Posterior
 from covote.bounds import minimax_answers
 
 REAL = ("mnist", "banking77", "clinc150", "letter", "soybean")
@@ -140,46 +140,6 @@ def kept(given: argparse.Namespace) -> list[str]:
     return lines
 
 
-def chooser(given: argparse.Namespace) -> list[str]:
-    """Somebody who chooses among 10 of 1,000 classes, and a cheap model's probabilities as prior.
-
-    The cheap model sees a score for each class, normal with deviation 1, and `shift` more for the true one;
-    its probabilities are the posterior, so they are calibrated.
-    """
-    rng = np.random.default_rng(0)
-    items, classes, shift = 4000, 1000, 3.95
-    truth = rng.integers(0, classes, items)
-    score = rng.normal(size=(items, classes))
-    score[np.arange(items), truth] += shift
-    prior = np.exp(shift * (score - score.max(axis=1, keepdims=True)))
-    prior /= prior.sum(axis=1, keepdims=True)
-    rank = (prior > prior[np.arange(items), truth][:, None]).sum(axis=1)
-    lines = [
-        f"The prior has the true class first in {(rank == 0).mean():.1%}, among the first ten in "
-        f"{(rank < 10).mean():.1%} of the items.",
-        "",
-        "| terms | asked for | answers per item | accuracy % | rounds |",
-        "|---|---|---|---|---|",
-    ]
-    for name, wanted, options in (
-        ("no prior", "111", {}),
-        ("no prior, all groups at once", "", {"batch": 100}),
-        ("prior, error 1%", "", {"prior": prior, "error": 0.01}),
-        ("prior, error 1.5%", "4 at 1 point lost", {"prior": prior, "error": 0.015}),
-    ):
-        count = 500 if "prior" not in options else items
-        made = Chooser(classes, 10, count, **options)
-        rounds = 0
-        while len(asked := made.next()):
-            right = (asked.classes == truth[asked.item][:, None]).any(axis=1)
-            anything = asked.classes[np.arange(len(asked)), rng.integers(0, (asked.classes >= 0).sum(axis=1))]
-            made.tell(asked, np.where(right, truth[asked.item], anything))
-            rounds += 1
-        right = 100 * (made.labels() == truth[:count]).mean()
-        lines.append(f"| {name} | {wanted} | {made.answers / count:.2f} | {right:.2f} | {rounds} |")
-    return lines
-
-
 def real(given: argparse.Namespace) -> list[str]:
     """Replay the votes of trained models: the covers of all data sets, families and sizes."""
     return replayed(given, REAL)
@@ -277,7 +237,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "simulated": simulated,
     "similar": similar,
     "kept": kept,
-    "chooser": chooser,
     "real": real,
     "held_out": held_out,
     "speed": speed,

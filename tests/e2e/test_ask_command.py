@@ -51,7 +51,7 @@ def test_a_replay_says_what_would_have_been_enough(covote, files):
 def test_without_gold_only_agreement_is_told(covote, files):
     found = json.loads(covote("ask", "votes.parquet", "--panel", "panel.toml", "--json").out)["rules"]
     assert set(found["vote"]) == {"answers_per_item", "cost_per_item", "agreement"}
-    assert "Enough would have been" in covote("ask", "votes.parquet", "--panel", "panel.toml").out
+    assert "These would have been enough" in covote("ask", "votes.parquet", "--panel", "panel.toml").out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from covote.asking.answers import Answers
 from covote.asking.asker import RULES, Asker, Question, Questions, Unreachable
-from covote.asking.chooser import Choices, Chooser
 from covote.asking.choosing import Offer, Turns, choose
 from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.posterior import Posterior
@@ -11,8 +10,6 @@ __all__ = [
     "RULES",
     "Answers",
     "Asker",
-    "Choices",
-    "Chooser",
     "Elimination",
     "Offer",
     "Posterior",

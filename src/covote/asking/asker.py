@@ -471,12 +471,12 @@ class Asker:
         more |= {"cost": self._cost, "limit": self._limit, "away": self._away, "stuck": self._stuck}
         if self._ids is not None and not listed:
             more["ids"] = self._ids
-        saved.write(path, "Asker", head, more)
+        saved.write(path, head, more)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Asker:
         """Read what :meth:`save` wrote, and continue from there."""
-        with saved.reading(path, "Asker") as (head, arrays):
+        with saved.reading(path) as (head, arrays):
             panel = Panel.from_dict(head["panel"])
             own = {name[5:]: array for name, array in arrays.items() if name.startswith("rule_")}
             stuck = saved.flags(arrays["stuck"])

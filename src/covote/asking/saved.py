@@ -16,39 +16,38 @@ from covote import atomic
 from covote.errors import FileError
 
 Array = NDArray[Any]
-_FORMATS = {"Asker": "covote asking 2", "Chooser": "covote choosing 1"}
+_FORMAT = "covote asking 2"
 
 
-def write(path: str | os.PathLike[str], kind: str, head: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write the state of an Asker or a Chooser, all or nothing."""
-    text = json.dumps({"format": _FORMATS[kind], **head}).encode()
+def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write the state of an Asker, all or nothing."""
+    text = json.dumps({"format": _FORMAT, **head}).encode()
     with atomic.replacing(path) as beside, beside.open("wb") as file:
         np.savez(file, allow_pickle=False, head=np.frombuffer(text, dtype=np.uint8), **arrays)
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
+def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
     """Give what :func:`write` wrote: the head and the arrays.
 
     Whatever goes wrong in the block, the file is to blame: damaged archives, headers, texts and numbers fail
     in many ways, each of which ends in one message.
     """
-    article = "an" if kind == "Asker" else "a"
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         head = json.loads(arrays.pop("head").tobytes())
-        if head["format"] != _FORMATS[kind]:
+        if head["format"] != _FORMAT:
             raise ValueError(f"its format is {head['format']!r}")
     except FileNotFoundError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
     except Exception as error:
-        raise FileError(f"{path} is not the state of {article} {kind}; write it with {kind}.save") from error
+        raise FileError(f"{path} is not the state of an Asker; write it with Asker.save") from error
     try:
         yield head, arrays
     except Exception as error:
         raise FileError(
-            f"{path} is a damaged state of {article} {kind} ({_words(error)}); load an earlier copy"
+            f"{path} is a damaged state of an Asker ({_words(error)}); load an earlier copy"
         ) from error
 
 

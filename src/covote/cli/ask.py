@@ -1,4 +1,4 @@
-"""`covote ask`: how many answers would have been enough; or whom to ask, one question after another."""
+"""`covote ask`: replay votes to count the answers that would have been enough, or ask in the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from covote import atomic
 from covote.asking import Asker, Question
 from covote.cli import output
-from covote.cli.arguments import Gold, Json, Report, one_of, reads_votes
+from covote.cli.arguments import Gold, Json, Report, choice, reads_votes
 from covote.errors import CovoteError, InputError
 from covote.panel import Panel
 from covote.tables import Reading
@@ -27,24 +27,19 @@ def ask(
     votes: Annotated[
         Path | None,
         typer.Argument(
-            help="Votes to replay: .parquet, .csv or .jsonl. Without it, you are asked in the terminal."
+            help="Votes to replay: .parquet, .csv, .jsonl or .xlsx. Without it, you answer in the terminal."
         ),
     ] = None,
-    panel_file: Annotated[
-        Path | None, typer.Option("--panel", help="Who knows what: a .toml, .json or .csv file.")
-    ] = None,
+    panel_file: Annotated[Path | None, typer.Option("--panel", help="Panel file: who knows what.")] = None,
     gold: Gold = None,
     report: Report = None,
     rule: Annotated[
         str,
-        typer.Option(
-            help="In the terminal, when to stop: elimination or vote.",
-            autocompletion=one_of("elimination", "vote"),
-        ),
+        typer.Option(help="In the terminal: when to stop.", **choice("elimination", "vote")),
     ] = "elimination",
     state: Annotated[
         Path | None,
-        typer.Option(help="In the terminal, keep all answers in this .npz file, and go on from it."),
+        typer.Option(help="In the terminal: keep all answers in this .npz file, and resume from it."),
     ] = None,
     *,
     reading: Reading,
@@ -52,9 +47,10 @@ def ask(
 ) -> None:
     """Ask only as many experts as needed.
 
-    Replay existing votes, or ask interactively."""
+    Replay existing votes, or answer one question after another in the terminal.
+    """
     if panel_file is None:
-        raise InputError("asking needs a panel that says who knows what; give it with --panel panel.toml")
+        raise InputError("asking needs a panel file that lists who knows what: --panel panel.toml")
     from covote.files import VoteFile, read_gold
     from covote.files.output import check_report
 
@@ -62,7 +58,7 @@ def ask(
     if votes is None:
         if gold is not None or report is not None or reading != Reading() or as_json:
             raise InputError(
-                "--gold, --report, --json and how votes are read are about votes to replay; name the file of "
+                "--gold, --report, --json and the reading options need votes to replay; name the file of "
                 "votes"
             )
         _converse(panel, rule, state)
@@ -82,12 +78,12 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
     if as_json:
         output.say_json(found.to_dict())
         return
-    output.say(f"{found.items:,} items, {found.everybody:.1f} answers each. Enough would have been:")
+    output.say(f"{found.items:,} items, {found.everybody:.1f} answers each. These would have been enough:")
     for name, one in found.rules.items():
         right = "" if one.accuracy is None else f", {one.accuracy:.2%} right (all: {one.accuracy_all:.2%})"
         output.say(
             f"  {name:<12} {one.answers_per_item:.2f} answers, cost {one.cost_per_item:.2f}, "
-            f"{one.agreement:.2%} the same label as all{right}"
+            f"{one.agreement:.2%} same label as with all answers{right}"
         )
     output.say_written(report)
 
@@ -98,7 +94,7 @@ def _converse(panel: Panel, rule: str, state: Path | None) -> None:
     if state is not None and state.exists():
         asker = Asker.load(state)
         if asker.panel != panel:
-            raise InputError(f"{state} belongs to another panel; give its own with --panel")
+            raise InputError(f"{state} belongs to another panel; give that one with --panel")
     else:
         asker = Asker(panel, _ITEMS, rule)
     output.say(f"Answer with {_HELP}.")
@@ -125,7 +121,7 @@ def _prompt(asker: Asker, question: Question) -> str:
 
 
 def _taken(asker: Asker, question: Question, said: str) -> list[Question]:
-    """Take one answer, and return the question that is to be asked next if it is known already."""
+    """Take one answer; return the question that is asked next, if it is known."""
     names = {str(name): name for name in asker.panel.classes}
     try:
         if said == "undo" and said not in names:
