@@ -111,16 +111,17 @@ def label(
 ) -> None:
     """Label with models: ask them about every item of a dataset.
 
-    A run that was killed goes on where it was when the same command is started again.
+    A run that was killed continues where it was when the same command is started again. The exit status is 3
+    if an expert was lost: it gave no usable answer, or failed three times in a row.
     """
-    from covote.cli.trusted import is_trusted, remember
+    from covote.cli.trusted import Trusted
     from covote.engines import make_engine
     from covote.files import Output, read_gold
     from covote.files.output import check_report
     from covote.files.report.report import write_report
     from covote.labelling import label_file
     from covote.models.entries import running_code
-    from covote.models.expert import models_of, panel_of_models
+    from covote.models.expert import folder_of, models_of, panel_of_models
 
     started = time.monotonic()
     if output_file is None:
@@ -129,7 +130,8 @@ def label(
     atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     models = models_of(panel_file)
     running = sorted(set(running_code(models)))
-    before = bool(running) and not trust and is_trusted(panel_file, models)
+    known = Trusted(panel_file, models) if running else None
+    before = known is not None and not trust and known.before
     if running and (trust or before) and not as_json:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     panel = panel_of_models(panel_file, trust or before)
@@ -143,7 +145,7 @@ def label(
             data,
             Output(output_file, proba, review, review_until),
             panel,
-            models=panel_file.parent,
+            models=folder_of(panel_file),
             id=id,
             columns=None if columns is None else [name.strip() for name in columns.split(",")],
             size=_size(size),
@@ -158,13 +160,14 @@ def label(
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
         )
-    if running and trust:
-        remember(panel_file, models)
+    if known is not None and trust:
+        known.remember()
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
     if as_json:
         output.say_json(_summary(found, ask))
+        _end(found)
         return
     for note in notes:
         output.complain(f"Warning: {note}")
@@ -173,6 +176,13 @@ def label(
     outcomes.tell(found.outcome, time.monotonic() - started, method)
     output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
+    _end(found)
+
+
+def _end(found: Labelling) -> None:
+    """End with status 3 if an expert was lost: labels were written, but not by the whole panel."""
+    if any(run.lost for run in found.experts):
+        raise typer.Exit(3)
 
 
 def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) -> Labelling:
@@ -228,7 +238,8 @@ def _failure(run: ExpertRun) -> str:
 def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
     asked = sum(run.asked for run in found.experts)
     wanted = sum(run.wanted for run in found.experts)
-    before = f" ({wanted - asked:,} of {wanted:,} answers were there already)" if asked < wanted else ""
+    there = sum(run.before for run in found.experts)
+    before = f" ({there:,} of {wanted:,} answers were there already)" if there else ""
     output.say(
         f"Asked {output.counted(len(found.experts), 'expert')} {asked:,} questions{before}"
         f"{'; their probabilities decide ties' if by_chance else ''}."

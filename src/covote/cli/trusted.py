@@ -19,21 +19,26 @@ _MOST = 2000
 """Files with code beside a panel above which it is not remembered."""
 
 
-def is_trusted(panel_file: Path, models: Sequence[Any]) -> bool:
-    """Whether a person has let this very panel run code before."""
-    content = _content(panel_file, models)
-    return content is not None and _known().get(str(panel_file.resolve())) == content
+class Trusted:
+    """Whether a person has let this very panel run code before; asked before any of it has run."""
 
+    def __init__(self, panel_file: Path, models: Sequence[Any]) -> None:
+        self._panel, self._models = panel_file.resolve(), models
+        self._content = _content(self._panel, models)
+        self.before = self._content is not None and _known().get(str(self._panel)) == self._content
 
-def remember(panel_file: Path, models: Sequence[Any]) -> None:
-    """Remember that a person lets a panel run code; nothing is said where that cannot be written down."""
-    content = _content(panel_file, models)
-    if content is None or (place := _place()) is None:
-        return
-    known = {**_known(), str(panel_file.resolve()): content}
-    with suppress(CovoteError, OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        atomic.write_text(place, json.dumps(known, indent=1) + "\n")
+    def remember(self) -> None:
+        """Remember that a person lets the panel run code, if it is still what it was before it ran.
+
+        Nothing is said where that cannot be written down.
+        """
+        place = _place()
+        if self._content is None or place is None or _content(self._panel, self._models) != self._content:
+            return
+        known = {**_known(), str(self._panel): self._content}
+        with suppress(CovoteError, OSError):
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.write_text(place, json.dumps(known, indent=1) + "\n")
 
 
 def _known() -> dict[str, str]:
@@ -65,12 +70,25 @@ def _content(panel_file: Path, models: Sequence[Any]) -> str | None:
 
 
 def _files(panel_file: Path, models: Sequence[Any]) -> Iterator[Path]:
-    folder = panel_file.resolve().parent
-    yield panel_file.resolve()
+    folder = panel_file.parent
+    yield panel_file
     for model in models:
         if model is not None and (found := entry(model)).kind.endings:
             yield folder / found.place
-    code = sorted(path for path in folder.rglob("*") if path.suffix in _CODE and path.is_file())
+    code = sorted(_code(folder, set()))
     if len(code) > _MOST:
         raise CovoteError(f"{folder} has more than {_MOST} files with code")
     yield from code
+
+
+def _code(folder: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield the files with code in a folder and the folders in it, where links lead as well."""
+    real = folder.resolve()
+    if real in seen or len(seen) > _MOST:
+        return
+    seen.add(real)
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _code(path, seen)
+        elif path.suffix in _CODE and path.is_file():
+            yield path

@@ -20,8 +20,8 @@ from covote.errors import CovoteError, ExpertError, FileError
 from covote.files.data import Data, DataPlace, Rows, glance, open_data
 from covote.models import Answers, ModelExpert, open_expert
 from covote.models.batches import taken
+from covote.models.connections import PATIENCE, Patience
 from covote.models.entries import entry
-from covote.models.http import PATIENCE, Patience
 from covote.models.kind import Trust
 from covote.panel import Name
 

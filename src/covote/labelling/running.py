@@ -33,6 +33,7 @@ from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
 from covote.labels import AGREED, Labels
 from covote.models import Answers
+from covote.models.expert import folder_of, panel_of_models
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
 from covote.tables.answers_file import ENDING, AnswersFile
@@ -56,22 +57,28 @@ class ExpertRun:
     wanted
         Items it should answer.
     asked
-        Items it was asked about in this run; the others were kept from before, or it was given up.
+        Items it was asked about in this run.
+    before
+        Items that it had answered before this run.
     calls, failed
         Batches asked in this run, and how many of them failed.
     missing
         Items of those wanted that have no answer of it.
     reason
         Why the first failure, or why the first answer could not be used.
+    lost
+        Whether it gave no answer that can be used, or was given up after failing too often in a row.
     """
 
     name: Name
     wanted: int = 0
     asked: int = 0
+    before: int = 0
     calls: int = 0
     failed: int = 0
     missing: int = 0
     reason: str = ""
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,9 +130,9 @@ def answers_file(output: str | os.PathLike[str]) -> Path:
 def label_file(
     data: str | os.PathLike[str],
     output: Output | str | os.PathLike[str],
-    panel: Panel,
+    panel: Panel | str | os.PathLike[str],
     *,
-    models: str | os.PathLike[str] = ".",
+    models: str | os.PathLike[str] | None = None,
     id: str | None = None,
     columns: Sequence[str] | None = None,
     size: tuple[int, int] | None = None,
@@ -155,9 +162,9 @@ def label_file(
         A .parquet, .csv, .jsonl or .xlsx file for the labels, or a :class:`covote.files.Output` that names
         it and what else is written.
     panel
-        Who knows what, with a model for every expert.
+        Who knows what, with a model for every expert: a panel, or its file.
     models
-        Where the paths of models start: the folder of the panel file.
+        Where the paths of models start (default: the folder of the panel file, else this one).
     id, columns
         Tables: the column that names the items (``item``, ``task`` or ``id`` unless given; else their
         positions), and the columns that experts see (all others unless given).
@@ -190,9 +197,12 @@ def label_file(
     output.check()
     if output.labels is None:
         raise InputError("label_file writes labels; name a file for them")
+    if not isinstance(panel, Panel):
+        models = folder_of(panel) if models is None else models
+        panel = panel_of_models(panel, trust)
     chosen = tuple(columns) if columns is not None else None
     place = DataPlace(Path(data), id, chosen, size)
-    how = Asking(Path(models), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
+    how = Asking(Path(models or "."), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
     if output.proba is not None:
         check_proba(decoder, panel)
@@ -204,12 +214,12 @@ def label_file(
 
 def label(
     data: Any,
-    panel: Panel,
+    panel: Panel | str | os.PathLike[str],
     *,
     keep: str | os.PathLike[str] | None = None,
     id: str | None = None,
     columns: Sequence[str] | None = None,
-    models: str | os.PathLike[str] = ".",
+    models: str | os.PathLike[str] | None = None,
     batch: int = 1024,
     strict: bool = False,
     ask: str | Asker = "everyone",
@@ -229,7 +239,7 @@ def label(
     data
         A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items).
     panel
-        Who knows what, with a model for every expert.
+        Who knows what, with a model for every expert: a panel, or its file.
     keep
         A ``.sqlite`` file for the answers, so that a second call asks no expert twice (default: they are
         forgotten).
@@ -239,11 +249,14 @@ def label(
         As for :func:`covote.decode`.
     """
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
+    if not isinstance(panel, Panel):
+        models = folder_of(panel) if models is None else models
+        panel = panel_of_models(panel, trust)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
         place = DataPlace(_written(data, folder), id, None if columns is None else tuple(columns))
-        how = Asking(Path(models), batch, strict, ask, None, refresh, trust)
+        how = Asking(Path(models or "."), batch, strict, ask, None, refresh, trust)
         run = Run(place, panel, kept, how).ask()
         votes, experts = run.votes.whole(), run.ended()
     for expert in experts:
@@ -297,6 +310,7 @@ class Run:
         self._job = Job(self._ready.place, self._ready.experts, how.models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
         self._in_a_row = [0] * len(panel)
+        self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
         self.votes = self._votes()
         """All answers, of this run and of those before."""
@@ -359,6 +373,7 @@ class Run:
                 i = reply.question.expert
                 if reply.answers is not None:
                     self._keep(reply.question, reply.answers)
+                    self._answered[i] += reply.question.items
                 self._note(reply)
                 done[i] += 1
                 if self._how.progress is not None:
@@ -366,9 +381,12 @@ class Run:
 
     def _missing(self, i: int) -> list[Question]:
         """Return what an expert should answer and has not answered yet, batch by batch."""
-        due, wanted = ~self._kept.asked(self._panel.names[i], self._items), self._wanted[i]
+        there, wanted = self._kept.asked(self._panel.names[i], self._items), self._wanted[i]
+        due = ~there
         if wanted is not None:
             due &= wanted
+            there &= wanted
+        self.experts[i].before = int(np.count_nonzero(there)) - self._answered[i]
         found = []
         for start in range(0, self._items, self._how.batch):
             rows = due[start : start + self._how.batch]
@@ -436,6 +454,7 @@ class Run:
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = int(self.votes.owed[i])
+            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= PATIENCE
             note = self._kept.note(run.name)
             if not run.reason and note:
                 run.reason = f"expert {run.name!r} {note}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.models import function, inference_server, onnx, scikit, torch
-from covote.models.http import without_password
+from covote.models.connections import without_password
 from covote.models.kind import Kind, Model, Setting, Trust, trusts
 
 KINDS: dict[str, Kind] = {

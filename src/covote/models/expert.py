@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,14 +71,17 @@ class ModelExpert:
             raise ExpertError(f"expert {self.name!r} {error}") from error
         except CovoteError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a model may call sys.exit
             reason = " ".join(str(error).split()) or "no message"
             if "read-only" in reason:
                 reason += "; the data belong to all experts: let it change a copy of them"
             raise ExpertError(f"expert {self.name!r} failed: {type(error).__name__}: {reason}") from error
 
     def says(self) -> tuple[Any, ...] | None:
-        """Return the classes that the model has, in its own words; None if it does not say."""
+        """Return the classes that the model has, in its own words; None if it does not say.
+
+        A function speaks of what its expert knows, in the words of the panel: that is the empty tuple.
+        """
         return self.model.classes if self.classes is None else tuple(self.classes)
 
     def codes(self, said: Sequence[Any]) -> set[int]:
@@ -107,13 +111,18 @@ def models_of(path: str | Path) -> list[Any]:
     return [formats.with_options(expert).get("model") for expert in named]
 
 
-def panel_of_models(path: str | Path, trust: Trust = False) -> Panel:
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """Return where the paths of a panel's models start: the folder of the file, not of a link to it."""
+    return Path(path).resolve().parent
+
+
+def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel:
     """Return the panel of a file; an expert without `knows` knows what its model says."""
     with formats.naming(path):
         data = formats.load(path)
         experts, classes = data.get("experts"), data.get("classes")
         if isinstance(experts, list) and isinstance(classes, list):
-            data["experts"] = [_complete(expert, classes, Path(path).parent, trust) for expert in experts]
+            data["experts"] = [_complete(expert, classes, folder_of(path), trust) for expert in experts]
         return Panel.from_dict(data)
 
 
@@ -124,7 +133,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
     inside = formats.with_options(expert)
     name = inside.get("name", "without a name")
     found = _opened(name, classes, inside["model"], folder, trust)
-    said = None if isinstance(found.model, Function) else found.says()  # a function is told, it does not say
+    said = found.says()
     if not said:
         raise InputError(
             f"the model of expert {name!r} does not say which classes it has; write knows = "

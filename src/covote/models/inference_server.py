@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import ExpertError, InputError
-from covote.models.batches import Batch, chunks, matrix, selected
-from covote.models.http import PATIENCE, Connections, Patience, without_password
+from covote.models.batches import Batch, chunks, matrix, selected, size
+from covote.models.connections import PATIENCE, Connections, Patience, without_password
 from covote.models.kind import SECONDS, TEXT, Kind, Setting, whole
 
 _TYPES = {
@@ -96,7 +96,11 @@ class Server:
         outputs = said.get("outputs") if isinstance(said, dict) else None
         if not isinstance(outputs, list) or not outputs:
             raise ExpertError("answered without outputs; is it a model that speaks the protocol's version 2?")
-        return _array(self._chosen(outputs))
+        found = _array(self._chosen(outputs))
+        if found.ndim == 0 or len(found) != size(batch):
+            # Counted here: what one request has too many could make up for what another has too few.
+            raise ExpertError(f"gave answers of shape {found.shape} to a request with {size(batch)} items")
+        return found
 
     def _tensors(self, batch: Batch) -> list[dict[str, Any]]:
         assert self._inputs is not None

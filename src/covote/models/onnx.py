@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError, InputError
 from covote.models.batches import Batch, in_fixed_batches, matrix, selected
-from covote.models.kind import SECONDS, TEXT, TEXTS, Kind, Setting, whole
+from covote.models.kind import COMMON, SECONDS, TEXT, TEXTS, Kind, Setting, whole
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -131,14 +131,14 @@ def _written_classes(text: str | None) -> list[Any] | None:
         return None
     try:
         classes = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         classes = None
-    if not isinstance(classes, list):
+    if not COMMON["classes"].accepts(classes):
         raise InputError(
-            f"the metadata entry classes is {text[:60]!r}, no JSON list; write classes = [...] beside the "
-            "model"
+            f"the metadata entry classes is {text[:60]!r}, not a JSON list of names; write classes = [...] "
+            "next to the model"
         )
-    return classes
+    return list(classes)
 
 
 def _open(
@@ -159,10 +159,12 @@ def _open(
     options.log_severity_level = 3  # errors; warnings about the graph help nobody here
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=list(providers))
-    except Exception as error:
+        return Onnx(session, output, setting.classes, timeout)
+    except InputError:
+        raise
+    except Exception as error:  # names in the file need not be text
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileError(f"{path} cannot be read as an ONNX file: {reason}") from error
-    return Onnx(session, output, setting.classes, timeout)
 
 
 ONNX = Kind(

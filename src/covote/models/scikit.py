@@ -102,7 +102,7 @@ def _open_pickle(path: Path, setting: Setting, *, probabilities: bool = True) ->
         return Scikit(joblib.load(path), probabilities=probabilities)  # reads plain pickles as well
     except CovoteError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FileError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
 
 

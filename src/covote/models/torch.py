@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covote.errors import ExpertError, FileError
 from covote.models.batches import Batch, in_fixed_batches, matrix, selected
-from covote.models.kind import Kind, Option, Setting
+from covote.models.kind import COMMON, Kind, Option, Setting
 
 
 class Torch:
@@ -73,8 +73,10 @@ def _open(path: Path, setting: Setting, *, output: int | str | None = None) -> T
         program = torch.export.load(path, extra_files=extra)
         if classes is None and extra["classes.json"]:
             classes = json.loads(extra["classes.json"])
+            if not COMMON["classes"].accepts(classes):
+                raise ValueError("its classes.json is not a list of names")
         return Torch(program, classes, output)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FileError(
             f"{path} cannot be loaded as a torch exported program: {error}; write it with "
             "torch.export.save(program, path)"

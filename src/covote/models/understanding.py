@@ -98,8 +98,12 @@ class Dictionary(dict[Any, int]):
 def understood(
     said: Any, items: int, words: Dictionary, classes: tuple[Any, ...] | None, logits: bool = False
 ) -> Answers:
-    """Check what a model said about `items` items, and put it into the words of the panel."""
-    array, classes = (said, classes) if isinstance(said, np.ndarray) else _array(said, classes)
+    """Check what a model said about `items` items, and put it into the words of the panel.
+
+    `classes` are what the columns of probabilities are, in the model's words. An empty tuple stands for the
+    classes that the expert knows, in the words of the panel.
+    """
+    array, classes = (said, classes) if isinstance(said, np.ndarray) else _array(said, classes, logits)
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "f":
         array = array[:, 0]
     if array.ndim == 0 or len(array) != items:
@@ -117,19 +121,27 @@ def understood(
     return _probabilities(array, words, classes, logits)
 
 
-def _array(said: Any, classes: tuple[Any, ...] | None) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
+def _array(
+    said: Any, classes: tuple[Any, ...] | None, logits: bool
+) -> tuple[NDArray[Any], tuple[Any, ...] | None]:
     """Return an array of what is none, and what its columns are."""
     if isinstance(said, list) and said and all(isinstance(row, Mapping) for row in said):
-        classes, said = _from_mappings(said)
+        classes, said = _from_mappings(said, -np.inf if logits else 0.0)
     # numpy would turn [1, "1"] into two equal strings.
     mixed = isinstance(said, list | tuple) and any(isinstance(value, str) for value in said)
     return np.array(said, dtype=object) if mixed else np.asarray(said), classes
 
 
-def _from_mappings(rows: list[Mapping[Any, float]]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
-    """Return the classes and the matrix of one mapping (class to probability) per item."""
-    classes = tuple(rows[0])
-    return classes, np.array([[row.get(name, 0.0) for name in classes] for row in rows], dtype=np.float64)
+def _from_mappings(
+    rows: list[Mapping[Any, float]], absent: float
+) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return the classes of all rows and the matrix of one mapping (class to probability) per item.
+
+    >>> _from_mappings([{"a": 0.9, "b": 0.1}, {"b": 0.2, "c": 0.8}], 0.0)[0]
+    ('a', 'b', 'c')
+    """
+    classes = tuple(dict.fromkeys(name for row in rows for name in row))
+    return classes, np.array([[row.get(name, absent) for name in classes] for row in rows], dtype=np.float64)
 
 
 def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
@@ -149,8 +161,9 @@ def _labels(array: NDArray[Any], words: Dictionary) -> Answers:
 def _probabilities(
     chances: NDArray[Any], words: Dictionary, classes: tuple[Any, ...] | None, logits: bool
 ) -> Answers:
-    names = _columns(chances.shape[1], words.knows, classes)
-    codes = np.array([words[name] for name in names], dtype=np.int64)
+    ours = classes == ()
+    names = _columns(chances.shape[1], words.knows, words.knows if ours else classes)
+    codes = np.arange(len(names)) if ours else np.array([words[name] for name in names], dtype=np.int64)
     if logits:
         chances = _softmax(chances)
     order = np.argsort(codes)
@@ -165,11 +178,11 @@ def _probabilities(
 
 
 def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Return probabilities; rows that are no numbers stay so."""
-    finite: NDArray[np.bool_] = np.isfinite(scores).all(axis=1, keepdims=True)
-    safe = np.where(finite, scores, 0.0).astype(np.float64)
-    chances = np.exp(safe - safe.max(axis=1, keepdims=True))
-    return np.where(finite, chances / chances.sum(axis=1, keepdims=True), np.nan)
+    """Return probabilities; rows that are not numbers stay so. A score of -inf is a probability of 0."""
+    top = scores.max(axis=1, keepdims=True)
+    usable: NDArray[np.bool_] = np.isfinite(top)  # not-a-number and infinity are their row's maximum
+    chances = np.exp(np.where(usable, scores - np.where(usable, top, 0.0), 0.0).astype(np.float64))
+    return np.where(usable, chances / chances.sum(axis=1, keepdims=True), np.nan)
 
 
 def _are_probabilities(chances: NDArray[Any]) -> bool:

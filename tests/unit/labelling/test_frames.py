@@ -93,3 +93,16 @@ def test_code_runs_only_if_it_is_trusted(panel, tmp_path):
     with pytest.raises(InputError, match="trust"):
         label(FRAMES["arrow"], panel)
     assert not (tmp_path / "asked.log").exists()
+
+
+def test_a_panel_may_be_given_by_its_file(panel, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    panel.save("panel.toml")
+    (tmp_path / "panel.toml").rename(tmp_path / "elsewhere" / "panel.toml")
+    for module in tmp_path.glob("framed_*.py"):
+        module.rename(tmp_path / "elsewhere" / module.name)
+    FRAMES["pandas"].to_csv("data.csv", index=False)
+    label_file("data.csv", "labels.csv", "elsewhere/panel.toml", trust=True)
+    found = label(FRAMES["dict"], tmp_path / "elsewhere" / "panel.toml", trust=True)
+    assert pd.read_csv("labels.csv")["label"].tolist() == found.to_pandas()["label"].tolist()
+    assert found.to_pandas()["label"].tolist() == list("aaaaabbccc")

@@ -20,7 +20,7 @@ from covote import Panel
 from covote.errors import ExpertError
 from covote.labelling import label_file
 from covote.labelling.questions import side_by_side
-from covote.models.http import PATIENCE, Patience
+from covote.models.connections import PATIENCE, Patience
 from covote.models.inference_server import Server
 
 PATIENT = 60
@@ -36,7 +36,7 @@ class Models(ThreadingHTTPServer):
 
     def __init__(self, seconds):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.seconds, self.lock = seconds, threading.Lock()
+        self.seconds, self.lock, self.shifts = seconds, threading.Lock(), False
         self.busy, self.most, self.together = Counter(), Counter(), 0
         self.asked, self.over = threading.Event(), threading.Event()
         self.meeting = None if isinstance(seconds, int) else threading.Barrier(3)
@@ -81,6 +81,8 @@ class Handler(BaseHTTPRequestHandler):
             models.busy[name] -= 1
         known = {"a": "xy", "b": "xz", "c": "yz"}[name]
         data = [known[int(row) % 2] for row in rows]
+        if models.shifts:  # one answer fewer in the first request, one more in the last
+            data = data[1:] if rows[0] == 0 else [*data, data[-1]]
         output = {"name": "label", "datatype": "BYTES", "shape": [len(data)], "data": data}
         self.answer({"outputs": [output]})
 
@@ -110,6 +112,14 @@ def test_a_password_in_an_address_is_kept_in_no_file(models, rows, tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "labels.answers.sqlite" for path in files)
     assert [path for path in files if b"hush" in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("models", [0], indirect=True)
+def test_answers_are_counted_for_each_request(models):
+    models.shifts = True
+    server = Server(models.panel().models[0]["use"], batch=10)
+    with pytest.raises(ExpertError, match=r"answers of shape \(9,\) to a request with 10 items"):
+        server(np.arange(20.0).reshape(-1, 1))
 
 
 @pytest.mark.parametrize("models", ["until all are asked"], indirect=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covote.errors import ExpertError
-from covote.models import http, open_expert
+from covote.models import connections, open_expert
 
 
 class Hostile:
@@ -107,5 +107,5 @@ def test_keys_that_are_agreed_on_byte_by_byte_do_not_outlast_the_time_out():
 
 
 def test_an_answer_without_end_is_not_read_into_memory(monkeypatch):
-    monkeypatch.setattr(http, "LARGEST", 1 << 20)
+    monkeypatch.setattr(connections, "LARGEST", 1 << 20)
     assert "more than 1 MiB" in told(endless, timeout=30)

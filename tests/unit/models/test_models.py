@@ -300,7 +300,9 @@ def test_onnx_metadata_that_name_no_classes_are_told(tmp_path):
     for written in ("ear, eye", '{"ear": 0}'):
         helper.set_model_props(model, {"classes": written})
         onnx.save(model, tmp_path / "m.onnx")
-        with pytest.raises(InputError, match=r"metadata entry classes.*no JSON list; write classes = \["):
+        with pytest.raises(
+            InputError, match=r"metadata entry classes.*not a JSON list of names; write classes = \["
+        ):
             open_expert("ann", ["ear", "eye"], "m.onnx", tmp_path)
 
 
@@ -504,3 +506,70 @@ def test_code_of_a_model_that_says_what_it_knows_runs_only_with_trust(iris_folde
     assert models_of(path) == ["pickle:iris.pkl"]
     with pytest.raises(InputError, match="trust"):
         panel_of_models(path)
+
+
+def rules(folder, answer):
+    """Write a module with a helper of its own, and return an expert who uses it."""
+    folder.mkdir()
+    (folder / "helper.py").write_text(f"ANSWER = {answer!r}\n")
+    (folder / "late.py").write_text(f"ANSWER = {answer!r}\n")
+    (folder / "rules.py").write_text(
+        "import helper\n\n"
+        "def say(batch):\n"
+        "    import late\n"
+        "    assert late.ANSWER == helper.ANSWER\n"
+        "    return [helper.ANSWER] * len(batch)\n"
+    )
+    return open_expert("e", ["a", "b"], "python:rules:say", folder, trust=True)
+
+
+def test_two_panels_with_modules_of_the_same_name_run_their_own_code(tmp_path):
+    one, two = rules(tmp_path / "one", "a"), rules(tmp_path / "two", "b")
+    for _ in range(2):
+        assert one.answer(np.zeros(2)).label.tolist() == [0, 0]
+        assert two.answer(np.zeros(2)).label.tolist() == [1, 1]
+    assert not {"rules", "helper", "late"} & set(sys.modules)
+    assert not [path for path in sys.path if str(tmp_path) in path]
+
+
+@pytest.mark.parametrize("where", ["import", "call"])
+def test_a_module_that_ends_the_process_is_an_error(tmp_path, where):
+    ends = "import sys\nsys.exit(0)\n" if where == "import" else ""
+    (tmp_path / f"leaving_{where}.py").write_text(f"{ends}def say(batch):\n    raise SystemExit('bye')\n")
+    with pytest.raises((FileError, ExpertError), match="SystemExit"):
+        open_expert("e", ["a"], f"python:leaving_{where}:say", tmp_path, trust=True).answer(np.zeros(1))
+
+
+def test_one_function_serves_many_experts_if_it_is_told_what_they_know():
+    def first(batch, knows):
+        return [knows[0]] * len(batch)
+
+    for known in (["a", "b"], ["c"]):
+        assert open_expert("e", known, first).answer(np.zeros(2)).label.tolist() == [0, 0]
+
+
+def test_names_of_a_function_may_cross_those_of_the_panel(tmp_path):
+    """What the function calls cat is a kitten, and what it calls dog is a cat."""
+    (tmp_path / "crossed.py").write_text(
+        "import numpy as np\n\ndef say(batch):\n    return ['cat', 'dog', 'cat']\n\n"
+        "def sure(batch):\n    return np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])\n"
+    )
+    labels = {"cat": "kitten", "dog": "cat"}
+    for name, expected in (("say", [0, 1, 0]), ("sure", [0, 1, 0])):
+        model = {"use": f"python:crossed:{name}", "labels": labels}
+        expert = open_expert("e", ["kitten", "cat"], model, tmp_path, trust=True)
+        assert expert.answer(np.zeros(3)).label.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "classes", ["[[" * 100_000, '[["a"], "b"]', "[1.5, 2]", '{"a": 1}', "9" * 6000, "[true]", "[null]"]
+)
+def test_onnx_metadata_of_any_kind_end_in_one_line(tmp_path, classes):
+    import onnx
+
+    naming(tmp_path / "m.onnx", ["ear"])
+    model = onnx.load(tmp_path / "m.onnx")
+    onnx.helper.set_model_props(model, {"classes": classes})
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="not a JSON list of names"):
+        open_expert("e", ["ear", "eye"], "m.onnx", tmp_path)

@@ -190,3 +190,15 @@ def test_probabilities_slightly_above_one_are_one():
     answers = saying(said)
     assert answers.label.tolist() == [0, 1, 1]
     assert answers.probability.max() == 1
+
+
+def test_mappings_may_name_other_classes_in_every_row():
+    said = [{"skin": 0.9, "eye": 0.1}, {"eye": 0.2, "ear": 0.8}, {"ear": 1.0}]
+    answers = saying(said)
+    assert answers.label.tolist() == [0, 2, 2]
+    np.testing.assert_allclose(answers.probability, [[0.9, 0.1, 0], [0, 0.2, 0.8], [0, 0, 1]])
+
+
+def test_scores_that_are_not_given_are_probabilities_of_zero():
+    answers = saying([{"skin": 2.0}, {"eye": 1.0, "ear": 1.0}, {"ear": -3.0}], logits=True)
+    np.testing.assert_allclose(answers.probability, [[1, 0, 0], [0, 0.5, 0.5], [0, 0, 1]])

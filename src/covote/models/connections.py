@@ -1,4 +1,4 @@
-"""HTTP requests with time-outs, and with tries that wait longer each time."""
+"""Connections to servers over HTTP: requests with time-outs, and with tries that wait longer each time."""
 
 from __future__ import annotations
 
