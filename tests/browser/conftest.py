@@ -133,7 +133,10 @@ def watched(context):
 def rig(browser, tmp_path_factory):
     """Serve the demo as `covote studio` does, in a process of its own."""
     folder = tmp_path_factory.mktemp("studio") / "demo"
-    command = [sys.executable, "-m", "covote", "studio", str(folder), "--demo", "--port", "0"]
+    studio = open_studio(folder)
+    fill(studio, alive=False)
+    studio.stop()
+    command = [sys.executable, "-m", "covote", "studio", str(folder), "--port", "0"]
     server = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     )
@@ -171,7 +174,7 @@ def empty(browser, tmp_path):
 def answered(browser, tmp_path):
     """Serve the demo of one's own, in which everybody has answered a third, not always rightly."""
     studio = open_studio(tmp_path / "answered")
-    fill(studio)
+    fill(studio, alive=False)
     _, roster = studio.look()
     for one in roster.members:
         with studio.database.write() as connection:

@@ -7,9 +7,10 @@ import wave
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
-from covote.studio.demo import png, shape_picture
+from covote.studio.demo_pictures import picture
 from tests.browser.conftest import SIZES
 from tests.browser.test_screens import fits, ready, sent, until
 
@@ -30,8 +31,8 @@ def pictures(folder):
     """Fill a folder as a camera and a file manager leave it."""
     chance = np.random.default_rng(0)
     (folder / "more").mkdir(parents=True)
-    (folder / "ring 1.png").write_bytes(png(shape_picture("ring", chance)))
-    (folder / "more" / "star.png").write_bytes(png(shape_picture("star", chance)))
+    (folder / "ring 1.png").write_bytes(picture("lemon", chance))
+    (folder / "more" / "star.png").write_bytes(picture("tomato", chance))
     (folder / ".DS_Store").write_bytes(b"\0\1")
     (folder / "notes.docx").write_bytes(b"PK")
     return {"folder": folder}, 2
@@ -57,7 +58,7 @@ def awkward(folder):
     folder.mkdir()
     for width, height in ((3000, 2000), (2000, 40), (40, 2000)):
         name = f"{'a-long-name-' * 8}{width}x{height}.png"
-        (folder / name).write_bytes(png(np.full((height, width, 3), 200, dtype=np.uint8)))
+        Image.new("RGB", (width, height), (200, 200, 200)).save(folder / name)
     return {"files": sorted(folder.iterdir())}, 3
 
 

@@ -23,7 +23,7 @@ from covote.studio import api
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
 from covote.studio.pages import board, item_pages, label_screen, people_pages, project_pages, review
-from covote.studio.pages.rendering import TEMPLATES, page, sentence_of
+from covote.studio.pages.rendering import TEMPLATES, member_of, page, sentence_of
 from covote.studio.people.doors import SignInFirst
 from covote.studio.rules import Refused
 
@@ -106,7 +106,11 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
         text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
         return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})
     if _wants_page(request):
-        return page(request, "refused.html", problem=sentence, status=status, missing=status == 404)
+        try:
+            member = member_of(request)
+        except CovoteError:
+            member = None
+        return page(request, "refused.html", member, problem=sentence, status=status, missing=status == 404)
     return JSONResponse({"detail": sentence}, status)
 
 

@@ -1,127 +1,199 @@
-"""A project to click through: pictures and texts, five people who each know a part."""
+"""A project to click through: pictures and texts, people who each know a part, and what they answered.
+
+Among the answers are a tie, a conflict, somebody who does not know what he is said to know, somebody who
+left, a flag and a decision, so that every page shows what it is for.
+"""
 
 from __future__ import annotations
 
-import io
+import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from covote.studio.context import Studio
+from covote.studio.demo_pictures import picture
 from covote.studio.editing.classes import NewClass, add_classes
+from covote.studio.editing.guide import add_example
 from covote.studio.exchange import importing
 from covote.studio.people import managing
-from covote.studio.people.roster import set_known
+from covote.studio.people.roster import Roster, count_answers, set_known, touch
 from covote.studio.storage import media
-from covote.studio.storage.schema import class_, person
+from covote.studio.storage.schema import (
+    ANSWERED,
+    NONE,
+    UNSURE,
+    answer,
+    assignment,
+    class_,
+    flag,
+    item,
+    person,
+    said_columns,
+)
 
 CLASSES = (
-    ("circle", "round, no corners"),
-    ("square", "four equal sides"),
-    ("triangle", "three corners"),
-    ("star", "five points"),
-    ("ring", "a circle with a hole"),
-    ("cross", "two bars"),
+    ("apple", "round, with a dent where the stem is"),
+    ("pear", "wide below, narrow above"),
+    ("carrot", "long, orange, with leaves on top"),
+    ("tomato", "red, with a green star"),
+    ("lemon", "yellow, a tip at either end"),
+    ("mushroom", "a cap on a stem"),
     ("complaint", "a text: somebody is unhappy"),
     ("question", "a text: somebody wants to know"),
     ("praise", "a text: somebody is happy"),
 )
 PEOPLE = {
-    "Ada": ("circle", "square", "triangle", "complaint", "question", "praise"),
-    "Ben": ("circle", "star", "ring", "complaint", "question", "praise"),
-    "Chandra": ("square", "star", "cross", "ring", "complaint"),
-    "Dora": ("triangle", "star", "ring", "cross", "question"),
-    "Emil": ("circle", "square", "triangle", "cross", "praise"),
+    "Ada": ("apple", "pear", "carrot", "complaint", "question", "praise"),
+    "Ben": ("apple", "tomato", "lemon", "complaint", "question", "praise"),
+    "Chandra": ("pear", "tomato", "mushroom", "lemon", "complaint"),
+    "Dora": ("carrot", "tomato", "lemon", "mushroom", "question"),
+    "Emil": ("apple", "pear", "carrot", "mushroom", "praise"),
+    "Farid": ("apple", "lemon", "carrot", "complaint", "praise"),
 }
 TEXTS = {
     "complaint": (
-        "The parcel came two weeks late, and the box was wet.",
+        "The box came two days late, and the lemons were soft.",
         "I have called three times now and nobody picks up.",
-        "The new version deletes my notes. Please give me the old one back.",
-        "My soup was cold and the waiter forgot the bread.",
+        "Half of my order was missing. Please send it, or my money back.",
+        "The pears were hard as stone, and so was the tone of your driver.",
+        "You changed my delivery day without asking me.",
+        "Third week in a row without carrots. Why do I pay for them?",
+        "The mushrooms were wet and had to go straight into the bin.",
+        "Your new website forgets my basket every time I look away.",
     ),
     "question": (
-        "Does the ticket also work on the night bus?",
-        "How long can I keep the opened jar in the fridge?",
-        "Which of the two adapters fits the older model?",
-        "Is the museum open on the first Monday of the month?",
+        "Do you also deliver on Saturdays?",
+        "How long can I keep the opened box in the cellar?",
+        "Which of your apples is best for a cake?",
+        "Is the shop open on the first Monday of the month?",
+        "Can I swap the mushrooms for something else?",
+        "Are the lemons waxed, or can I use the peel?",
+        "From which farm are the tomatoes this week?",
+        "May I bring the empty boxes back on market day?",
     ),
     "praise": (
-        "Thank you, the repair was quick and the bike rides like new!",
-        "Best lentil stew I have had in years.",
-        "Your guide explained everything twice and never lost patience.",
-        "The seeds you sent have all come up. Wonderful!",
+        "Thank you, everything was fresh and carefully packed!",
+        "Best tomatoes I have had in years.",
+        "Your driver even carried the box up to the fourth floor. Wonderful!",
+        "The recipe that you put in was a great idea.",
+        "My children eat carrots now. I do not know how you did it.",
+        "Ordered at ten, on the table at six: impressive.",
+        "The pear cake won the fair. It is your prize, too!",
+        "So friendly on the phone that I called again just for that.",
     ),
 }
-_SIDE = 96
+_PICTURES = 6
+"""Pictures of each class."""
+_DAY = 86_400.0
+_DONE = {"Ada": 60, "Ben": 57, "Chandra": 54, "Dora": 51, "Emil": 52, "Farid": 26}
+"""How many items each person has answered."""
+DECIDED = "One can see the stem and the dent: it is an apple, not a tomato."
 
 
-def fill(studio: Studio) -> None:
-    """Fill a project that is empty; one that is not stays as it is."""
+def fill(studio: Studio, *, alive: bool = True) -> None:
+    """Fill a project that is empty; one that is not stays as it is. Without `alive` nobody has answered."""
     with studio.database.write() as connection:
         if connection.execute(select(func.count()).select_from(class_)).scalar_one():
             return
         managing.change_project(
             connection,
-            "Shapes and letters",
+            "Farm box",
             "Say what the picture shows, or what the writer wants. Choose only among your classes.",
             "everybody",
         )
         add_classes(connection, [NewClass(*one) for one in CLASSES])
         ids = {row.name: row.id for row in connection.execute(select(class_.c.id, class_.c.name))}
         for name, known in PEOPLE.items():
-            managing.invite(connection, name, [ids[one] for one in known], may_tick=True)
+            if alive or name != "Farid":
+                managing.invite(connection, name, [ids[one] for one in known], may_tick=True)
         owner = connection.execute(select(person.c.id).where(person.c.role == "owner")).scalar_one()
-        set_known(connection, owner, [ids[one] for one in PEOPLE["Ada"]])
+        if not alive:  # so that an owner who tries the labelling screen finds items
+            set_known(connection, owner, [ids[one] for one in PEOPLE["Ada"]])
         rows = _pictures(connection, studio, ids)
-    rows += [
-        (f"{kind}-{n}", "text", text, ids[kind] if n == 1 else None)
-        for kind, texts in TEXTS.items()
-        for n, text in enumerate(texts, start=1)
-    ]
+        add_example(connection, ids["complaint"], "“The box came late.”", None, False, owner)
+        add_example(connection, ids["complaint"], "“Why was the box late?” is a question.", None, True, owner)
+    rows += [(kind, "text", text) for kind, texts in TEXTS.items() for text in texts]
     order = np.random.default_rng(5).permutation(len(rows))
-    importing.add_items(studio.database, [(f"item-{n:02}", *rows[k][1:]) for n, k in enumerate(order, 1)])
+    truth = [rows[k][0] for k in order]
+    gold = {name: truth.index(name) for name, _ in CLASSES}
+    importing.add_items(
+        studio.database,
+        [
+            (f"item-{n:02}", *rows[k][1:], ids[truth[n - 1]] if gold[truth[n - 1]] == n - 1 else None)
+            for n, k in enumerate(order, 1)
+        ],
+    )
+    if alive:
+        with studio.database.write() as connection:
+            _, roster = studio.now(connection)
+            _answer(connection, roster, truth)
 
 
-def _pictures(connection: Any, studio: Studio, ids: dict[str, int]) -> list[tuple[str, str, str, int | None]]:
+def _pictures(connection: Connection, studio: Studio, ids: dict[str, int]) -> list[tuple[str, str, str]]:
     rng = np.random.default_rng(3)
-    rows: list[tuple[str, str, str, int | None]] = []
-    for shape, _ in CLASSES[:6]:
-        for n in range(1, 5):
-            content = png(shape_picture(shape, rng))
-            kind, place = media.keep(connection, studio.folder, f"{shape}-{n}.png", content)
+    rows: list[tuple[str, str, str]] = []
+    for name, _ in CLASSES[:6]:
+        for n in range(1, _PICTURES + 1):
+            kind, place = media.keep(connection, studio.folder, f"{name}-{n}.jpg", picture(name, rng))
             if n == 1:
-                example = update(class_).where(class_.c.id == ids[shape]).values(picture=place)
-                connection.execute(example)
-            rows.append((f"{shape}-{n}", kind, place, ids[shape] if n == 1 else None))
+                connection.execute(update(class_).where(class_.c.id == ids[name]).values(picture=place))
+            rows.append((name, kind, place))
     return rows
 
 
-def png(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture (height x width x 3) as a PNG file."""
-    packed = io.BytesIO()
-    Image.fromarray(picture).save(packed, "PNG")
-    return packed.getvalue()
-
-
-def shape_picture(shape: str, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Draw a shape somewhere on a square, turned and coloured by chance."""
-    centre, size, turn = rng.uniform(38, 58, 2), rng.uniform(20, 30), rng.uniform(0, 2 * np.pi)
-    y, x = np.mgrid[0:_SIDE, 0:_SIDE] - centre[:, None, None]
-    u, v = (x * np.cos(turn) + y * np.sin(turn)) / size, (y * np.cos(turn) - x * np.sin(turn)) / size
-    radius, angle = np.hypot(u, v), np.arctan2(v, u)
-    inside = {
-        "circle": radius < 1,
-        "ring": (radius < 1) & (radius > 0.55),
-        "square": np.maximum(abs(u), abs(v)) < 0.85,
-        "cross": (np.minimum(abs(u), abs(v)) < 0.3) & (np.maximum(abs(u), abs(v)) < 1.05),
-        "triangle": radius * np.cos((angle % (2 * np.pi / 3)) - np.pi / 3) < 0.55,
-        "star": radius < 0.5 + 0.6 * np.abs(((angle * 5 / np.pi) % 2) - 1) ** 1.6,
-    }[shape]
-    colours = ((31, 95, 139), (165, 42, 32), (36, 112, 63), (138, 83, 0), (92, 60, 130))
-    picture = np.full((_SIDE, _SIDE, 3), (250, 248, 244), dtype=np.uint8)
-    picture[inside] = colours[int(rng.integers(len(colours)))]
-    return picture
+def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
+    """Let people answer over the last three days; mostly rightly, as described above."""
+    rng, now = np.random.default_rng(11), time.time()
+    items = connection.execute(select(item.c.id, item.c.position).order_by(item.c.position)).all()
+    members = {one.name: one for one in roster.members}
+    conflict, tie = (truth.index("apple", 8), truth.index("lemon", _DONE["Farid"]))
+    answers: list[dict[str, Any]] = []
+    for name, count in _DONE.items():
+        member, known = members[name], PEOPLE[name]
+        days = 3.0 if name != "Farid" else 1.2
+        start = now - 3.2 * _DAY
+        times = start + np.sort(rng.uniform(0, days * _DAY, count))
+        for n, at in zip(range(count), times, strict=True):
+            right = truth[n]
+            if n == conflict and name == "Ben":
+                said = "tomato"
+            elif n == tie and name in ("Ben", "Chandra", "Dora"):
+                said = {"Ben": "tomato", "Dora": "lemon"}.get(name, "not sure")
+            elif name == "Emil" and right == "pear":
+                said = "apple"
+            elif right in known and rng.random() < 0.96:
+                said = right
+            elif rng.random() < 0.08:
+                said = known[int(rng.integers(len(known)))]
+            else:
+                said = "none of mine" if right not in known else "not sure"
+            choice = {"none of mine": NONE, "not sure": UNSURE}.get(said)
+            answers.append(
+                {"item_id": items[n].id, "person_id": member.id, "options_id": member.options_id,
+                 "via": "page",
+                 **said_columns(roster.class_by_name[said].id if choice is None else choice),
+                 "key": f"demo-{member.id}-{n:03}", "at": float(at)}
+            )  # fmt: skip
+    answers.sort(key=lambda one: one["at"])
+    connection.execute(insert(answer), answers)
+    connection.execute(
+        insert(assignment),
+        [{"item_id": one["item_id"], "person_id": one["person_id"], "state": ANSWERED, "expires": 0.0}
+         for one in answers],
+    )  # fmt: skip
+    for name, count in _DONE.items():
+        where = person.c.id == members[name].id
+        connection.execute(update(person).where(where).values(cursor=count))
+        count_answers(connection, members[name].id)
+    connection.execute(update(person).where(person.c.name == "Farid").values(active=False))
+    owner = next(one.id for one in roster.members if one.is_owner)
+    managing.adjudicate(connection, items[conflict].id, roster.class_by_name["apple"].id, owner, DECIDED)
+    connection.execute(
+        insert(flag).values(
+            item_id=items[tie].id, person_id=members["Chandra"].id, at=now - _DAY,
+            comment="Bad picture: it is very yellow, and I am not sure about the tip.",
+        )
+    )  # fmt: skip
+    touch(connection)

@@ -26,7 +26,7 @@ HEADERS = {
 }
 LARGEST_FORM = 2 * 1024 * 1024
 LARGEST_UPLOAD = 2 * 1024**3
-UPLOADS = ("/items", "/import", "/classes/picture")
+UPLOADS = ("/items", "/import", "/classes/picture", "/classes/example")
 """Addresses that take files; everything else takes forms."""
 KEPT = "public, max-age=31536000, immutable"
 """How long a browser keeps a static file whose address names its content."""

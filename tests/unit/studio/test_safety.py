@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from covote.errors import CovoteError
 from covote.studio import api, pages
 from covote.studio.context import owner_link
-from covote.studio.demo import png, shape_picture
+from covote.studio.demo_pictures import picture
 from covote.studio.exchange import importing
 from covote.studio.guards import from_here
 from covote.studio.people import doors
@@ -351,9 +351,9 @@ def test_a_backup_of_a_project_on_postgresql_names_pg_dump(tmp_path):
 
 
 def test_a_damaged_picture_is_refused_with_its_name(rig):
-    whole = png(shape_picture("star", np.random.default_rng(1)))
+    whole = picture("tomato", np.random.default_rng(1))
     owner = rig.browser("owner")
-    for content in (whole[: len(whole) // 2], whole[:60] + b"\0" * 40 + whole[100:]):
+    for content in (whole[: len(whole) // 2], whole[:200] + b"\0" * 200):
         told = owner.post("/items", files={"files": ("star.png", content)})
         assert told.status_code == 422
         assert "“star.png” is damaged" in told.json()["detail"]
@@ -387,18 +387,18 @@ def test_the_last_owner_cannot_lock_everybody_out(rig):
 
 
 def test_files_are_what_their_content_says(rig):
-    picture = png(shape_picture("star", np.random.default_rng(1)))
+    drawn = picture("tomato", np.random.default_rng(1))
     with rig.studio.database.write() as connection:
-        kind, place = media.keep(connection, rig.studio.folder, "../../star.html", picture)
+        kind, place = media.keep(connection, rig.studio.folder, "../../star.html", drawn)
         for evil in (b"<html><script>1</script>", b"<svg onload=alert(1)>", b"MZ\x90", b""):
             with pytest.raises(Refused, match="no picture"):
                 media.keep(connection, rig.studio.folder, "evil.png", evil)
         with pytest.raises(Refused, match="MB"):
-            media.keep(connection, rig.studio.folder, "big.png", picture + b"\0" * media.LARGEST)
+            media.keep(connection, rig.studio.folder, "big.png", drawn + b"\0" * media.LARGEST)
     assert kind == "image"
     shown = rig.browser("ann").get(place)
     assert shown.headers["x-content-type-options"] == "nosniff"
-    assert shown.headers["content-type"] == "image/png"
+    assert shown.headers["content-type"] == "image/jpeg"
     assert TestClient(rig.app, headers={"Accept": "application/json"}).get(place).status_code == 401
 
 
@@ -419,7 +419,7 @@ def test_a_zip_with_evil_names_writes_nothing_outside(rig, tmp_path):
 
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("../../../evil.png", png(shape_picture("ring", np.random.default_rng(2))))
+        archive.writestr("../../../evil.png", picture("lemon", np.random.default_rng(2)))
         archive.writestr("/etc/notes.txt", "ignored")
     with rig.studio.database.read() as connection:
         _, roster = rig.studio.now(connection)

@@ -13,6 +13,7 @@ from starlette.background import BackgroundTask
 
 from covote.studio.answers.inquiry import gold_answers
 from covote.studio.editing import classes
+from covote.studio.editing.guide import add_example, examples_of, remove_example
 from covote.studio.exchange import importing
 from covote.studio.exchange.exporting import write_export
 from covote.studio.pages.rendering import (
@@ -40,11 +41,47 @@ NO_GOLD = (
 )
 
 
+_WAYS = (
+    ("everybody", "Everyone", "Everybody who knows something is asked about every item."),
+    ("elimination", "As few as needed", "One after another, until only one class is left. Fewest answers, "
+     "but one wrong answer can mislead."),
+    ("posterior", "Until 99% sure", "One after another, until one class is 99% probable, by how people "
+     "answered gold items."),
+)  # fmt: skip
+_MORE_WAYS = (
+    ("cover", "A cover", "The people chosen under Coverage, about every item."),
+    ("repair", "Few, with one mistake allowed", "One after another, until one class is left even if one of "
+     "the answers is wrong (rule “repair” of covote.asking)."),
+    ("vote", "Until the vote is decided", "One after another, until nobody still to be asked could "
+     "change the vote (rule “vote” of covote.asking)."),
+)  # fmt: skip
+ENOUGH_GOLD = 30
+"""Answers to gold items from which on asking until 99% sure is recommended."""
+
+
+def _advice(answers: int, people: int) -> tuple[str, str]:
+    """Return the way of asking to recommend, and why."""
+    if people < 3:
+        return "everybody", "With so few people, everybody's answer is needed."
+    if answers < ENOUGH_GOLD:
+        return "everybody", (
+            f"Begin with everyone: {answers} answers to gold items tell little about how people answer. From "
+            f"{ENOUGH_GOLD} on, “until 99% sure” saves answers without guessing."
+        )
+    return "posterior", f"{answers:,} answers to gold items tell how people answer, so doubt can be measured."
+
+
 @router.get("/settings")
 def settings(request: Request, studio: Project, who: Owner) -> Response:
     """Show name, instructions, classes and the way of asking."""
-    setup, roster = studio.look()
-    return page(request, "settings.html", who, setup=setup, roster=roster, classes=roster.classes)
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+        advised, advice = _advice(len(gold_answers(connection)), len(roster.active))
+        shown = examples_of(connection)
+    return page(
+        request, "settings.html", who, setup=setup, roster=roster, classes=roster.classes, ways=_WAYS,
+        more_ways=_MORE_WAYS, advised=advised, advice=advice, examples=shown,
+    )  # fmt: skip
 
 
 @router.post("/settings")
@@ -130,7 +167,30 @@ def add_picture(studio: Project, who: Owner, form: Form) -> Response:
             raise Refused(f"“{name}” is a sound; an example is a picture.", 415)
         connection.execute(update(class_).where(class_.c.id == class_id).values(picture=place))
         touch(connection)
-    return back_to("/settings", "The picture is shown beside the class from now on.")
+    return back_to("/settings", "The picture is shown with the class from now on.")
+
+
+@router.post("/classes/example")
+def new_example(studio: Project, who: Owner, form: Form) -> Response:
+    """Add an example, or a near miss, to the guide of a class."""
+    place = None
+    with studio.database.write() as connection:
+        for name, file in files_of(form, "picture"):
+            kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
+            if kind != "image":
+                raise Refused(f"“{name}” is a sound; an example is a picture, a text, or both.", 415)
+        near_miss = text_field(form, "near_miss") == "yes"
+        add_example(connection, _one_class(form), text_field(form, "text"), place, near_miss, who.id)
+    return back_to("/settings#classes-list", "People see it under Guide, while they label.")
+
+
+@router.post("/classes/example/remove")
+def drop_example(studio: Project, who: Owner, form: Form) -> Response:
+    """Remove an example from the guide."""
+    with studio.database.write() as connection:
+        (example_id,) = whole_fields([form.get("example")])
+        remove_example(connection, example_id, who.id)
+    return back_to("/settings#classes-list", "Removed.")
 
 
 @router.get("/items")

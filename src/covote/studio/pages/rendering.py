@@ -31,6 +31,11 @@ def _when(seconds: float) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M}"
 
 
+def _day(seconds: float) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{moment:%A}, {moment.day} {moment:%B}"
+
+
 def _percent(value: float) -> str:
     if value != value:
         return "–"
@@ -49,13 +54,21 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 STATUS = {
-    "agreed": ("good", "all agree"),
+    "agreed": ("good", "agreed"),
     "tied": ("warn", "tied"),
-    "conflict": ("bad", "somebody erred"),
-    "incomplete": ("quiet", "not enough heard"),
-    "given": ("good", "known before"),
+    "conflict": ("bad", "conflict"),
+    "incomplete": ("quiet", "incomplete"),
+    "given": ("good", "given"),
 }
 """How a status of a label looks and reads."""
+MEANING = {
+    "agreed": "nobody who knows the class says otherwise",
+    "tied": "several classes fit equally well",
+    "conflict": "at least one answer is wrong",
+    "incomplete": "a possible class has not been judged by anybody who knows it",
+    "given": "the class was known before",
+}
+"""What a status means."""
 
 
 _PLACES = (
@@ -80,8 +93,8 @@ def asset(name: str) -> str:
     return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-TEMPLATES.globals.update(status_of=STATUS, asset=asset, places_of=places_of)
-TEMPLATES.filters.update(when=_when, percent=_percent, number=_number)
+TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANING, asset=asset, places_of=places_of)
+TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number)
 
 
 async def studio_of(request: Request) -> Studio:

@@ -14,7 +14,7 @@ from sqlalchemy import Row, select
 
 from covote.labels import STATUSES
 from covote.studio.answers.results import Results, opinions
-from covote.studio.answers.standing import standing
+from covote.studio.answers.standing import Standing, standing
 from covote.studio.context import Studio
 from covote.studio.editing import items
 from covote.studio.editing.record import noted
@@ -47,7 +47,8 @@ def _values(studio: Studio) -> dict[str, Any]:
         now = standing(connection, setup, roster, results)
     return {
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
-        "curve": _points(now.curve, 600, 140), "span": _span(now.curve),
+        "chart": _chart(now.curve), "sentence": _sentence(now),
+        "finished": time.time() + 3600 * now.hours_left if now.hours_left else None,
         "board": roster.coverage if roster.classes else None,
         "steps": _steps(setup, roster),
     }  # fmt: skip
@@ -65,27 +66,70 @@ def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
     return [] if all(done for done, *_ in steps[:3]) else steps
 
 
-def _points(curve: list[tuple[float, int]], width: int, height: int) -> str:
-    """Return the curve as points of an SVG polyline.
+WIDE, TALL = 600, 180
+"""The size of the chart, without the words around it."""
 
-    >>> _points([(0.0, 0), (1.0, 10)], 100, 50)
-    '0.0,50.0 100.0,0.0'
+
+def _chart(curve: list[tuple[float, int]]) -> dict[str, Any] | None:
+    """Return the chart of answers over time: points, and the marks of both axes; None without a curve.
+
+    >>> chart = _chart([(0.0, 0), (7200.0, 10)])
+    >>> chart["points"], [text for _, text in chart["up"]], [text for _, text in chart["along"]]
+    ('0.0,180.0 600.0,0.0', ['0', '5', '10'], ['00:00', '01:00', '02:00'])
     """
     if not curve:
-        return ""
-    start, stop, top = curve[0][0], curve[-1][0], max(1, curve[-1][1])
-    return " ".join(
-        f"{width * (moment - start) / (stop - start):.1f},{height - height * count / top:.1f}"
+        return None
+    start, stop = curve[0][0], curve[-1][0]
+    top = _round_up(max(1, curve[-1][1]))
+    points = (
+        f"{WIDE * (moment - start) / (stop - start):.1f},{TALL - TALL * count / top:.1f}"
         for moment, count in curve
     )
+    shape = "%H:%M" if stop - start < 86_400 else "%-d %b"
+    moments = [start + (stop - start) * part / 2 for part in range(3)]
+    return {
+        "points": " ".join(points),
+        "up": [(TALL - TALL * part / 2, f"{top * part / 2:,.0f}") for part in range(3)],
+        "along": [(WIDE * n / 2, time.strftime(shape, time.gmtime(one))) for n, one in enumerate(moments)],
+    }
 
 
-def _span(curve: list[tuple[float, int]]) -> tuple[str, str]:
-    """Return the beginning and the end of a curve, as people read them."""
-    if not curve:
-        return "", ""
-    shape = "%H:%M" if curve[-1][0] - curve[0][0] < 86_400 else "%d %b"
-    return time.strftime(shape, time.gmtime(curve[0][0])), time.strftime(shape, time.gmtime(curve[-1][0]))
+def _round_up(count: int) -> int:
+    """Return an even number with one or two digits and zeros that is not smaller.
+
+    >>> [_round_up(one) for one in (1, 10, 294, 1203, 99999)]
+    [2, 10, 300, 1300, 100000]
+    """
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    rounded = -(-count // unit) * unit
+    return rounded if rounded % 2 == 0 else rounded + unit
+
+
+def _sentence(now: Standing) -> str:
+    """Say in one sentence where a project stands."""
+    if not now.items:
+        return "There are no items yet."
+    settled = f"{now.settled:,} of {now.items:,} items {'is' if now.settled == 1 else 'are'} settled"
+    if now.settled >= now.items:
+        return f"All {now.items:,} items are settled, after {now.answers:,} answers."
+    if now.needed is None:
+        return f"{settled}; how many answers are left can be said when the first items are."
+    if not now.hours_left:
+        return f"{settled}; about {now.needed:,} answers are left."
+    return f"{settled}; at this rate about {_duration(now.hours_left)} and {now.needed:,} answers are left."
+
+
+def _duration(hours: float) -> str:
+    """Return a time as people say it.
+
+    >>> [_duration(one) for one in (0.2, 1.2, 30, 80)]
+    ['12 minutes', '1 hour', '30 hours', '3 days']
+    """
+    for count, unit in ((hours / 24, "day"), (hours, "hour"), (hours * 60, "minute")):
+        if count >= (2 if unit == "day" else 1) or unit == "minute":
+            whole = max(1, round(count))
+            return f"{whole:,} {unit}{'' if whole == 1 else 's'}"
+    raise AssertionError
 
 
 @router.get("/progress")

@@ -207,7 +207,7 @@ class Roster:
 
     @cached_property
     def coverage(self) -> dict[str, Any]:
-        """What the coverage board shows: pairs, those that nobody knows, those that hang on one person."""
+        """What the coverage board shows: pairs, those that nobody knows, those that depend on one person."""
         counts, names = self.pair_counts, [one.name for one in self.classes]
         upper = np.triu(np.ones_like(counts, dtype=bool), 1)
         missing = np.argwhere((counts == 0) & upper)
@@ -222,7 +222,22 @@ class Roster:
             "people": len(self.active),
             "critical": self._critical() if not len(missing) else [],
             "version": self.version,
+            "advice": self._advice(missing),
         }
+
+    def _advice(self, missing: NDArray[np.int64]) -> str:
+        """Say what to do about the pairs that nobody knows, in one sentence."""
+        if len(self.classes) < 2:
+            return "Coverage begins with the second class."
+        if not len(missing):
+            return "Every two classes share somebody who can tell them apart."
+        first = int(missing[0, 0])
+        knows_also = [int(b) for a, b in missing.tolist() if a == first][:3]
+        names = [self.classes[k].name for k in (first, *knows_also)]
+        told = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
+        left = int((~np.isin(missing, [first, *knows_also]).all(axis=1)).sum())
+        more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
+        return f"{told}{more if left else ''}."
 
     def _critical(self) -> list[str]:
         """Return the people without whom some pair would be uncovered."""
