@@ -234,14 +234,17 @@ def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again
 def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
     """Add items."""
     _, roster = studio.look()
-    rows = []
+    rows, problems = [], []
     for kind in ("text", "image", "audio"):
         some = [one for one in new if getattr(one, kind) is not None]
         if some:
             columns = {"id": [one.id for one in some], kind: [getattr(one, kind) for one in some],
                        "gold": [one.gold for one in some]}  # fmt: skip
             table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-            rows += importing.rows_of(table, roster, {})
+            found = importing.examine(table, importing.Columns(kind, kind, "id", "gold"), roster, {})
+            rows += found.items
+            problems += found.problems
+    importing.Examined(rows, problems).refuse()
     if len(rows) != len(new):
         raise Refused("Every item has exactly one of text, image and audio.", 422)
     if len({row[0] for row in rows}) != len(rows):

@@ -367,11 +367,8 @@ def test_a_bad_panel_is_told_by_its_own_name(rig):
 
 
 def test_half_a_character_is_told_in_a_sentence(rig):
-    owner = rig.browser("owner")
-    line = b'{"id": "a", "text": "\\ud83d"}\n'
-    told = owner.post("/items", files={"files": ("items.jsonl", line)})
+    told = rig.browser("owner").post("/api/items", content=b'[{"id": "a", "text": "\\ud83d"}]')
     assert told.status_code == 422
-    assert "half a character" in told.json()["detail"]
 
 
 def test_somebody_taken_off_the_project_is_out_at_once(rig):
@@ -421,11 +418,10 @@ def test_a_zip_with_evil_names_writes_nothing_outside(rig, tmp_path):
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("../../../evil.png", picture("lemon", np.random.default_rng(2)))
         archive.writestr("/etc/notes.txt", "ignored")
-    with rig.studio.database.read() as connection:
-        _, roster = rig.studio.now(connection)
-    importing.import_files(
-        rig.studio.database, rig.studio.folder, roster, [("pictures.zip", packed.getvalue())]
+    stored, _ = importing.sort_files(
+        rig.studio.database, rig.studio.folder, [("pictures.zip", packed.getvalue())]
     )
+    importing.import_media(rig.studio.database, stored)
     assert not list(tmp_path.rglob("evil*"))
     assert rig.rows(item)[-1].kind == "image"
 
@@ -458,17 +454,12 @@ def test_a_body_that_announces_no_length_is_limited_too(rig, path, kind):
 
 BAD_FILES = [
     ("a.csv", b"", "empty"),
-    ("a.csv", b"id,text\n", "no rows"),
-    ("a.csv", b"id,text\n1,\n", "empty"),
-    ("a.csv", b"id,text\n1,a\n1,b\n", "earlier row"),
-    ("a.csv", b"id,what,else\n1,a,b\n", "rename"),
-    ("a.csv", b"id,text,gold\n1,a,horse\n", "no class"),
-    ("a.csv", "id,text\n1,é\n".encode("latin-1"), "UTF-8"),
-    ("a.csv", b"id,text\n1,a,b,c\n", "cannot be read"),
-    ("a.csv", b"id,image\n1,x.png\n", "sent along"),
-    ("a.jsonl", b'{"id": 1\n', "no JSON"),
+    ("a.csv", b"id,text\n1,a,b,c\n2,d\n", "cannot be read"),
+    ("a.csv", b'id,text\n1,"a\n2,b\n', "never closed"),
+    ("a.jsonl", b'{"id": 1\n', "JSON"),
     ("a.jsonl", b"[1]\n", "object"),
-    ("a.parquet", b"not parquet", "cannot be read"),
+    ("a.jsonl", b'{"id": "a", "text": "\\ud83d"}\n', "surrogate"),
+    ("a.parquet", b"not parquet", "Parquet"),
     ("a.docx", b"PK", "no known kind"),
     ("a.zip", b"PK nonsense", "unpacked"),
 ]
@@ -478,5 +469,49 @@ def test_a_file_that_cannot_be_used_is_told_in_a_sentence(rig):
     owner = rig.browser("owner")
     for name, content, told in BAD_FILES:
         refused = owner.post("/items", files={"files": (name, content)})
-        assert 400 <= refused.status_code < 500
+        assert 400 <= refused.status_code < 500, (name, content)
         assert told in refused.json()["detail"]
+        assert "/tmp" not in refused.json()["detail"]
+
+
+ROWS = b"number,what,class\n1,a,cat\n1,b,dog\n3,,\n,c,\n5,d,horse\n6,e,\n"
+
+
+def test_a_table_is_shown_with_every_problem_before_anything_is_added(rig):
+    owner = rig.browser("owner")
+    begun = owner.post("/items", files={"files": ("a.csv", ROWS)})
+    assert begun.url.path.startswith("/items/import/")
+    assert "choose a column" in begun.text
+    chosen = {"content": "what", "kind": "text", "id": "number", "gold": "class"}
+    shown = owner.get(begun.url.path, params=chosen).text
+    for told in ("2 can be added, 4 cannot", "Row 2 has the id “1” of an earlier row", "Row 3 (“3”) is empty",
+                 "Row 4 has no id", "“horse”, which is no class here"):  # fmt: skip
+        assert told in shown
+    assert len(rig.rows(item)) == 6
+    refused = owner.post(begun.url.path, data=chosen)
+    assert refused.status_code == 422
+    assert "Row 5" in refused.json()["detail"]
+    assert len(rig.rows(item)) == 6
+    assert owner.post(begun.url.path, data={**chosen, "leave_out": "on"}).status_code == 200
+    assert [(row.key, row.content, row.gold) for row in rig.rows(item)[6:]] == [
+        ("1", "a", rig.classes["cat"]), ("6", "e", None)
+    ]  # fmt: skip
+    assert owner.get(begun.url.path).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_tables_come_as_programs_write_them(rig, tmp_path, name):
+    if name == "a.csv":
+        content = "id;text\n007;Zoë\n".encode("cp1252")
+    else:
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        for row in (["id", "text"], ["007", "Zoë"]):
+            book.active.append(row)
+        book.save(tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+    owner = rig.browser("owner")
+    begun = owner.post("/items", files={"files": (name, content)})
+    owner.post(begun.url.path, data={"content": "text", "kind": "text", "id": "id"})
+    assert [(row.key, row.content) for row in rig.rows(item)[6:]] == [("007", "Zoë")]

@@ -40,6 +40,8 @@ CHUNK = 20_000
 """Items written in one transaction: people who answer meanwhile wait for no more than that."""
 LONGEST_TEXT = 100_000
 LONGEST_KEY = 500
+LISTED = 20
+"""Problems of a table that one message lists."""
 MOST_UNPACKED = 4 * 1024**3
 """Bytes that a ZIP file may have when it is unpacked."""
 _IDS = ("id", "item", "key", "task")
@@ -74,53 +76,105 @@ def is_readable(name: str) -> bool:
     return path.suffix.lower() in (*_ENDINGS, *table_files.ENDINGS) and not path.name.startswith(".")
 
 
-def rows_of(table: pa.Table, roster: Roster, stored: Mapping[str, tuple[str, str]]) -> list[NewItem]:
-    """Return (key, kind, content, gold) of every row, or refuse the table and say where it is wrong.
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what; `kind` says what people are shown: text, image or audio."""
+
+    content: str
+    kind: str
+    id: str | None = None
+    gold: str | None = None
+
+
+def find_columns(names: Sequence[str]) -> Columns | None:
+    """Guess by their names which columns of a table are what; None if no column seems to be the content.
+
+    >>> find_columns(["ID", "text", "gold"])
+    Columns(content='text', kind='text', id='ID', gold='gold')
+    >>> find_columns(["a", "b"]) is None
+    True
+    """
+    folded = {name.strip().lower(): name for name in names}
+    identity = next((folded[one] for one in _IDS if one in folded), None)
+    gold = folded.get("gold")
+    for name in _CONTENTS:
+        if name in folded:
+            return Columns(folded[name], _KINDS.get(name, name), identity, gold)
+    others = [name for name in names if name not in (identity, gold)]
+    return Columns(others[0], "text", identity, gold) if len(others) == 1 else None
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What a table would add: the items of its good rows, and what is wrong with the others."""
+
+    items: list[NewItem]
+    problems: list[tuple[int, str]]
+    """(row, sentence); rows are numbered from 1, below the names of the columns."""
+
+    def refuse(self) -> None:
+        """Refuse a table with problems, all of them in one message."""
+        if self.problems:
+            told = " ".join(sentence for _, sentence in self.problems[:LISTED])
+            more = len(self.problems) - LISTED
+            raise Refused(f"{told} And {more:,} more rows." if more > 0 else told, 422)
+
+
+def examine(
+    table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]]
+) -> Examined:
+    """Look at every row of a table of items, and collect all that is wrong.
 
     `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address).
     """
-    names = {name.strip().lower(): name for name in table.column_names}
-    kind, column = _content_column(names)
     count = table.num_rows
     if not count:
         raise Refused("The table has column names but no rows; add at least one item.", 422)
-    id_column = next((names[one] for one in _IDS if one in names), None)
-    keys = table[id_column].to_pylist() if id_column else [f"item-{n}" for n in range(1, count + 1)]
-    contents = table[column].to_pylist()
-    golds = table[names["gold"]].to_pylist() if "gold" in names else [None] * count
-    rows = []
+    keys = table[columns.id].to_pylist() if columns.id else [f"item-{n}" for n in range(1, count + 1)]
+    golds = table[columns.gold].to_pylist() if columns.gold else [None] * count
+    items: list[NewItem] = []
+    problems: list[tuple[int, str]] = []
     seen: set[str] = set()
-    gold_ids = {name: one.id for name, one in roster.class_by_name.items()}
-    for number, (key, content, gold) in enumerate(zip(keys, contents, golds, strict=True), start=1):
-        _check_row(number, key, content, seen)
-        seen.add(key)
-        gold_id = None
-        if gold:
-            gold_id = gold_ids.get(gold)
-            if gold_id is None:
-                raise Refused(
-                    f"Row {number} says that the item is “{gold}”, which is no class here; correct the "
-                    "column “gold”, or add the class first.",
-                    422,
-                )
-        place = (kind, content) if kind == "text" else _address(number, kind, content, stored)
-        rows.append((key, *place, gold_id))
-    return rows
+    rows = zip(keys, table[columns.content].to_pylist(), golds, strict=True)
+    for number, (key, content, gold) in enumerate(rows, start=1):
+        try:
+            _check_row(number, key, content, seen)
+            seen.add(key)
+            known = _gold_class(number, gold, roster)
+            place = (
+                (columns.kind, content)
+                if columns.kind == "text"
+                else _address(number, columns.kind, content, stored)
+            )
+            items.append((key, *place, known))
+        except Refused as problem:
+            problems.append((number, str(problem)))
+    return Examined(items, problems)
 
 
-def _content_column(names: Mapping[str, str]) -> tuple[str, str]:
-    for name in _CONTENTS:
-        if name in names:
-            return _KINDS.get(name, name), names[name]
-    others = [column for lower, column in names.items() if lower not in (*_IDS, "gold")]
-    if len(others) == 1:
-        return "text", others[0]
-    listed = ", ".join(repr(column) for column in list(names.values())[:10]) or "none"
-    raise Refused(
-        f"No column is named text, image or audio (the columns are: {listed}); rename the one that people "
-        "shall see.",
-        422,
-    )
+def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
+    if not gold or not gold.strip():
+        return None
+    found = roster.class_by_name.get(gold.strip())
+    if found is None:
+        raise Refused(
+            f"Row {number} says that the item is “{gold}”, which is no class here; correct the column of "
+            "gold, or add the class first.",
+            422,
+        )
+    return found.id
+
+
+def _columns_or_refuse(table: pa.Table) -> Columns:
+    found = find_columns(table.column_names)
+    if found is None:
+        listed = ", ".join(repr(column) for column in table.column_names[:10]) or "none"
+        raise Refused(
+            f"No column is named text, image or audio (the columns are: {listed}); rename the one that "
+            "people shall see.",
+            422,
+        )
+    return found
 
 
 def _check_row(number: int, key: str | None, content: str | None, seen: set[str]) -> None:
@@ -132,10 +186,6 @@ def _check_row(number: int, key: str | None, content: str | None, seen: set[str]
         raise Refused(f"Row {number} has the id “{key}” of an earlier row; every item needs its own.", 422)
     if content is None or not content.strip():
         raise Refused(f"Row {number} (“{key}”) is empty; there is nothing to show. Remove the row.", 422)
-    if len(content) > LONGEST_TEXT:
-        raise Refused(
-            f"Row {number} (“{key}”) has {len(content):,} characters; show at most {LONGEST_TEXT:,}.", 422
-        )
     for text in (key, content):
         check_text(text, f"Row {number}", LONGEST_TEXT)
 
@@ -228,10 +278,10 @@ def files_in_zip(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
         raise Refused(f"“{name}” cannot be unpacked: {error}. Make the ZIP file again.", 422) from error
 
 
-def import_files(
-    database: Database, folder: Path, roster: Roster, files: Iterable[tuple[str, bytes]]
-) -> Imported:
-    """Add what was sent: tables with what they point to, or pictures and sounds that are items themselves."""
+def sort_files(
+    database: Database, folder: Path, files: Iterable[tuple[str, bytes]]
+) -> tuple[dict[str, tuple[str, str]], list[tuple[str, bytes]]]:
+    """Keep the pictures and sounds that were sent, and return where, by name, and the tables among them."""
     stored: dict[str, tuple[str, str]] = {}
     sheets: list[tuple[str, bytes]] = []
     for name, content in _unzipped(files):
@@ -241,17 +291,19 @@ def import_files(
         else:
             sheets.append((name, content))
     if not sheets and not stored:
-        raise Refused("Nothing was sent; choose a table (.csv, .parquet, .jsonl) or pictures first.", 422)
-    rows: list[NewItem] = []
-    by_base = {**{Path(name).name: place for name, place in stored.items()}, **stored}
-    for name, content in sheets:
-        try:
-            rows.extend(rows_of(table_files.read_table(name, content), roster, by_base))
-        except Refused as error:
-            raise Refused(f"“{name}”: {error}", error.status) from error
-    if not sheets:
-        rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
+        raise Refused("Nothing was sent; choose a table (.csv, .xlsx, .parquet, .jsonl) or pictures.", 422)
+    return stored, sheets
+
+
+def import_media(database: Database, stored: Mapping[str, tuple[str, str]]) -> Imported:
+    """Add pictures and sounds that are items themselves."""
+    rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
     return add_items(database, rows)
+
+
+def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return where pictures and sounds are kept, also by their names without folders."""
+    return {**{Path(name).name: place for name, place in stored.items()}, **stored}
 
 
 def _unzipped(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
@@ -265,20 +317,22 @@ def _unzipped(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]
 def import_path(database: Database, folder: Path, roster: Roster, path: Path) -> Imported:
     """Add a table or a folder of pictures that is on this machine."""
     if path.is_dir():
-        return import_files(database, folder, roster, files_in(path))
+        stored, _ = sort_files(database, folder, files_in(path))
+        return import_media(database, stored)
     if not path.is_file():
         raise Refused(f"There is no file or folder {path}.", 404)
     beside: dict[str, tuple[str, str]] = {}
-    table = table_files.read_table(path.name, path)
-    names = {name.strip().lower(): name for name in table.column_names}
-    kind, column = _content_column(names)
-    if kind != "text":
-        for name in set(table[column].to_pylist()):
+    table, _ = table_files.read_table(path.name, path)
+    columns = _columns_or_refuse(table)
+    if columns.kind != "text":
+        for name in set(table[columns.content].to_pylist()):
             place = path.parent / str(name)
             if not str(name).startswith("https://") and place.is_file():
                 with database.write() as connection:
                     beside[str(name)] = media.keep(connection, folder, str(name), place.read_bytes())
-    return add_items(database, rows_of(table, roster, beside))
+    examined = examine(table, columns, roster, beside)
+    examined.refuse()
+    return add_items(database, examined.items)
 
 
 def read_panel(name: str, content: bytes) -> Panel:
@@ -315,7 +369,7 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
     if roster.panel is None or not len(roster.panel):
         raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
-    table = table_files.read_table(name, content)
+    table, _ = table_files.read_table(name, content)
     if Path(name).suffix.lower() == ".csv":
         table = table_files.without_formula_marks(table)
     return Votes.from_table(table, roster.panel, layout="ragged")

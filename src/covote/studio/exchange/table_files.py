@@ -1,4 +1,4 @@
-"""Tables that come in and go out: CSV, Parquet and JSON-lines.
+"""Tables that come in, by the command line's reader, and go out: CSV, Parquet and JSON-lines.
 
 Cells of a CSV file that a spreadsheet would run as a formula get a mark on their way out, which is taken away
 when the file comes back.
@@ -6,9 +6,8 @@ when the file comes back.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,89 +16,61 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from covote.errors import CovoteError, InputError
 from covote.studio.rules import Refused
+from covote.tables.batches import Source
 
 FORMATS = ("parquet", "csv", "jsonl")
 """Endings of the tables that are written."""
-ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson")
+ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the tables that are read."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings at which a spreadsheet takes a text for a formula."""
 
 
-def read_table(name: str, content: bytes | Path) -> pa.Table:
-    """Read a table of items with every column as text, whatever its format."""
-    ending = Path(name).suffix.lower()
-    try:
-        if ending in (".parquet", ".pq"):
-            source = pa.BufferReader(content) if isinstance(content, bytes) else content
-            return _as_text(pq.read_table(source))
-        data = content if isinstance(content, bytes) else content.read_bytes()
-        if ending in (".jsonl", ".ndjson", ".json"):
-            return _from_json_lines(name, data)
-        if ending in (".csv", ".tsv", ".txt"):
-            return _from_csv(name, data)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0][:200]
-        raise Refused(f"“{name}” cannot be read: {reason}. Check the file and send it again.", 422) from error
-    raise Refused(
-        f"“{name}” is of no known kind; give a .csv, .parquet or .jsonl file, pictures, sounds, or a .zip of "
-        "pictures.",
-        415,
-    )
+def read_table(name: str, content: bytes | Path) -> tuple[pa.Table, list[str]]:
+    """Read a table with every column as text, and what is unusual about it, in sentences.
 
-
-def _decoded(name: str, data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+    The reader is the command line's: .csv and .tsv of any make, .jsonl, .parquet, .xlsx.
+    """
+    if Path(name).suffix.lower() not in ENDINGS:
         raise Refused(
-            f"“{name}” is not in UTF-8 (byte {error.start + 1:,}); save it as “CSV UTF-8” or in UTF-8.", 422
-        ) from error
-    if "\0" in text:
-        raise Refused(f"“{name}” is no text file (it holds NUL characters); save it as UTF-8 text.", 422)
-    return text
-
-
-def _from_csv(name: str, data: bytes) -> pa.Table:
-    text = _decoded(name, data[: 1 << 16].rpartition(b"\n")[0] or data[: 1 << 16])
-    first = text.splitlines()[0] if text.strip() else ""
-    if not first:
-        raise Refused(f"“{name}” is empty; its first line names the columns, for example: id,text", 422)
-    comma = max((",", ";", "\t"), key=first.count)
-    header = next(csv.reader([first], delimiter=comma))
-    names = [column.strip() for column in header]
-    if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
-        raise Refused(f"“{name}” has two columns named {twice!r}; give them different names.", 422)
-    _decoded(name, data)
-    body = data.removeprefix(b"\xef\xbb\xbf")
-    return arrow_csv.read_csv(
-        io.BytesIO(body),
-        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=1),
-        parse_options=arrow_csv.ParseOptions(delimiter=comma, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-
-
-def _from_json_lines(name: str, data: bytes) -> pa.Table:
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(_decoded(name, data).splitlines(), start=1):
-        if not line.strip():
-            continue
+            f"“{name}” is of no known kind; give a .csv, .xlsx, .parquet or .jsonl file, pictures, sounds, "
+            "or a .zip of pictures.",
+            415,
+        )
+    if isinstance(content, Path):
+        return _read(content)
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
+        place = Path(folder) / f"table{Path(name).suffix.lower()}"
+        place.write_bytes(content)
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise Refused(f"“{name}”, line {number}: this is no JSON ({error}).", 422) from error
-        if not isinstance(row, dict):
-            raise Refused(
-                f'“{name}”, line {number}: every line is an object such as {{"id": "1", "text": "..."}}.', 422
-            )
-        rows.append(row)
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    return pa.table(
-        {column: pa.array([_plain(row.get(column)) for row in rows], pa.string()) for column in columns}
-    )
+            return _read(place)
+        except CovoteError as error:
+            text = str(error).replace(str(place), f"“{name}”")
+            raise Refused(f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}", 422) from error
+
+
+def _read(place: Path) -> tuple[pa.Table, list[str]]:
+    _refuse_open_quotes(place)
+    source = Source(place)
+    batches = list(source.batches(source.names, tuple(source.names)))
+    empty = pa.table({name: pa.array([], pa.string()) for name in source.names})
+    table = pa.Table.from_batches(batches) if batches else empty
+    return _as_text(table), [f"{note[:1].upper()}{note[1:]}." for note in source.notes]
+
+
+def _refuse_open_quotes(place: Path) -> None:
+    """Refuse a CSV file whose last quotation mark is never closed: the rest would be one cell."""
+    if place.suffix.lower() not in (".csv", ".tsv"):
+        return
+    with place.open("rb") as file:
+        marks = sum(part.count(b'"') for part in iter(lambda: file.read(1 << 20), b""))
+    if marks % 2:
+        raise InputError(
+            f"{place} has a quotation mark that is never closed; close it, or double it if it belongs "
+            "to the text"
+        )
 
 
 def _plain(value: Any) -> str | None:

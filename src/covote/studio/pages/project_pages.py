@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
@@ -14,8 +16,11 @@ from starlette.background import BackgroundTask
 from covote.studio.answers.inquiry import gold_answers
 from covote.studio.editing import classes
 from covote.studio.editing.guide import add_example, examples_of, remove_example
-from covote.studio.exchange import importing
+from covote.studio.editing.record import note
+from covote.studio.exchange import importing, table_files
 from covote.studio.exchange.exporting import write_export
+from covote.studio.exchange.importing import Columns
+from covote.studio.exchange.previewing import forget, keep_table, look_at
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -207,24 +212,69 @@ def items(request: Request, studio: Project, who: Owner, after: int = 0, key: st
 @router.post("/items")
 def add_items(studio: Project, who: Owner, form: Form) -> Response:
     """Add items from files, or from text with one item per line."""
-    _, roster = studio.look()
     folder = files_of(form, "folder")
     sent = files_of(form, "files") + [one for one in folder if importing.is_readable(one[0])]
     if folder and not sent:
         raise Refused(
             "That folder holds no pictures, sounds or tables (.png, .jpg, .gif, .webp, .wav, .mp3, .ogg, "
-            ".flac, .csv, .parquet, .jsonl); choose another.",
+            ".flac, .csv, .xlsx, .parquet, .jsonl); choose another.",
             422,
         )
     typed = text_field(form, "typed").strip()
     if sent:
         files = ((name, file.read()) for name, file in sent)
-        done = importing.import_files(studio.database, studio.folder, roster, files)
+        stored, sheets = importing.sort_files(studio.database, studio.folder, files)
+        if len(sheets) > 1:
+            raise Refused(f"{len(sheets)} tables were sent; send one table at a time.", 422)
+        if sheets:
+            name, content = sheets[0]
+            table_files.read_table(name, content)  # refuse at once what cannot be read
+            return back_to(f"/items/import/{keep_table(studio.folder, name, content, stored)}")
+        done = importing.import_media(studio.database, stored)
     elif typed:
         done = importing.add_items(studio.database, importing.typed_rows(typed))
     else:
         raise Refused("Choose a file or a folder, or type items, one per line.", 422)
+    return _items_added(studio, who, done)
+
+
+def _items_added(studio: Project, who: Owner, done: importing.Imported) -> Response:
+    if done.added:
+        with studio.database.write() as connection:
+            note(connection, who.id, str(done))
     return back_to("/items", str(done))
+
+
+def _chosen_columns(values: Mapping[str, Any]) -> Columns | None:
+    content = str(values.get("content") or "")
+    kind = str(values.get("kind") or "text")
+    if not content:
+        return None
+    if kind not in ("text", "image", "audio"):
+        raise Refused("Items are texts, pictures or sounds; choose one of them.", 422)
+    return Columns(content, kind, str(values.get("id") or "") or None, str(values.get("gold") or "") or None)
+
+
+@router.get("/items/import/{token}")
+def preview(request: Request, studio: Project, who: Owner, token: str) -> Response:
+    """Show what a table would add, and everything that is wrong with it."""
+    _, roster = studio.look()
+    shown = look_at(studio.folder, token, roster, _chosen_columns(request.query_params))
+    return page(request, "preview.html", who, shown=shown)
+
+
+@router.post("/items/import/{token}")
+def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
+    """Add the items of a table that was looked at."""
+    _, roster = studio.look()
+    shown = look_at(studio.folder, token, roster, _chosen_columns(form))
+    if shown.examined is None:
+        raise Refused("Choose the column that people shall see.", 422)
+    if "leave_out" not in form:
+        shown.examined.refuse()
+    done = importing.add_items(studio.database, shown.examined.items)
+    forget(studio.folder, token)
+    return _items_added(studio, who, done)
 
 
 @router.get("/export")
