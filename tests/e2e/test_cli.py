@@ -291,3 +291,14 @@ def test_help_groups_the_commands_and_gives_each_one_line(covote, monkeypatch):
     assert all(len(row.split(maxsplit=1)[1]) <= 60 for row in rows if row.split()[0] in COMMANDS)
     assert "130" in covote("--help").out
     assert "Exit status" in covote("check", "--help").out
+
+
+def test_complete_marks_fillers_and_prices_new_experts(covote, tmp_path):
+    Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5]], cost=[30, 50]).save(tmp_path / "pool.toml")
+    ran = covote("complete", "pool.toml", 5)
+    assert "(2)" in ran.out or "(3)" in ran.out
+    assert "Classes in brackets only fill a place" in ran.out
+    assert "A new expert is priced at 40, the mean of the others; --new-cost changes it." in ran.out
+    data = json.loads(covote("complete", "pool.toml", 5, "--new-cost", 70, "--json").out)
+    assert data["experts"][-1]["cost"] == 70
+    assert data["fillers"]["new-1"]

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, Size, read_size
+from covote.cli.arguments import (
+    Effort,
+    Json,
+    Output,
+    PanelFile,
+    Plot,
+    Redundancy,
+    Seed,
+    Size,
+    number,
+    read_size,
+)
 from covote.panel import Panel
 
 
@@ -22,6 +33,10 @@ def complete(
             help="Teach the experts there are, up to SIZE classes each, instead of hiring new ones.",
         ),
     ] = False,
+    new_cost: Annotated[
+        float | None,
+        typer.Option(parser=number, help="Cost of a new expert (default: the mean of the others)."),
+    ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
     output_file: Output = None,
@@ -30,8 +45,10 @@ def complete(
 ) -> None:
     """Find the fewest experts to add to a panel.
 
-    Afterwards every pair of classes is known by a common expert."""
+    Afterwards every pair of classes is known by a common expert.
+    """
     from covote.covers import complete as complete_panel
+    from covote.covers.completing import fillers
 
     output.check_places(plot, panel=output_file, read=[panel_file])
     before = Panel.load(panel_file)
@@ -41,20 +58,32 @@ def complete(
             read_size(size),
             redundancy=redundancy,
             teach=teach,
+            new_cost=new_cost,
             effort=effort,
             seed=seed,
             progress=progress,
         )
+    spare = [] if teach else fillers(panel, len(before), redundancy)
     if as_json:
-        output.say_json(output.panel_dict(panel))
+        unneeded = {str(name): some for name, some in zip(panel.names[len(before) :], spare, strict=False)}
+        output.say_json({**output.panel_dict(panel), **({} if teach else {"fillers": unneeded})})
     elif teach:
         _tell_lessons(before, panel)
     else:
         added = len(panel) - len(before)
         more = "1 more expert makes" if added == 1 else f"{added:,} more experts make"
-        output.say(f"{more} the panel complete:" if added else "The panel is complete as it is.")
-        for name, block in zip(panel.names[len(before) :], panel.blocks()[len(before) :], strict=True):
-            output.say(f"  {name}: {', '.join(map(str, block))}")
+        output.say(f"{more} the panel complete:" if added else "The panel already covers every pair.")
+        new = zip(panel.names[len(before) :], panel.blocks()[len(before) :], spare, strict=True)
+        for name, block, some in new:
+            shown = (f"({known})" if known in some else str(known) for known in block)
+            output.say(f"  {name}: {', '.join(shown)}")
+        if any(spare):
+            output.say("Classes in brackets only fill a place: any other class does as well, or none.")
+        if added and new_cost is None and (before.cost != 1).any():
+            output.say(
+                f"A new expert is priced at {panel.cost[-1]:g}, the mean of the others; "
+                "--new-cost changes it."
+            )
         output.say_covered(panel)
         if added:
             output.say_proof(panel, " for new experts", "new experts too many")
@@ -67,7 +96,7 @@ def _tell_lessons(before: Panel, panel: Panel) -> None:
     assert proof is not None
     lessons = int(proof.size)
     more = "1 lesson makes" if lessons == 1 else f"{lessons:,} lessons make"
-    output.say(f"{more} the panel complete:" if lessons else "The panel is complete as it is.")
+    output.say(f"{more} the panel complete:" if lessons else "The panel already covers every pair.")
     for name, known, now in zip(panel.names, before.knows, panel.knows, strict=True):
         new = [str(panel.classes[k]) for k in (now & ~known).nonzero()[0]]
         if new:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,7 @@ def complete(
     *,
     redundancy: int = 1,
     teach: bool = False,
+    new_cost: float | None = None,
     effort: str = "normal",
     seed: int = 0,
     progress: Progress | None = None,
@@ -69,6 +72,9 @@ def complete(
     teach
         Teach the experts there are the fewest further classes instead of hiring new ones; nobody knows more
         than `size` classes then. The certificate counts the lessons (expert and class).
+    new_cost
+        What a new expert costs (default: the mean cost of the experts there are, or 1 without any), so that
+        :func:`covote.select` can compare them.
     effort
         "fast", "normal" (a few seconds) or "max" (a minute).
     seed
@@ -79,7 +85,8 @@ def complete(
     Returns
     -------
     The given experts, then the new ones, named ``new-1``, ``new-2``, ... The certificate counts the new
-    experts. Ctrl-C during the search returns the best panel so far.
+    experts; :func:`fillers` says which of their classes only fill a place. Ctrl-C during the search returns
+    the best panel so far.
 
     >>> panel = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [1, 3, 5]])
     >>> whole = complete(panel, 3)
@@ -89,7 +96,10 @@ def complete(
     redundancy = check_times(redundancy)
     effort_named(effort)
     check_count(seed, "seed", 0)
+    price = _price(panel, new_cost)
     if teach:
+        if new_cost is not None:
+            raise InputError(f"new_cost={new_cost} is for new experts, and teaching adds none; leave it out")
         if not isinstance(size, int | np.integer):
             raise InputError(
                 f"size={size!r}: to teach, give one number, the most classes that anybody may know"
@@ -109,7 +119,38 @@ def complete(
         blocks = fewer_blocks(first, sizes, need, work.total - work.done, chance(seed), proof[0], part)
     how += "; annealed" if len(blocks) < len(first) else ""
     rows = [block[:n] for block, n in zip(blocks, sizes, strict=False)]
-    return _checked(panel, rows, Certificate(len(rows), *proof, how, redundancy))
+    return _checked(panel, rows, price, Certificate(len(rows), *proof, how, redundancy))
+
+
+def _price(panel: Panel, new_cost: float | None) -> float:
+    if new_cost is None:
+        return float(panel.cost.mean()) if len(panel) else 1.0
+    if isinstance(new_cost, bool) or not isinstance(new_cost, Real) or not 0 <= new_cost < math.inf:
+        raise InputError(f"new_cost={new_cost!r}; give what a new expert costs, 0 or more")
+    return float(new_cost)
+
+
+def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, ...]]:
+    """Return for each expert after the first `given` the classes that every pair can do without.
+
+    They only fill a place: the expert may learn others instead, or fewer.
+
+    >>> whole = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "c"], ["b", "c", "a"]])
+    >>> fillers(whole, 2)
+    [('a',)]
+    """
+    counts, found = panel.pair_counts(), []
+    for row in panel.knows[given:]:
+        known, spare = np.flatnonzero(row), []
+        for k in known.tolist():
+            others = known[known != k]
+            if (counts[k, others] > redundancy).all():
+                spare.append(panel.classes[k])
+                counts[k, others] -= 1
+                counts[others, k] -= 1
+                known = others
+        found.append(tuple(spare))
+    return found
 
 
 def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
@@ -172,12 +213,13 @@ def _reporting(work: Work, experts: int) -> Work:
     return work.part(f"{experts} new experts so far", work.total, work.total)
 
 
-def _checked(panel: Panel, rows: list[NDArray[np.int32]], certificate: Certificate) -> Panel:
+def _checked(panel: Panel, rows: list[NDArray[np.int32]], price: float, certificate: Certificate) -> Panel:
     """Return the panel with the new experts, if it covers by an independent count; else fail loudly."""
     knows = zeros(len(rows), len(panel.classes))
     for known, row in zip(knows, rows, strict=True):
         known[row] = True
-    whole = panel + Panel(panel.classes, knows, list(islice(_new_names(panel), len(rows))))
+    names = list(islice(_new_names(panel), len(rows)))
+    whole = panel + Panel(panel.classes, knows, names, [price] * len(rows))
     if not whole.covers(certificate.redundancy):
         raise CoverError("the completed panel misses pairs; please report this defect")
     return whole.with_certificate(certificate)

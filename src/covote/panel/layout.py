@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+MANY = 2_000
+"""Classes beyond which it pays to look for those that the same experts know."""
+
 
 class Lists(NamedTuple):
     """Lists of indices, one after another: the n-th is ``members[start[n]:start[n + 1]]``."""
@@ -46,6 +49,13 @@ class Authorities(NamedTuple):
     one: Array
     counts: Array
     common: int
+
+
+class Groups(NamedTuple):
+    """One class of each group of classes that the same experts know, and how many classes a group has."""
+
+    layout: Layout
+    sizes: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +102,24 @@ class Layout:
     def heard(self) -> NDArray[np.int64]:
         """The classes that somebody knows."""
         return np.flatnonzero(self.knows.any(axis=0))
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Classes that the same experts know, taken together where there are many of them.
+
+        >>> knows = np.zeros((1, 3000), dtype=bool)
+        >>> knows[0, :7] = True
+        >>> Layout(knows).groups.layout.knows.shape, Layout(knows).groups.sizes.tolist()
+        ((1, 2), [2993, 7])
+        """
+        experts, classes = self.knows.shape
+        if experts and classes > MANY:
+            words = np.ascontiguousarray(self.bits)
+            rows = words.view(np.dtype((np.void, words.itemsize * words.shape[1]))).ravel()
+            _, first, sizes = np.unique(rows, return_index=True, return_counts=True)
+            if len(first) <= classes // 2:
+                return Groups(Layout(self.knows[:, first]), sizes.astype(np.int64))
+        return Groups(self, np.ones(classes, dtype=np.int64))
 
     @cached_property
     def cells(self) -> Cells:

@@ -113,12 +113,28 @@ def pair_histogram(layout: Layout) -> NDArray[np.int64]:
     >>> pair_histogram(Layout(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool)))
     array([1, 2, 0])
     """
+    few, sizes = layout.groups
     pairs = np.zeros(len(layout.knows) + 1, dtype=np.int64)
-    for block in pair_count_blocks(layout):
-        pairs += np.bincount(block.counts.ravel(), minlength=len(pairs))
-        square = block.counts[:, : len(block.counts)]
-        pairs -= np.bincount(square[np.tril_indices(len(square))], minlength=len(pairs))
+    for block in pair_count_blocks(few):
+        if few is layout:
+            pairs += np.bincount(block.counts.ravel(), minlength=len(pairs))
+            square = block.counts[:, : len(block.counts)]
+            pairs -= np.bincount(square[np.tril_indices(len(square))], minlength=len(pairs))
+        else:
+            weights = _weights(block, sizes).ravel()  # whole numbers, exact up to 2^53
+            pairs += np.bincount(block.counts.ravel(), weights, len(pairs)).astype(np.int64)
+    inside = sizes * (sizes - 1) // 2
+    pairs += np.bincount(few.knows.sum(axis=0), inside, len(pairs)).astype(np.int64)
     return pairs
+
+
+def _weights(block: _Block, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how many pairs of classes each count of a block of groups stands for."""
+    rows, columns = block.counts.shape
+    here = sizes[block.first : block.first + columns].astype(np.float64)
+    weights: NDArray[np.float64] = here[:rows, None] * here
+    weights[~block.later()] = 0
+    return weights
 
 
 def pairs_below(layout: Layout, times: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -134,20 +150,23 @@ def pairs_at_risk(layout: Layout, missing: int) -> NDArray[np.int64]:
     >>> pairs_at_risk(Layout(np.array([[1, 1, 0], [1, 1, 1]], dtype=bool)), 1)
     array([0, 2])
     """
-    risk = np.zeros(len(layout.knows))
+    layout, sizes = layout.groups
+    alone = (layout.knows.sum(axis=0) <= missing) * (sizes * (sizes - 1) // 2)
+    risk: NDArray[np.float64] = layout.knows @ alone.astype(np.float64)  # pairs inside a group
     if _is_dense(layout):
         for block in pair_count_blocks(layout):
-            few = ((block.counts <= missing) & block.later()).astype(np.float32).T
+            few = ((block.counts <= missing) * _weights(block, sizes)).T
             low, high = block.first, block.first + few.shape[1]
             step = max(1, _CELLS // len(few))
             for i in range(0, len(risk), step):
-                some = layout.knows[i : i + step, low:].astype(np.float32)
-                risk[i : i + step] += np.einsum("ek,ek->e", some @ few, some[:, : high - low], dtype=float)
+                some = layout.knows[i : i + step, low:].astype(np.float64)
+                risk[i : i + step] += np.einsum("ek,ek->e", some @ few, some[:, : high - low])
         return risk.astype(np.int64)
     for low, high in _rows(layout, layout.later):
         runs = _runs(layout, low, high)
         rare = _counted(layout, low, high, runs).counts.ravel()[runs.codes] <= missing
-        before = np.concatenate([[0], np.cumsum(rare)])
+        row, column = np.divmod(runs.codes, layout.knows.shape[1] - low)
+        before = np.concatenate([[0], np.cumsum(rare * sizes[low + row] * sizes[low + column])])
         found = before[runs.ends] - before[runs.ends - runs.lengths]
         risk += np.bincount(runs.experts, found, minlength=len(risk))
     return risk.astype(np.int64)

@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, design
 from covote.covers.capacities.capacity_bounds import crossing_bound, fewest_blocks
-from covote.covers.completing import complete
+from covote.covers.completing import complete, fillers
 from covote.covers.search.greedy import greedy
 from covote.errors import CoverError, InputError
 
@@ -191,3 +191,26 @@ def test_new_classes_are_bounded_by_the_pairs_across():
     need[:5, :] = need[:, :5] = 1
     np.fill_diagonal(need, 0)
     assert crossing_bound(need, 7) == 17
+
+
+def test_classes_that_only_fill_a_place_are_marked():
+    whole = complete(Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5]]), 4)
+    spare = fillers(whole, 2)
+    assert len(spare) == len(whole) - 2
+    left = [set(block) - set(some) for block, some in zip(whole.blocks()[2:], spare, strict=True)]
+    without = Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5], *(sorted(known) for known in left)])
+    assert without.covers()
+    for i, known in enumerate(left):  # nothing else can be left out
+        for k in known:
+            fewer = [sorted(known - {k}) if j == i else sorted(other) for j, other in enumerate(left)]
+            assert not Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5], *fewer]).covers()
+
+
+def test_new_experts_have_a_price():
+    pool = Panel.from_blocks(4, [[0, 1], [2, 3]], cost=[40, 60])
+    assert complete(pool, 2).cost.tolist() == [40, 60, 50, 50, 50, 50]
+    assert complete(pool, 4, new_cost=75).cost.tolist() == [40, 60, 75]
+    assert complete(nobody(3), 3).cost.tolist() == [1]
+    for wrong in (-1, float("inf"), "ten"):
+        with pytest.raises(InputError, match="new_cost="):
+            complete(pool, 2, new_cost=wrong)

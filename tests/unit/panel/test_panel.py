@@ -318,6 +318,39 @@ def test_pairs_at_risk_are_those_of_a_plain_count(share):
         assert found == {i: pairs for i, pairs in expected.items() if pairs}
 
 
+@pytest.mark.parametrize(("experts", "share"), [(4, 0.4), (40, 0.004)])
+def test_many_classes_that_the_same_experts_know_are_counted_together(experts, share):
+    knows = np.random.default_rng(5).random((experts, 2500)) < share
+    knows[:2, :3] = True
+    panel = Panel(2500, knows)
+    assert panel.layout.groups.layout is not panel.layout
+    together = knows.T.astype(int) @ knows.astype(int)
+    above = np.triu(np.ones_like(together, dtype=bool), 1)
+    for redundancy in (1, 2, 3):
+        assert panel.count_uncovered(redundancy) == np.count_nonzero((together < redundancy) & above)
+    for missing in (1, 2):
+        rare = (together > 0) & (together <= missing) & above
+        expected = {i: int(rare[np.ix_(row, row)].sum()) for i, row in enumerate(knows)}
+        found = {panel.expert_index(name): pairs for name, pairs in panel.survives(missing).critical}
+        assert found == {i: pairs for i, pairs in expected.items() if pairs}
+
+
+def test_seventy_thousand_classes_are_counted_at_once():
+    knows = np.random.default_rng(0).random((12, 70_000)) < 0.1
+    panel = Panel(70_000, knows)
+    degrees = knows.sum(axis=1, dtype=object)
+    pairs = 70_000 * 69_999 // 2
+    # By inclusion and exclusion: pairs that nobody knows, from the sizes of all groups of experts.
+    masks = (knows.T * (1 << np.arange(12))).sum(axis=1)
+    kinds, sizes = np.unique(masks, return_counts=True)
+    apart = (kinds[:, None] & kinds) == 0
+    uncovered = (apart * np.outer(sizes, sizes)).sum()
+    alone = sizes[kinds == 0].sum()
+    assert panel.count_uncovered() == (uncovered - alone) // 2
+    assert panel.count_uncovered() < pairs
+    assert max(pairs for _, pairs in panel.survives().critical) <= max(degrees * (degrees - 1) // 2)
+
+
 def test_lists_of_a_toml_file_are_read_as_toml_has_them(tmp_path):
     path = tmp_path / "panel.toml"
     for text in (

@@ -35,7 +35,7 @@ FIRST_LENGTH = 4_000
 MOST_LEFT = 4
 """Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
 
-MOST_ENTRIES = (20, 1 / 16_000)
+MOST_ENTRIES = (20, 1 / 12_000)
 """Fewest plans in the first round, and plans per move of the budget."""
 
 FIXED = 5

@@ -30,7 +30,7 @@ FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
 
 FORGETFUL = 30
-"""Most experts for which annealing finds structure from nothing."""
+"""Most experts for which annealing finds structure from nothing; with more, half of the moves must do."""
 
 
 def shrink(search: CoverSearch, effort: Effort) -> None:
@@ -42,8 +42,11 @@ def shrink(search: CoverSearch, effort: Effort) -> None:
         return
     state = chance(search.seed)
     made = 0
-    while not search.over and made < effort.meeting:
-        experts, moves = len(search.found.blocks) - 1, effort.meeting - made
+    while not search.over:
+        experts = len(search.found.blocks) - 1
+        moves = (effort.meeting if experts <= FORGETFUL else effort.meeting // 2) - made
+        if moves <= 0:
+            break
         starts = _starts(search, experts, effort.weights)
         cover, used = first_to_meet(
             starts, experts, search.size, moves=moves, state=state, work=search.part(moves)

@@ -46,10 +46,10 @@ class Effort(NamedTuple):
     def scaled(self, classes: int, size: int) -> Effort:
         """Return the effort for a small case: there is less to try where there are few pairs.
 
-        A cover has at least about v^2 / k places; a full effort is for 400 and more. With many classes every
+        A cover has at least about v^2 / k places; a full effort is for 200 and more. With many classes every
         move takes longer, so there are fewer.
         """
-        return self.part(min(1.0, classes * classes / size / 400) * min(1.0, 100 / classes))
+        return self.part(min(1.0, classes * classes / size / 200) * min(1.0, 100 / classes))
 
 
 def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effort:
@@ -60,8 +60,8 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
     root = round(moves**0.5)
     return Effort(
         weights=65 * root,  # twelve runs, and few weights
-        meeting=moves * 3 // 5 * search,
-        symmetry=moves * 2 // 5 * search,
+        meeting=moves * search,
+        symmetry=moves * 3 // 10 * search,
         annealing=moves // 2 * search,
         filling=moves,
         choosing=400 * moves,
