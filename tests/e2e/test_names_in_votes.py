@@ -24,6 +24,7 @@ GOLD = "item,label\n" + "".join(f"i{n},{'skin' if n % 2 else 'eye'}\n" for n in 
 COMMANDS = [
     ["decode", "votes.csv", "--panel", "panel.toml"],
     ["check", "votes.csv", "--panel", "panel.toml"],
+    ["check", "panel.toml", "votes.csv"],
     ["explain", "votes.csv", "i1", "--panel", "panel.toml"],
     ["compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv"],
     ["ask", "votes.csv", "--panel", "panel.toml"],
@@ -94,5 +95,45 @@ def test_a_file_of_votes_is_not_mistaken_for_a_panel(covote, files):
 def test_votes_in_which_nothing_is_wrong_lead_to_the_next_command(covote, files):
     ran = covote("check", "votes.csv", "--panel", "panel.toml")
     assert ran.out.endswith(
-        "Nothing is wrong.\nNext: covote decode votes.csv --panel panel.toml -o labels.csv\n"
+        "No problems found.\nNext: covote decode votes.csv --panel panel.toml -o labels.csv\n"
     )
+
+
+def test_a_table_of_names_is_written_with_suggestions(covote, files):
+    (files / "votes.csv").write_text(VOTES.replace("bob", "bobb") + "i99,who,skin\ni99,ann,eyes\n")
+    ran = covote("check", "panel.toml", "votes.csv", "--fix", "names.csv")
+    assert ran.status == 2
+    assert "Then add --rename names.csv." in ran.out
+    rows = (files / "names.csv").read_text().splitlines()
+    assert rows == ["votes,panel", "bobb,bob", "who,?", "eyes,eye"]
+    ran = covote("check", "panel.toml", "votes.csv", "--rename", "names.csv")
+    assert ran.status == 2
+    assert "'?' (for 'who')" in ran.out
+    (files / "names.csv").write_text("votes,panel\nbobb,bob\nwho,\neyes,eye\n")
+    assert covote("check", "panel.toml", "votes.csv", "--rename", "names.csv").status == 0
+    assert covote("decode", "votes.csv", "--panel", "panel.toml", "--rename", "names.csv").status == 0
+    assert covote("check", "panel.toml", "--fix", "names.csv").status == 2
+
+
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: argv[0])
+def test_words_for_no_answer_are_no_votes(covote, files, argv):
+    """Usual words go without saying; others are said with --blank."""
+    (files / "votes.csv").write_text(
+        VOTES + "i1,bob,?\n".replace("i1,bob", "i90,bob") + "i91,cy,k.A.\ni92,ann,N/A\n"
+    )
+    ran = covote(*argv)
+    assert ran.status == 0, ran.err + ran.out
+    (files / "votes.csv").write_text(VOTES + "i90,bob,pass\n")
+    assert covote(*argv).status == 2
+    ran = covote(*argv, "--blank", "pass")
+    assert ran.status == 0, ran.err + ran.out
+
+
+def test_an_expert_who_loses_every_answer_comes_first(covote, files):
+    (files / "votes.csv").write_text(
+        "item,expert,label\n" + "".join(f"i{n},ann,skin\ni{n},cy,eye\n" for n in range(9))
+    )
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "--unknown", "drop")
+    first, *others = ran.out.splitlines()
+    assert "cy" in first
+    assert any("9 of 18 answers were dropped" in line for line in others)

@@ -39,7 +39,7 @@ STATUS = {
 
 EXAMPLES = {
     "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
-    "check": ("covote check panel.toml --redundancy 2", "covote check votes.csv --panel panel.toml"),
+    "check": ("covote check panel.toml --redundancy 2", "covote check panel.toml votes.csv --fix names.csv"),
     "complete": (
         "covote complete panel.toml 4 -o complete.toml",
         "covote complete panel.csv 4 --redundancy 2",

@@ -21,7 +21,7 @@ from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
 from covote.tables import Reading
 
-_REPEATED = re.compile(r"(?:(\d+)x)?(\d+)")
+_REPEATED = re.compile(r"(?:(\d{1,9})x)?(\d{1,1000})")
 
 
 def read_classes(text: str) -> int | list[Name]:
@@ -32,7 +32,7 @@ def read_classes(text: str) -> int | list[Name]:
     >>> read_classes("10")
     10
     """
-    if re.fullmatch(r"-?\d+", text):
+    if re.fullmatch(r"-?\d{1,1000}", text):
         return int(text)
     if is_panel_file(text):
         return list(Panel.load(text).classes)
@@ -49,7 +49,7 @@ def read_classes(text: str) -> int | list[Name]:
     names = [line.strip() for line in lines if line.strip()]
     if not names:
         raise InputError(f"{text} has no classes; write one class per line")
-    if all(re.fullmatch(r"-?(0|[1-9]\d*)", name) for name in names):
+    if all(re.fullmatch(r"-?(0|[1-9]\d{0,999})", name) for name in names):
         return [int(name) for name in names]
     return list(names)
 
@@ -60,7 +60,7 @@ def read_size(text: str) -> int | list[int]:
     >>> read_size("4"), read_size("3x4,2x6")
     (4, [4, 4, 4, 6, 6])
     """
-    if re.fullmatch(r"-?\d+", text):
+    if re.fullmatch(r"-?\d{1,1000}", text):
         return int(text)
     sizes: list[int] = []
     for part in text.split(","):

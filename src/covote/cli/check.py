@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from covote import atomic
 from covote.bounds import best_lower_bound
 from covote.cli import output
 from covote.cli.arguments import (
     Json,
+    PanelFile,
     Plot,
     Redundancy,
     StandardStreams,
     reads_votes,
 )
-from covote.errors import CovoteError
-from covote.panel import Panel
+from covote.errors import CovoteError, InputError
+from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.tables import Reading
 
@@ -27,14 +30,16 @@ _MOST = 100_000  # the same in JSON
 
 @reads_votes
 def check(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="A panel file: .toml, .json, .csv, .tsv or .xlsx; with --panel, a file of votes."
+    panel_file: PanelFile,
+    votes: Annotated[
+        Path | None, typer.Argument(help="Votes to check: .parquet, .csv, .tsv, .jsonl or .xlsx.")
+    ] = None,
+    other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
+    fix: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the names that do not fit, with suggestions, to this .csv file for --rename."
         ),
-    ],
-    panel_file: Annotated[
-        Path | None, typer.Option("--panel", help="Look at votes of this panel: what is wrong?")
     ] = None,
     redundancy: Redundancy = 1,
     plot: Plot = None,
@@ -43,11 +48,17 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check a panel for uncovered pairs, or votes for mistakes."""
-    if panel_file is not None:
-        _check_votes(file, panel_file, reading, as_json)
+    if other_panel is not None:  # check VOTES --panel PANEL
+        panel_file, votes = other_panel, panel_file
+    if votes is not None:
+        _check_votes(votes, panel_file, reading, fix, as_json)
         return
-    output.check_places(plot, read=[file])
-    panel = Panel.load(file)
+    if fix is not None:
+        raise InputError(
+            "--fix is about votes; name the file of votes, too: covote check PANEL VOTES --fix ..."
+        )
+    output.check_places(plot, read=[panel_file])
+    panel = Panel.load(panel_file)
     missing = panel.count_uncovered(redundancy)
     if as_json:
         output.say_json(
@@ -70,16 +81,21 @@ def check(
         if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
-            output.say(f"Next: covote complete {file} {size}{more} -o complete.toml")
+            output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
     output.keep(panel, None, plot, quiet=as_json)
     if missing:
         raise typer.Exit(1)
 
 
-def _check_votes(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
+def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
     from covote.files import VoteFile
 
+    if fix is not None:
+        if fix.suffix.lower() != ".csv":
+            raise InputError(f"{fix}: the table of names ends in .csv, not in {fix.suffix!r}")
+        atomic.check_apart([fix], [votes, panel_file, reading.rename_file])
+        atomic.check_place(fix)
     panel = Panel.load(panel_file)
     problems: list[str] = []
     details: dict[str, Any] = {}
@@ -96,26 +112,41 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, as_json: bool)
             silent = [name for i, name in enumerate(panel.names) if i not in found.heard]
             unsaid = [name for k, name in enumerate(panel.classes) if k not in found.said]
             notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
-            notes += [f"classes that nobody answered: {some_of(unsaid)}"] if unsaid else []
+            notes += [f"classes without an answer: {some_of(unsaid)}"] if unsaid else []
+            if fix is not None:
+                _write_names(fix, found.unknown_names())
     if as_json:
         output.say_json({"fine": not problems, "problems": problems, "notes": notes, **details})
     else:
         if details:
             output.say(
-                f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}; "
-                f"{details['answers'] - details['dropped']:,} are votes of this panel."
+                f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
+                f"{details['answers'] - details['dropped']:,} fit the panel."
             )
         for note in notes:
             output.say(f"Note: {note}.")
         for problem in problems:
             output.say(f"Problem: {problem}.")
-        output.say(
-            "Nothing is wrong." if not problems else "Correct this, or see --rename and --unknown drop."
-        )
-        if not problems:
+        if problems and fix is not None:
+            output.say(
+                f"Wrote {fix}: replace each ? by a name of the panel, or clear the cell for 'no answer'. "
+                f"Then add --rename {fix}."
+            )
+        elif problems:
+            output.say("Correct the file, map names with --fix and --rename, or use --unknown drop.")
+        else:
+            output.say("No problems found.")
             output.say(f"Next: covote decode {votes} --panel {panel_file} -o labels.csv")
     if problems:
         raise typer.Exit(2)
+
+
+def _write_names(path: Path, names: dict[str, Name | None]) -> None:
+    """Write a table for --rename: names as the votes have them, and those of the panel that may be meant."""
+    with atomic.replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["votes", "panel"])
+        table.writerows([old, "?" if new is None else str(new)] for old, new in names.items())
 
 
 def _tell_outages(panel: Panel) -> None:

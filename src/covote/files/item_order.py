@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import Source
-from covote.tables.names import changes, in_order, item_ids, plain_items, whole_ids, with_blanks
+from covote.tables.names import changes, in_order, item_ids, plain_items, whole_ids, without_blanks
 
 IN_MEMORY = 1 << 28
 """Bytes of rows that are sorted here; beyond it, DuckDB sorts them on disk."""
@@ -35,6 +35,8 @@ class Nature(NamedTuple):
         Positions of rows at which a Parquet file may be cut: an item begins there.
     blanks
         Whether items that are text have blanks around them, which do not count.
+    repeats
+        Whether an item of a wide file has several rows.
     """
 
     integers: bool
@@ -42,6 +44,7 @@ class Nature(NamedTuple):
     span: tuple[int, int] | None
     cuts: tuple[int, ...]
     blanks: bool = False
+    repeats: bool = False
 
 
 class _Seen:
@@ -64,18 +67,11 @@ class _Seen:
         self._last = ids[-1:]
 
 
-def trimmed(ids: pa.Array) -> pa.Array:
-    """Return items without blanks around them; one of blanks alone is none."""
-    found = pc.utf8_trim_whitespace(ids)
-    return pc.if_else(pc.equal(found, ""), None, found)
-
-
 def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
     """Look at all items of a file; blanks around those of text do not count where names match loosely."""
     # The items of a file without types are text, and integers as long as all are written as such.
     seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
     integers, blanks = source.untyped, False
-    trimming = source.untyped and loose
     starts = source.group_starts()[1:-1] if source.kind == "parquet" else []
     cuts: list[int] = []
     first = 0
@@ -87,8 +83,8 @@ def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
         else:
             ids = item_ids(batch.column(0), f"{source.path}, ", first + 1)
         numbers = whole_ids(ids) if integers else None
-        if numbers is None and trimming and (blanks or with_blanks(ids)):
-            ids, blanks = trimmed(ids).drop_null(), True
+        if numbers is None and loose and (found := without_blanks(ids)) is not ids:
+            ids, blanks = found.drop_null(), True
             numbers = whole_ids(ids) if integers else None
         if not len(ids):
             first += batch.num_rows
@@ -112,9 +108,9 @@ def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
         first, last = first + batch.num_rows, ids[-1:]
     if last is None:
         raise InputError(f"{source.path} has no votes: it has no rows")
-    found = whole if integers else seen
-    span = found.span if found.span is not None and found.span[1] < 2**63 else None
-    return Nature(integers, found.ordered, span, tuple(starts if wide else cuts), blanks)
+    best = whole if integers else seen
+    span = best.span if best.span is not None and best.span[1] < 2**63 else None
+    return Nature(integers, best.ordered, span, tuple(starts if wide else cuts), blanks)
 
 
 # Rows in the order of their items: in memory where they fit, else DuckDB sorts and streams

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from covote.errors import InputError
 from covote.panel import Name, Panel
@@ -14,7 +13,7 @@ from covote.panel.checks import did_you_mean, shown, some_of
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.cells import read_cells
-from covote.tables.names import STRANGE, Matcher, item_ids, whole_ids
+from covote.tables.names import STRANGE, Matcher, plain_items, whole_ids, without_blanks
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
 from covote.votes.tables import Reader
@@ -28,21 +27,28 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
 
     Rows without a label are skipped: a review file comes back with those filled in that somebody looked at.
     """
-    source = Source(path)
-    item, label = _columns(source)
-    classes = Reader(panel, reading or Reading()).classes
-    ids, labels = [], []
+    source, how = Source(path), reading or Reading()
+    item, label = _columns(source, how)
+    classes = Reader(panel, how).classes
+    ids, labels, numbers = [], [], []
     wrong: dict[str, int] = {}
-    first = 1
+    first = 0
     for batch in source.batches([item, label], plain=(item,)):
-        if source.untyped:  # empty rows do not count
-            batch = batch.filter(pc.or_(batch.column(0).is_valid(), batch.column(1).is_valid()))
-        ids.append(item_ids(batch.column(0), f"{source.path}, ", first))
+        number = source.row_numbers(first, batch.num_rows).tolist()
+        first += batch.num_rows
+        items = plain_items(batch.column(0), f"{source.path}, ")
+        items = without_blanks(items) if how.match == "loose" else items
         codes, entries, rows = classes.codes(batch.column(1))
         for row in np.flatnonzero((codes[rows] == STRANGE) | (codes[rows] == NONE_OF_MINE)).tolist():
-            wrong.setdefault(str(entries[rows[row]]), first + row)
-        labels += [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
-        first += batch.num_rows
+            wrong.setdefault(str(entries[rows[row]]), number[row])
+        known = [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
+        for row, name in enumerate(items.to_pylist()) if items.null_count else ():
+            if name is None and (known[row] is not None or not source.untyped):  # empty rows do not count
+                raise InputError(f"{source.path}, row {number[row]}: no item; give every row an item")
+        there = np.flatnonzero(np.array(items.is_valid().to_pylist(), dtype=np.bool_))
+        ids.append(items.drop_null())
+        labels += [known[row] for row in there]
+        numbers += [number[row] for row in there]
     if wrong:
         name, row = next(iter(wrong.items()))
         near = classes.suggestion(name)
@@ -58,10 +64,10 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
         ids = whole if len(whole) == len(ids) else ids
     gold: dict[Any, Name] = {}
     names = (name for some in ids for name in some.to_pylist())
-    for row, (name, known) in enumerate(zip(names, labels, strict=True), start=1):
-        if known is not None and gold.setdefault(name, known) != known:
+    for row, name, said in zip(numbers, names, labels, strict=True):
+        if said is not None and gold.setdefault(name, said) != said:
             raise InputError(
-                f"{source.path}, row {row}: item {name!r} is {known!r} here and {gold[name]!r} before; keep "
+                f"{source.path}, row {row}: item {name!r} is {said!r} here and {gold[name]!r} before; keep "
                 "one of them"
             )
     if not gold:
@@ -69,11 +75,13 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
     return gold
 
 
-def _columns(source: Source) -> tuple[str, str]:
-    """Return the columns of items and labels: by their usual names, else by others that people use."""
-    found = []
-    for usual, called in ((("item", "task"), ITEMS), (("label",), CLASSES | GOLD)):
-        exact = [name for name in usual if name in source.names]
+def _columns(source: Source, reading: Reading) -> tuple[str, str]:
+    """Return the columns of items and labels: as given, by their usual names, else by others."""
+    found: list[str] = []
+    for given, usual, called in (
+        (reading.item, ("item", "task"), ITEMS), (reading.label, ("label",), CLASSES | GOLD)
+    ):  # fmt: skip
+        exact = [name for name in (given, *usual) if name in source.names and name is not None]
         near = [name for name in source.names if is_called(name, called) and name not in found]
         if not exact and len(near) != 1:
             raise InputError(

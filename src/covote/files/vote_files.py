@@ -16,14 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covote.errors import InputError, UnknownNameError
-from covote.files.item_order import Nature, by_item, first_repeated, nature_of, trimmed
+from covote.files.item_order import Nature, by_item, first_repeated, nature_of
 from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.progress import Progress
 from covote.tables import Reading
 from covote.tables.batches import ROWS, Source
 from covote.tables.columns import find_columns
-from covote.tables.names import arrow, changes, plain_items, repeated_item
+from covote.tables.names import arrow, changes, flat, plain_items, repeated_item, without_blanks
 from covote.votes import Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import joined
@@ -36,6 +36,7 @@ PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 SLICE = 1 << 22
 """Votes of a slice, about: large enough that starting one costs nothing, small enough for many workers."""
 _MOST = 1 << 25  # rows of a file that are looked at for two different answers, when everything is told
+_SMALL = 1 << 26  # rows or bytes of a wide file up to which rows that repeat others can be left out
 _ROOM = 1 << 29  # bytes for the answers to all items at once; beyond it, DuckDB sorts
 
 
@@ -86,7 +87,7 @@ class VoteFile:
         reading: Reading | None = None,
     ) -> None:
         self.panel = panel
-        self.reader = Reader(panel, reading or Reading(), f"{Path(path)}, ")
+        self.reader = Reader(panel, reading or Reading(), f"{Path(path)}, ", trimmed=True)
         self.source = source = Source(path)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
@@ -145,7 +146,9 @@ class VoteFile:
 
     def notes(self) -> list[str]:
         """Say how the file was read, where that is not plain from its content: columns, names, encoding."""
-        return [*self.source.notes, *self.columns.notes(), *self.reader.notes()]
+        nature: Nature | None = self.__dict__.get("nature")  # None where nothing was read yet
+        blanks = ["blanks around the names of items do not count"] if nature and nature.blanks else []
+        return [*self.source.notes, *self.columns.notes(), *blanks, *self.reader.notes()]
 
     def examine(self) -> Findings:
         """Look at the whole file for everything that is wrong with it.
@@ -162,8 +165,9 @@ class VoteFile:
             said = str(error).removeprefix(reader.where)
             found.others += [] if "no item" in said else [said]  # told below, of all rows
         if self.shape == "wide":
-            for rows, (ids, *columns) in self.batches(self.answers, like=nature):
-                reader.wide(self._experts, columns, ids, rows)
+            whole = self.source.total <= _SMALL  # then rows that repeat others can be told
+            for rows, (ids, *columns) in self._joined(self.batches(self.answers, like=nature), whole):
+                reader.wide(self._experts, columns, ids, rows, whole=whole)
         else:
             self._examine_rows(reader, nature)
         self.remember(reader.loosely())
@@ -212,12 +216,11 @@ class VoteFile:
         """What the items of the file are like; a look at all of them."""
         wide = self.shape == "wide"
         found = nature_of(self.source, self.item, wide=wide, loose=self.reader.reading.match == "loose")
-        if wide and not found.ordered:
-            self._refuse_repeated(found)  # ascending items cannot repeat; of others we must ask
-        return found._replace(ordered=wide or found.ordered)
+        again = wide and not found.ordered and self._repeats(found)  # ascending items cannot repeat
+        return found._replace(ordered=(wide and not again) or (found.ordered and not wide), repeats=again)
 
-    def _refuse_repeated(self, nature: Nature) -> None:
-        """Refuse a wide file in which an item has two rows."""
+    def _repeats(self, nature: Nature) -> bool:
+        """Whether a wide file has two rows for an item; reject one that is too large to compare them."""
 
         def batches() -> Iterator[pa.RecordBatch]:
             for rows, (column,) in self.batches([], like=nature):
@@ -226,8 +229,20 @@ class VoteFile:
                 yield batch.filter(ids.is_valid()) if ids.null_count else batch
 
         found = first_repeated(batches())
-        if found is not None:
-            raise repeated_item(*found, self.reader.where)
+        if found is not None and self.source.total > _SMALL:
+            raise InputError(f"{self.reader.where}{repeated_item(*found)}")
+        return found is not None
+
+    def _joined(
+        self, batches: Iterator[tuple[NDArray[np.int64], list[pa.Array]]], whole: bool
+    ) -> Iterator[tuple[NDArray[np.int64], list[pa.Array]]]:
+        """Yield batches as they are, or the whole file as one."""
+        parts = list(batches) if whole else []
+        if not parts:
+            yield from batches
+            return
+        numbers, columns = zip(*parts, strict=True)
+        yield np.concatenate(numbers), [pa.chunked_array(chunks) for chunks in zip(*columns, strict=True)]
 
     # How the file is read
 
@@ -262,17 +277,18 @@ class VoteFile:
         nature = self.nature if like is None else like
         first = 0 if rows is None else rows.start
         for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
-            ids = batch.column(0)
+            ids = flat(batch.column(0))
             if nature.blanks:
-                ids = trimmed(ids)
+                ids = without_blanks(ids)
             if self.source.untyped and nature.integers:
                 ids = ids.cast(pa.int64())
             yield self.source.row_numbers(first, batch.num_rows), [ids, *batch.columns[1:]]
             first += batch.num_rows
 
     def _wide(self, rows: range | None) -> Iterator[Votes]:
-        for numbers, (ids, *columns) in self.batches(self.answers, rows):
-            yield self.reader.wide(self._experts, columns, ids, numbers)
+        whole = self.nature.repeats
+        for numbers, (ids, *columns) in self._joined(self.batches(self.answers, rows), whole):
+            yield self.reader.wide(self._experts, columns, ids, numbers, whole=whole)
 
     @property
     def _experts(self) -> list[int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from covote import atomic
 from covote.errors import InputError
-from covote.files.item_order import nature_of, trimmed
+from covote.files.item_order import nature_of
 from covote.files.label_files import label_format, writing_labels
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
@@ -20,6 +20,7 @@ from covote.panel import Name, Panel
 from covote.panel.checks import some_of
 from covote.tables import Reading
 from covote.tables.batches import Source
+from covote.tables.names import without_blanks
 from covote.votes.findings import Findings
 from covote.votes.tables import Codes, Reader
 
@@ -96,7 +97,7 @@ def read_reports(
     parts: list[Codes] = []
     first = 0
     for batch in source.batches([columns.item, *columns.of_answers], plain=(columns.item,)):
-        ids = trimmed(batch.column(0)) if nature.blanks else batch.column(0)
+        ids = without_blanks(batch.column(0)) if nature.blanks else batch.column(0)
         if source.untyped and nature.integers:
             ids = ids.cast(pa.int64())
         parts.append(spread(reader, columns, [ids, *batch.columns[1:]], source.row_numbers(first, len(ids))))

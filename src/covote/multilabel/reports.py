@@ -264,7 +264,7 @@ def _refuse_repeated(reader: Reader, codes: Codes, at: NDArray[np.int64], names:
     again = np.flatnonzero(codes.row != rows[at])
     if len(again):
         p = again[0]
-        reader.fault(str(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p]), "")))
+        reader.fault(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p])))
 
 
 # Cells with several classes

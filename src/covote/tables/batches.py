@@ -152,6 +152,13 @@ class Source:
         empty = pa.table({name: pa.array([], pa.string()) for name in self.names})
         return empty if batch is None else pa.Table.from_batches([batch.slice(0, LOOK)])
 
+    def table(self) -> pa.Table:
+        """Return all rows."""
+        batches = list(self.batches(self.names))
+        if not batches:
+            raise InputError(f"{self.path} has no votes: it has no rows")
+        return pa.Table.from_batches(batches)
+
     def refuse_nested(self, columns: Iterable[str]) -> None:
         """Refuse lists and the like where names are needed."""
         for name in columns:

@@ -166,6 +166,10 @@ def arrow_table(table: Any, what: str) -> pa.Table:
             f"cannot read {what} from a {type(table).__name__}; give a table: pandas, polars, pyarrow, "
             f"duckdb or a dict of columns ({error})"
         ) from error
+    names = found.column_names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"cannot read {what} from a table with two columns {twice!r}; rename one")
     try:
         found.validate(full=True)  # indices into dictionaries are followed without a look
     except pa.ArrowInvalid as error:

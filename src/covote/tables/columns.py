@@ -93,7 +93,10 @@ def find_columns(
         for c, known in zip(chosen, USUAL, strict=True)
     ]
     _refuse_twice(usual, names)
-    chance = next((name for name in names if folded(name) in CHANCES), None)
+    chances = [name for name in names if folded(name) in CHANCES]
+    if len(chances) > 1:
+        raise InputError(f"columns {chances[0]!r} and {chances[1]!r} both hold probabilities; remove one")
+    chance = chances[0] if chances else None
     if all(usual) and shape != "wide":
         return Columns(usual[0], usual[1], usual[2], chance)
     if shape != "long" and not any(chosen[1:]):

@@ -350,11 +350,22 @@ def whole_ids(ids: pa.Array) -> pa.Array | None:
     return ids.cast(pa.int64())
 
 
-def with_blanks(ids: pa.Array) -> bool:
-    """Whether some of the ids, which are text, begin or end with a blank."""
+def without_blanks(ids: pa.Array) -> pa.Array:
+    """Return ids without blanks around them, the same array if there are none; blanks alone are no id.
+
+    >>> import pyarrow as pa
+    >>> without_blanks(pa.array(["a ", "b", " "])).to_pylist()
+    ['a', 'b', None]
+    """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return any(pc.any(test(ids, " ")).as_py() for test in (pc.starts_with, pc.ends_with))
+    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
+        return ids
+    found = pc.utf8_trim_whitespace(ids)
+    if pc.sum(pc.binary_length(found)).as_py() == pc.sum(pc.binary_length(ids)).as_py():
+        return ids
+    return pc.if_else(pc.equal(found, ""), None, found)
 
 
 def changes(ids: pa.Array) -> NDArray[np.bool_]:
@@ -385,24 +396,11 @@ def in_order(ids: pa.Array, *, strictly: bool) -> bool:
     return len(ids) < 2 or bool(pc.all(compare(ids[1:], ids[:-1])).as_py())
 
 
-def refuse_repeated(ids: pa.Array, where: str, rows: NDArray[np.int64]) -> None:
-    """Refuse ids of a wide table of which one appears again; `rows` are the numbers of their rows."""
-    import pyarrow.compute as pc
-
-    if not len(ids) or pc.count_distinct(ids).as_py() == len(ids):
-        return
-    seen: dict[Any, int] = {}
-    for row, value in zip(rows.tolist(), ids.to_pylist(), strict=True):
-        before = seen.setdefault(value, row)
-        if before != row:
-            raise repeated_item(value, before, row, where)
-
-
-def repeated_item(item: Any, before: int, row: int, where: str) -> InputError:
-    """Say that an item of a wide table has two rows."""
-    return InputError(
-        f"{where}row {row}: item {item!r} is in row {before} already; a wide table has one row per item: "
-        "keep one of them"
+def repeated_item(item: Any, before: int, row: int) -> str:
+    """Say that an item of a wide table has two rows with different answers."""
+    return (
+        f"row {row}: item {item!r} is in row {before} already, with other answers; a wide table has one row "
+        "per item: keep one of them, or choose with duplicates='first' or 'last' (--duplicates first|last)"
     )
 
 

@@ -87,12 +87,18 @@ def _panel(answers: dict[Any, set[Any]]) -> Panel:
 
 def _names(found: set[Any], what: str) -> dict[Any, Name]:
     """Return the panel's name for everything found: integers if all of them read as such."""
+    texts = {name: str(int(name) if _is_whole(name) else name) for name in found}
     for name in found:
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise InputError(f"{what} {name!r} is a {type(name).__name__}; names are text or integers")
-    if all(isinstance(name, int) or _WHOLE.fullmatch(name) for name in found):
-        return {name: int(name) for name in found}
-    return {name: str(name) for name in found}
+        if not isinstance(name, str | int | float):
+            raise InputError(f"{what} {name!r} is a {type(name).__name__}; names are text or numbers")
+    if all(_WHOLE.fullmatch(text) for text in texts.values()):
+        return {name: int(text) for name, text in texts.items()}
+    return dict(texts)
+
+
+def _is_whole(name: Any) -> bool:
+    """Whether a name is a float that was an integer: pandas makes such of integers with gaps."""
+    return isinstance(name, float) and name.is_integer()
 
 
 def _natural(name: Name) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError, UnknownNameError
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.panel.checks import shown, some_of
 from covote.tables.names import STRANGE, Matcher
 
@@ -66,6 +66,8 @@ class Findings:
         What cannot be dropped: rows without an item, two different answers, impossible probabilities.
     answers, left
         How many answers there are, and how many without those of unknown experts and classes.
+    heard, said
+        Experts with an answer that fits, and classes that were answered.
     """
 
     panel: Panel
@@ -214,6 +216,11 @@ class Findings:
         if not self.dropped:
             return ""
         return f"{self.dropped:,} of {self.answers:,} answers were dropped: {'; '.join(self._unknown())}"
+
+    def unknown_names(self) -> dict[str, Name | None]:
+        """Return the names that the panel does not have, and which of its names may be meant, if any."""
+        found = {name: self.who.nearest(name) for name in (*self.columns, *self.experts)}
+        return found | {name: self.what.nearest(name) for name in self.labels}
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found, for programs."""

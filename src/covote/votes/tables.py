@@ -7,6 +7,7 @@ There is one way from a table to votes, wherever the table comes from: a batch o
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,9 @@ from covote.tables.names import (
     arrow_table,
     flat,
     plain_items,
-    refuse_repeated,
+    repeated_item,
+    whole_ids,
+    without_blanks,
 )
 from covote.votes.answered_panel import answered_panel
 from covote.votes.findings import Count, DroppedWarning, Findings
@@ -97,13 +100,14 @@ class Reader:
     """How to read tables; see :meth:`covote.Votes.from_table`.
 
     `where` begins a message: the file and a comma. With `found`, what is wrong is collected there, and
-    nothing is refused.
+    nothing is rejected. `trimmed` says that there are no blanks around items, or that they count.
     """
 
     panel: Panel
     reading: Reading = field(default_factory=Reading)
     where: str = ""
     found: Findings | None = None
+    trimmed: bool = False
 
     @cached_property
     def meanings(self) -> dict[str, Any]:
@@ -158,20 +162,34 @@ class Reader:
             )
         return [*found, *([f"read as no answer: {some_of(silent)}"] if silent else [])]
 
-    def read(self, table: Any, shape: str, first_row: int) -> Votes:
-        """Return the votes of a table, its items in the order in which they first come."""
+    def read(self, table: Any, shape: str, rows: NDArray[np.int64] | int, *, untyped: bool = False) -> Votes:
+        """Return the votes of a table, its items in the order in which they first come.
+
+        Its rows are numbered as given, or from a number on. Items of an `untyped` table are integers if all
+        of them are written so.
+        """
         found = arrow_table(table)
+        if isinstance(rows, int):
+            rows = np.arange(rows, rows + len(found))
         columns = self.columns(found.column_names, shape, lambda: found.slice(0, LOOK))
+        if untyped and columns.item is not None:
+            place = found.column_names.index(columns.item)
+            found = found.set_column(place, columns.item, self._numbers(found.column(columns.item)))
         reader = self.collecting()
-        votes = reader._read(found, columns, first_row)
+        votes = reader._read(found, columns, rows)
         assert reader.found is not None
         dropped = reader.found.judge(self.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=3)
         return votes
 
-    def _read(self, found: pa.Table, columns: Columns, first_row: int) -> Votes:
-        rows = np.arange(first_row, first_row + len(found))
+    def _numbers(self, column: Any) -> pa.Array:
+        """Return items that are text as integers if all are written so."""
+        ids = flat(column)
+        whole = whole_ids(without_blanks(ids) if self.reading.match == "loose" else ids)
+        return ids if whole is None else whole
+
+    def _read(self, found: pa.Table, columns: Columns, rows: NDArray[np.int64]) -> Votes:
         if columns.answers is not None:
             self.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
             return self.wide(
@@ -200,6 +218,8 @@ class Reader:
     ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
         """Return the items, and which rows to keep, None for all: empty ones are left out."""
         ids = plain_items(column, self.where)
+        if self.reading.match == "loose" and not self.trimmed:
+            ids = without_blanks(ids)
         if not ids.null_count:
             return ids, None
         there = np.array(ids.is_valid().to_pylist(), dtype=np.bool_)
@@ -242,10 +262,13 @@ class Reader:
         if items is not None:
             ids, keep = self._items(items, columns, rows)
             if keep is not None:
-                columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
+                columns, rows = [flat(column).filter(arrow_mask(keep)) for column in columns], rows[keep]
                 size = len(rows)
             if whole:
-                self._refuse_repeated(ids, rows)
+                once = self._once(ids, columns, rows)
+                if once is not None:
+                    columns = [column.take(arrow(once)) for column in columns]
+                    ids, rows, size = ids.take(arrow(once)), rows[once], len(once)
         kind = smallest_int(len(self.panel.classes))
         dense = np.full((len(self.panel), size), NOT_ASKED, dtype=kind)
         refused: list[tuple[Any, int, Any, int, int, int]] = []
@@ -273,11 +296,27 @@ class Reader:
         self._refuse_twins()
         return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), _ids=ids)
 
-    def _refuse_repeated(self, ids: pa.Array, rows: NDArray[np.int64]) -> None:
-        try:
-            refuse_repeated(ids, "", rows)
-        except InputError as error:
-            self.fault(str(error))
+    def _once(
+        self, ids: pa.Array, columns: Sequence[Any], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64] | None:
+        """Return the places of a wide table's rows without copies of others; None for all of them.
+
+        Rows of one item with different answers are rejected, unless the first or the last is wanted.
+        """
+        import pyarrow.compute as pc
+
+        if not len(ids) or pc.count_distinct(ids).as_py() == len(ids):
+            return None
+        kept: dict[Any, int] = {}
+        for place, item in enumerate(ids.to_pylist()):
+            before = kept.setdefault(item, place)
+            if before == place:
+                continue
+            if self.reading.duplicates == "last":
+                kept[item] = place
+            elif self.reading.duplicates == "error" and any(c[before] != c[place] for c in columns):
+                self.fault(repeated_item(item, int(rows[before]), int(rows[place])))
+        return np.array(sorted(kept.values()), dtype=np.int64)
 
     def _refuse(self, wrong: list[tuple[Any, int, Any, int, int, int]]) -> None:
         """Refuse answers that are no votes of the panel, or collect them."""
@@ -298,7 +337,7 @@ class Reader:
         panel = self.panel
         item, keep = self._items(columns[0], columns[1:], rows)
         if keep is not None:
-            columns, rows = [column.filter(arrow_mask(keep)) for column in columns], rows[keep]
+            columns, rows = [flat(column).filter(arrow_mask(keep)) for column in columns], rows[keep]
         expert_code, experts, expert_row = self.experts.codes(columns[1])
         label_code, labels, label_row = self.classes.codes(columns[2])
         who, what = (
@@ -460,6 +499,18 @@ class Reader:
             f"{codes.row[before]}; remove one, or choose with duplicates='first' or 'last' (--duplicates "
             f"first|last){more}"
         )
+
+
+def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Reading) -> Votes:
+    """Return all votes of a file; without a panel, everybody knows everything."""
+    from covote.tables.batches import Source  # which loads pyarrow
+
+    source = Source(path)
+    table = source.table()
+    if panel is None:
+        panel = open_panel(table, "auto", reading)
+    reader = Reader(panel, reading, f"{source.path}, ")
+    return reader.read(table, "auto", source.row_numbers(0, len(table)), untyped=source.untyped)
 
 
 def open_panel(table: pa.Table, shape: str, reading: Reading) -> Panel:

@@ -214,6 +214,22 @@ class Votes:
             return votes
         return votes.to_dense() if layout == "dense" else votes.to_ragged()
 
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        panel: Panel | str | os.PathLike[str] | None = None,
+        reading: Reading | None = None,
+        **options: Any,
+    ) -> Votes:
+        """Read votes from a Parquet, CSV, TSV, JSON-lines or Excel file into memory.
+
+        `panel` may be a file, too; the rest is as for :meth:`from_table`. For files that do not fit into
+        memory, see :class:`covote.files.VoteFile`.
+        """
+        given = Panel.load(panel) if isinstance(panel, str | os.PathLike) else panel
+        return tables.read_file(path, given, Reading.of(reading, options))
+
     # What there is
 
     def __len__(self) -> int:

@@ -91,7 +91,7 @@ def test_columns_before_the_items_do_not_matter(tmp_path):
             {"item": [1.0, float("nan")], "expert": ["ann", "ann"], "label": ["eye", "eye"]},
             ["row 2", "no item"],
         ),
-        ("votes.parquet", {"item": [0.0, -0.0], "ann": ["eye", "eye"]}, ["row 2", "0.0"]),
+        ("votes.parquet", {"item": [0.0, -0.0], "ann": ["eye", "skin"]}, ["row 2", "0.0"]),
         ("votes.parquet", {"item": [b"\xff"], "ann": ["eye"]}, ["CSV", ".parquet"]),
     ],
 )

@@ -1,0 +1,54 @@
+"""Votes.load reads what the streaming reader reads, whatever the format."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from covote import Panel, Reading, Votes
+from covote.errors import InputError
+from covote.files import VoteFile
+
+PANEL = Panel.from_blocks(["skin", "eye"], [["skin", "eye"], ["eye"]], ["ann", "bob"])
+ROWS = {"item": [3, 1, 3, 2], "expert": ["ann", "ann", "bob", "bob"], "label": ["skin", "eye", "eye", "?"]}
+
+
+def answers(votes):
+    return {(row["item"], row["expert"], row["label"]) for row in votes.to_arrow().to_pylist()}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_a_file_is_read_as_by_the_streaming_reader(tmp_path, kind):
+    path = tmp_path / f"votes.{kind}"
+    table = pa.table(ROWS)
+    if kind == "csv":
+        pyarrow.csv.write_csv(table, path)
+    elif kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    votes = Votes.load(path, PANEL)
+    assert answers(votes) == {(3, "ann", "skin"), (1, "ann", "eye"), (3, "bob", "eye")}
+    assert answers(VoteFile(path, PANEL).read()) == answers(votes)
+    assert sorted(votes.items.tolist()) == [1, 2, 3]
+
+
+def test_the_panel_may_be_a_file_or_nobody(tmp_path):
+    path = tmp_path / "votes.csv"
+    pyarrow.csv.write_csv(pa.table(ROWS), path)
+    PANEL.save(tmp_path / "panel.toml")
+    assert Votes.load(path, tmp_path / "panel.toml").panel == PANEL
+    assert Votes.load(path).panel.classes == ("eye", "skin")
+
+
+def test_how_it_is_read_is_said_as_for_a_table(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("item,expert,label\n1,ann,skin\n1,ann,eye\n")
+    with pytest.raises(InputError, match=r"votes.csv, row 2: expert 'ann' answered 'eye'"):
+        Votes.load(path, PANEL)
+    assert answers(Votes.load(path, PANEL, duplicates="last")) == {(1, "ann", "eye")}
+    assert answers(Votes.load(path, PANEL, Reading(duplicates="first"))) == {(1, "ann", "skin")}
+    with pytest.raises(TypeError, match="unexpected keyword 'duplicate'"):
+        Votes.load(path, PANEL, duplicate="last")
