@@ -2,6 +2,7 @@
 
 import csv
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,6 +12,7 @@ from covote.files import Output, decode_file, read_gold
 from covote.files.report import charts
 from covote.files.report.report import headline, report_page
 from covote.files.tally import Tally
+from covote.labels import MEANINGS, STATUSES
 
 
 def outcome_of(tmp_path, panel, rows, output=None, **options):
@@ -70,6 +72,26 @@ def test_the_headline_counts_what_is_open():
     assert headline(whole).startswith("All 1 item has a label")
 
 
+def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
+    rows = [["a", "b", "a"]] * 30 + [["a", "b", "c"], ["b", "c", "a"], ["a", "c", "a"], ["b", "a", None]] * 5
+    outcome = outcome_of(tmp_path, PANEL, rows, method="likelihood")
+    page = page_of(outcome)
+    assert "How many items to review" in page
+    assert 'aria-label="Labels expected to be right after review"' in page
+    assert f"{outcome.tally.doubt.needed(0.99):,} of 50 items" in page
+    # Statuses that no item has take no room.
+    assert [name for name in MEANINGS if f'"key {name}"' in page] == [
+        name for name, count in zip(STATUSES, outcome.tally.statuses, strict=True) if count
+    ]
+
+
+def test_good_agreement_is_not_drawn_as_a_fault():
+    share = np.array([[np.nan, 0.99, 0.6], [0.99, np.nan, 1], [0.6, 1, np.nan]])
+    faces = charts.heat(["a", "b", "c"], share).axes[0].collections[0].get_facecolor()
+    red = [red > green for red, green, *_ in faces]
+    assert red == [False, True, False]  # (b, a), (c, a), (c, b)
+
+
 def test_how_many_of_the_doubtful_items_are_shown_is_said(tmp_path):
     outcome = outcome_of(tmp_path, PANEL, [["a", "b", "c"]] * 40)
     assert "25 of 40 shown" in page_of(outcome)
@@ -81,7 +103,9 @@ def test_pairs_that_nobody_knows_are_named_with_their_labels(tmp_path):
     assert "1 pair of classes has no expert who knows both" in page
     uncovered = page[page.index('id="uncovered"') :]
     assert "<td>a / c</td>" in uncovered
-    assert "Classes that nobody can tell apart" not in page_of(outcome_of(tmp_path, PANEL, [["a", "b", "a"]]))
+    assert "Classes that no expert can tell apart" not in page_of(
+        outcome_of(tmp_path, PANEL, [["a", "b", "a"]])
+    )
 
 
 def test_a_review_has_every_item_and_comes_back_as_gold(tmp_path):

@@ -32,6 +32,8 @@ DARK = {
 }  # fmt: skip
 COLOURS = tuple(LIGHT[name] for name in ("paper", "main", "second", "third", "fourth"))
 """The colours of several series in one picture."""
+_USUAL = 0.05
+"""The share of answers that differ without being remarkable."""
 MOST = 60
 """Rows or columns of a matrix that can still be told apart."""
 _TIP = "tip:"
@@ -136,7 +138,8 @@ def histogram(counts: NDArray[np.int64], what: str) -> Figure:
     drawn = axes.bar(edges[:-1], heights, 0.9 / len(counts), align="edge", color=LIGHT["main"])
     for bar, low, high, count in zip(drawn, edges, edges[1:], counts.tolist(), strict=False):
         bar.set_gid(f"{_TIP}{what} {low:.2f} to {high:.2f}: {count:,} items")
-    axes.set_xlim(0, 1)
+    first = int(np.argmax(counts > 0)) if counts.any() else 0
+    axes.set_xlim(min(edges[first], 0.9), 1)
     axes.set_xlabel(what)
     axes.yaxis.set_major_formatter("{x:.0f}%")
     axes.locator_params(axis="y", nbins=4)
@@ -156,9 +159,7 @@ def review_curve(looked: NDArray[Any], right: NDArray[Any], goals: Sequence[floa
     for goal in goals:
         if low < 100 * goal:
             axes.axhline(100 * goal, color=LIGHT["soft"], linewidth=0.8, linestyle=(0, (4, 3)))
-            axes.text(
-                last, 100 * goal, f"{goal:.0%}", ha="right", va="bottom", fontsize=8, color=LIGHT["soft"]
-            )
+            axes.text(0, 100 * goal, f" {goal:.0%} right", va="bottom", fontsize=8, color=LIGHT["soft"])
     axes.set_xlim(0, last)
     axes.set_ylim(max(0.0, low - 0.05 * (100 - low) - 0.1), 100 + 0.03 * (100 - low) + 0.1)
     axes.set_xlabel("items looked at, the most doubtful first")
@@ -176,14 +177,20 @@ def whiskers(names: Sequence[object], rates: NDArray[np.float64], doubtful: Sequ
     figure, axes = new_figure(6.4, 0.7 + 0.24 * len(names))
     for n, (name, (rate, low, high), doubt) in enumerate(zip(names, rates.tolist(), doubtful, strict=True)):
         if rate != rate:
-            axes.text(0.02, n, "no answer to compare", va="center", color=LIGHT["soft"], fontsize=8)
+            place = axes.get_yaxis_transform()
+            axes.text(
+                0.02, n, "no answer to compare", va="center", color=LIGHT["soft"], fontsize=8, transform=place
+            )
             continue
         colour = LIGHT["conflict" if doubt else "main"]
         axes.plot((low, high), (n, n), color=colour, linewidth=2.5, solid_capstyle="round")
         (dot,) = axes.plot(rate, n, "o", color=colour, markersize=7, markeredgecolor=LIGHT["card"])
         dot.set_gid(f"{_TIP}{name}: {rate:.2%} (interval {low:.2%} to {high:.2%})")
     axes.set_yticks(range(len(names)), [_short(name) for name in names])
-    axes.set_xlim(0, 1.02)
+    # The axis begins a little below the lowest interval.
+    lowest = min((low for rate, low, _ in rates.tolist() if rate == rate), default=0.0)
+    start = min(np.floor(max(lowest - 0.02, 0.0) * 20) / 20, 0.9)
+    axes.set_xlim(start, 1 + 0.02 * (1 - start))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     _quiet(axes)
@@ -205,7 +212,8 @@ def heat(names: Sequence[object], agreement: NDArray[np.float64]) -> Figure:
     share = agreement[:size, :size]
     drawn = np.tri(size, k=-1, dtype=bool)
     known = drawn & ~np.isnan(share)
-    lost = np.where(known, 1 - np.nan_to_num(share), 0.0)
+    # A few answers in a hundred that differ are what good experts do.
+    lost = np.where(known, np.maximum(1 - np.nan_to_num(share) - _USUAL, 0.0), 0.0)
     colours = np.where(lost > 0, LIGHT["conflict"], np.where(known, LIGHT["agreed"], LIGHT["faint"]))
     # Agreement below one half is as bad as it gets; most pairs live near 1.
     strength = np.where(

@@ -31,7 +31,6 @@ def write_report(
     *,
     source: str = "votes",
     method: str | None = None,
-    inferred: bool = False,
     notes: Sequence[str] = (),
 ) -> None:
     """Write a report with pictures to one HTML file, completely or not at all.
@@ -49,22 +48,18 @@ def write_report(
         What the votes are called in the report.
     method
         What the method is called; the outcome's own unless given.
-    inferred
-        Whether who knows what was inferred from the answers.
     notes
         Warnings to show at its top, besides those of the outcome.
     """
     method = outcome.method if method is None else method
     notes = [*outcome.told(), *notes]
-    page = report_page(outcome, source=source, method=method, inferred=inferred, notes=notes)
+    page = report_page(outcome, source=source, method=method, notes=notes)
     atomic.write_text(path, page)
 
 
-def report_page(
-    outcome: Outcome, *, source: str, method: str, inferred: bool = False, notes: Sequence[str] = ()
-) -> str:
+def report_page(outcome: Outcome, *, source: str, method: str, notes: Sequence[str] = ()) -> str:
     """Return the report as HTML; `notes` are warnings to show at its top."""
-    told = {"source": source, "method": method, "inferred": inferred, "notes": notes}
+    told = {"source": source, "method": method, "notes": notes}
     return render("report.html", told | _contents(outcome))
 
 
@@ -133,10 +128,8 @@ def headline(tally: Tally) -> str:
         parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
     if not tally.unsure:
         parts.append("no answer contradicts another")
-    elif tally.unsure > open_items:
-        parts.append(
-            f"{tally.unsure:,} deserve a second look" if tally.unsure > 1 else "one deserves a second look"
-        )
+    elif tally.calibrated and tally.doubt.expected >= 0.5:
+        parts.append(f"about {tally.doubt.expected:,.0f} are expected to be wrong")
     doubtful = tally.experts.doubtful()
     if doubtful:
         named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")
