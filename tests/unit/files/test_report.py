@@ -73,7 +73,7 @@ def test_the_headline_counts_what_is_open():
 
 
 def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
-    rows = [["a", "b", "a"]] * 30 + [["a", "b", "c"], ["b", "c", "a"], ["a", "c", "a"], ["b", "a", None]] * 5
+    rows = [["a", "b", "a"]] * 30 + [["a", "b", "c"], ["b", "c", "a"], ["a", "c", "a"], ["b", "b", None]] * 5
     outcome = outcome_of(tmp_path, PANEL, rows, method="likelihood")
     page = page_of(outcome)
     assert "How many items to review" in page
