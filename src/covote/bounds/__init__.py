@@ -49,6 +49,7 @@ from covote.bounds.statistical import (
     random_partitions_bound,
 )
 from covote.bounds.table import BoundRow, bound_table
+from covote.bounds.worst_case import worst_case_accuracy
 
 __all__ = [
     "BoundRow",
@@ -86,4 +87,5 @@ __all__ = [
     "times_needed",
     "two_group_bound",
     "two_round_answers",
+    "worst_case_accuracy",
 ]

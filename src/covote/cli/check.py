@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from covote import atomic
-from covote.bounds import best_lower_bound
+from covote.bounds import best_lower_bound, worst_case_accuracy
 from covote.cli import output
 from covote.cli.arguments import (
     Json,
@@ -25,6 +25,7 @@ from covote.panel.checks import some_of
 from covote.tables import Reading
 
 _SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
+_MOST_CLASSES = 150  # classes up to which the worst case is computed
 _MOST = 100_000  # the same in JSON
 
 
@@ -69,6 +70,7 @@ def check(
                 "asked": redundancy,
                 "uncovered_pairs": missing,
                 "uncovered": panel.uncovered(redundancy, most=_MOST),
+                "worst_case_accuracy": _worst_case(panel),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
                 "single_points_of_failure": [
@@ -78,6 +80,11 @@ def check(
         )
     else:
         _tell(panel, missing, redundancy)
+        if (share := _worst_case(panel)) not in (None, 1.0):
+            output.say(
+                f"Whatever experts answer about classes they do not know, at least {share:.0%} of the items "
+                "can be recovered on average, if all classes are equally frequent."
+            )
         if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
@@ -85,6 +92,13 @@ def check(
     output.keep(panel, None, plot, quiet=as_json)
     if missing:
         raise typer.Exit(1)
+
+
+def _worst_case(panel: Panel) -> float | None:
+    """Return the accuracy that the panel guarantees; None where finding it would take long."""
+    if len(panel.classes) > _MOST_CLASSES:
+        return None
+    return worst_case_accuracy(panel)
 
 
 def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
