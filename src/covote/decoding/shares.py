@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
+from covote.decoding import linear
 from covote.decoding import shares_kernels as kernels
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
 from covote.panel import Panel
@@ -191,14 +192,13 @@ def tables(runs: Ragged, known: Lists, classes: int) -> Tables:
     said = runs.label >= 0
     place = runs.label[said] * np.int64(size) + item[said]
     votes = np.bincount(place, minlength=size * classes).astype(np.int32).reshape(classes, size)
-    knows = np.zeros((classes, experts), np.float32)
-    knows[known.members, np.repeat(np.arange(experts), np.diff(known.start))] = 1
+    knows = np.zeros((experts, classes), np.bool_)
+    knows[np.repeat(np.arange(experts), np.diff(known.start)), known.members] = True
     if len(item) == size * experts:  # everybody answered everything
-        asked = np.broadcast_to(knows.sum(axis=1, dtype=np.int32)[:, None], votes.shape)
+        asked = np.broadcast_to(knows.sum(axis=0, dtype=np.int32)[:, None], votes.shape)
     else:
-        answered = np.zeros((experts, size), np.float32)
-        answered[runs.expert, item] = 1
-        asked = (knows @ answered).astype(np.int32)  # sums of ones, which are exact
+        used, which = np.unique(runs.expert, return_inverse=True)  # of a million experts, few occur
+        asked = linear.sums(runs.indptr - runs.indptr[0], which, knows[used].astype(np.int32)).T
     return Tables(votes, asked, np.divide(votes, asked, out=np.full(votes.shape, -1.0), where=asked > 0))
 
 
