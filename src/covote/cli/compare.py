@@ -1,4 +1,4 @@
-"""`covote compare`: which decoder is best on one's own gold items."""
+"""`covote compare`: which decoder is best on your own gold items."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def compare(
     if plot is not None:
         output.draw(found, plot)
     if as_json:
-        output.say_json({"methods": found.rows(), "use": found.best, "advice": found.advice})
+        output.say_json(
+            {"methods": found.rows(), "use": found.best, "expected": found.expected, "advice": found.advice}
+        )
         return
     output.say(str(found))
     output.say_written(plot)

@@ -1,4 +1,4 @@
-"""Why an item has its label: what speaks for each class that it may be, and who must be wrong."""
+"""Why an item has its label: the evidence for each possible class, and who must be wrong."""
 
 from __future__ import annotations
 
@@ -72,12 +72,13 @@ class Explanation:
             asked = len(one.says) + len(one.differs)
             chance = f", {one.chance:.0%} likely" if one.chance == one.chance else ""
             silent = f", {one.silent} not asked" if one.silent else ""
-            lines.append(f"  {one.name!s:{width}}  {len(one.says)} of {asked} authorities{chance}{silent}")
+            who = f"{len(one.says)} of {asked} experts who know {one.name}"
+            lines.append(f"  {one.name!s:{width}}  {who}{chance}{silent}")
             if one.says:
-                lines.append(f"    say so: {_listed(one.says)}")
+                lines.append(f"    for: {_listed(one.says)}")
             if one.differs:
                 named = [f"{name} ({_said(answer)})" for name, answer in one.differs]
-                lines.append(f"    wrong if it is: {_listed(named)}")
+                lines.append(f"    against (wrong if this is the class): {_listed(named)}")
         if self.others:
             named = [f"{_said(answer)} x {count}" for answer, count in self.others]
             lines.append(f"  Others, who know none of these: {_listed(named)}")
@@ -87,7 +88,7 @@ class Explanation:
 
 
 def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanation:
-    """Say what speaks for each class that an item may be, and who must be wrong.
+    """Explain a label: the evidence for each possible class, and who must be wrong.
 
     Parameters
     ----------
@@ -101,15 +102,15 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
     >>> print(explain(Votes.from_dense([[0, 1, 2]], panel), 0))
     0 has no label (tied).
-      cat  1 of 2 authorities, 33% likely
-        say so: ann
-        wrong if it is: cy (fox)
-      dog  1 of 2 authorities, 33% likely
-        say so: bob
-        wrong if it is: ann (cat)
-      fox  1 of 2 authorities, 33% likely
-        say so: cy
-        wrong if it is: bob (dog)
+      cat  1 of 2 experts who know cat, 33% likely
+        for: ann
+        against (wrong if this is the class): cy (fox)
+      dog  1 of 2 experts who know dog, 33% likely
+        for: bob
+        against (wrong if this is the class): ann (cat)
+      fox  1 of 2 experts who know fox, 33% likely
+        for: cy
+        against (wrong if this is the class): bob (dog)
     """
     from covote.decoding import decode  # which offers this function, too
 
