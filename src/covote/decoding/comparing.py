@@ -103,8 +103,8 @@ class Comparison:
         low, high = wilson(self.expected, best.known)
         return (
             f"Use {self.best}: {best.right:,} of {best.known:,} right, {best.right - default.right:,} more "
-            f"than {DEFAULT} (p = {best.chance:.2g}). Chosen without the items it is scored on: {self.expected:,} "
-            f"right, so expect {float(low):.0%} to {float(high):.0%} on other items."
+            f"than {DEFAULT} (p = {best.chance:.2g}). Chosen without the items it is scored on: "
+            f"{self.expected:,} right, so expect {float(low):.0%} to {float(high):.0%} on other items."
         )
 
     def rows(self) -> list[dict[str, Any]]:
