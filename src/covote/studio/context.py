@@ -20,6 +20,7 @@ from covote.errors import CovoteError, FileError
 from covote.panel import Panel
 from covote.studio.answers.assignments import Lease, Said, lease, lock, record, reopen
 from covote.studio.answers.results import ResultsKeeper
+from covote.studio.answers.trials import told_after
 from covote.studio.answers.worker import Worker
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
@@ -166,9 +167,10 @@ class Studio:
                 member = roster.member_by_id[setup.person_id]
             kept = record(connection, setup, roster, member, said)
             held = lease(connection, setup, roster, member, setup.cursor, count) if count else []
+            right = told_after(connection, setup, roster, said.item_id, said.choice)
         reason = why_not_asked(member, setup.ask) if count and not held else ""
         replaced = "" if kept.replaced is None else roster.answer_name(kept.replaced)
-        return Recorded(kept.new, replaced, held, reason)
+        return Recorded(kept.new, replaced, held, reason, right)
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class Recorded:
     replaced: str
     leases: list[Lease]
     reason: str
+    right: str
+    """What the item was, where people are told after the items of a qualification round."""
 
 
 def open_studio(

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from covote.studio.answers.inquiry import inquiry_of
 from covote.studio.answers.results import counted_answers
+from covote.studio.answers.trials import trial_items
 from covote.studio.people.roster import Roster
 from covote.studio.rules import (
     ADAPTIVE,
@@ -56,7 +57,7 @@ _LOCK_ITEM = select(item.c.id).where(item.c.id == bindparam("item")).with_for_up
 _IN_STATE = (
     select(
         assignment.c.id, assignment.c.token, assignment.c.expires, assignment.c.item_id,
-        item.c.key, item.c.kind, item.c.content,
+        item.c.key, item.c.kind, item.c.content, item.c.gold,
     )
     .join(item, item.c.id == assignment.c.item_id)
     .where(assignment.c.person_id == bindparam("who"), assignment.c.state == bindparam("in_state"))
@@ -115,14 +116,20 @@ def lease(
     missing = count - len(held)
     if missing > 0:
         missing -= _take(connection, _mine(connection, member, WAITING, missing), until)
+        tested = trial_items(connection, setup, roster, member, missing) if missing > 0 else []
+        _give(connection, member, tested, until)
+        missing -= len(tested)
         if missing > 0 and setup.ask in ADAPTIVE:
             _adaptive(connection, setup, roster, member, missing, until)
         elif missing > 0:
             _in_order(connection, member, cursor, max(missing, BLOCK), until)
         held = _mine(connection, member, LEASED, count)
+    known_test = setup.trial and setup.feedback
     return [
-        Lease(row.token, row.item_id, row.key, row.kind, row.content, max(row.expires, until)) for row in held
-    ]
+        Lease(row.token, row.item_id, row.key, row.kind, row.content, max(row.expires, until),
+              trial=bool(known_test and row.gold))
+        for row in held
+    ]  # fmt: skip
 
 
 def _mine(connection: Connection, member: Member, state: int, count: int) -> list[Any]:

@@ -123,6 +123,23 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Skill:
+    """How a person answered gold items of a class that he or she is said to know, with a 95% interval."""
+
+    expert: str
+    name: str
+    right: int
+    asked: int
+    low: float
+    high: float
+
+    @property
+    def suggestion(self) -> str:
+        """What the owner may do about it: keep the tick, take it away, or test more."""
+        return "keep" if self.low >= 0.5 else "untick" if self.high < 0.5 else "test more"
+
+
+@dataclass(frozen=True)
 class Results:
     """Votes and labels at one moment.
 
@@ -165,13 +182,9 @@ class Results:
     def _gold_with_votes(self) -> dict[int, str]:
         return {one: name for one, name in self.gold.items() if self.position(one) is not None}
 
-    @cached_property
-    def doubtful_claims(self) -> list[Claim]:
-        """Classes that a person is said to know but misses more often than not, the surest first."""
-        runs, names = self.votes.ragged, self.panel.classes
-        truth = self.labels.index.astype(np.int64)
-        for item_id, name in self._gold_with_votes.items():
-            truth[self.position(item_id)] = names.index(name)
+    def _counted(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, for experts by classes, how many items of a class they knew to answer, and rightly."""
+        runs = self.votes.ragged
         of_vote = np.repeat(truth, np.diff(runs.indptr))
         inside = (of_vote >= 0) & self.panel.knows[runs.expert, of_vote]
         shape = self.panel.knows.shape
@@ -179,14 +192,39 @@ class Results:
         np.add.at(asked, (runs.expert[inside], of_vote[inside]), 1)
         hit = inside & (runs.label == of_vote)
         np.add.at(right, (runs.expert[hit], of_vote[hit]), 1)
+        return asked, right
+
+    def _with_gold(self, truth: NDArray[np.int64]) -> NDArray[np.int64]:
+        for item_id, name in self._gold_with_votes.items():
+            truth[self.position(item_id)] = self.panel.classes.index(name)
+        return truth
+
+    @cached_property
+    def doubtful_claims(self) -> list[Claim]:
+        """Classes that a person is said to know but misses more often than not, the surest first."""
+        asked, right = self._counted(self._with_gold(self.labels.index.astype(np.int64)))
         _, high = wilson(right, asked)
         found = [
             Claim(
-                str(self.panel.names[i]), str(names[k]), int(right[i, k]), int(asked[i, k]), float(high[i, k])
+                str(self.panel.names[i]), str(self.panel.classes[k]), int(right[i, k]), int(asked[i, k]),
+                float(high[i, k]),
             )
             for i, k in np.argwhere((high < 0.5) & (asked > 0))
-        ]
+        ]  # fmt: skip
         return sorted(found, key=lambda one: one.high)
+
+    @cached_property
+    def skills(self) -> list[Skill]:
+        """What people showed on gold items of each class that they are said to know."""
+        asked, right = self._counted(self._with_gold(np.full(len(self.items), -1, dtype=np.int64)))
+        low, high = wilson(right, asked)
+        return [
+            Skill(
+                str(self.panel.names[i]), str(self.panel.classes[k]), int(right[i, k]), int(asked[i, k]),
+                float(low[i, k]), float(high[i, k]),
+            )
+            for i, k in np.argwhere(asked > 0)
+        ]  # fmt: skip
 
     def verdict(self, position: int) -> dict[str, Any]:
         """Return the label at a position and its evidence."""

@@ -15,6 +15,8 @@ from covote.studio.storage.schema import ANSWERED, DONE, answer, assignment, ite
 
 _POINTS = 60
 _RECENT = 3600.0
+_TIMED, _PAUSE = 50_000, 300.0
+"""Answers by which people's speed is measured, and seconds after which somebody was away."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,31 @@ def _number(moment: float) -> Any:
     """Return a query for the number of the last answer until a moment: answers are numbered as they come."""
     latest = select(answer.c.id).where(answer.c.at <= moment).order_by(answer.c.at.desc()).limit(1)
     return func.coalesce(latest.scalar_subquery(), 0)
+
+
+def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, float]]:
+    """Return how long people take for an answer: (median, quarter, three quarters), by their names.
+
+    It is the time since the answer before, where that is less than five minutes.
+    """
+    rows = connection.execute(
+        select(person.c.name, answer.c.at)
+        .join(person, person.c.id == answer.c.person_id)
+        .where(answer.c.via == "page")
+        .order_by(answer.c.id.desc())
+        .limit(_TIMED)
+    )
+    times: dict[str, list[float]] = {}
+    for name, at in rows:
+        times.setdefault(name, []).append(at)
+    found = {}
+    for name, moments in times.items():
+        gaps = -np.diff(moments)
+        gaps = gaps[(gaps > 0) & (gaps < _PAUSE)]
+        if len(gaps) >= 3:
+            quarter, middle, most = np.percentile(gaps, [25, 50, 75])
+            found[name] = (float(middle), float(quarter), float(most))
+    return found
 
 
 def _people(setup: Row[Any], roster: Roster, done: dict[int, int]) -> list[dict[str, Any]]:

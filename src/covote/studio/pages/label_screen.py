@@ -149,7 +149,7 @@ def _answer(request: Request, body: bytes) -> Response:
     given = [lease_dict(one) for one in done.leases]
     return JSONResponse(
         {"kept": True, "before": not done.new, "replaced": done.replaced, "leases": given,
-         "reason": done.reason}
+         "reason": done.reason, "right": done.right}
     )  # fmt: skip
 
 

@@ -95,6 +95,10 @@ def change(studio: Project, who: Owner, form: Form) -> Response:
     ask = text_field(form, "ask")
     with studio.database.write() as connection:
         managing.change_project(connection, text_field(form, "name"), text_field(form, "instructions"), ask)
+        if "trial" in form:
+            (count,) = whole_fields([text_field(form, "trial") or "0"])
+            first = text_field(form, "trial_first", "yes") == "yes"
+            managing.set_trial(connection, count, first=first, feedback="feedback" in form)
         unknown = ask == "posterior" and not len(gold_answers(connection))
     return back_to("/settings", "Saved. " + NO_GOLD if unknown else "Saved.")
 

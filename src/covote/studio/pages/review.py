@@ -14,7 +14,7 @@ from sqlalchemy import Row, select
 
 from covote.labels import STATUSES
 from covote.studio.answers.results import Results, opinions
-from covote.studio.answers.standing import Standing, standing
+from covote.studio.answers.standing import Standing, seconds_per_answer, standing
 from covote.studio.context import Studio
 from covote.studio.editing import items
 from covote.studio.editing.record import noted
@@ -278,7 +278,9 @@ def experts(request: Request, studio: Project, who: Reviewer) -> Response:
         for i, name in enumerate(results.panel.names)
     ]  # fmt: skip
     ids = {one.name: one.id for one in results.roster.members}
+    with studio.database.read() as connection:
+        speeds = seconds_per_answer(connection)
     return page(
         request, "experts.html", who, lines=lines, newer=newer, claims=results.doubtful_claims[:50],
-        ids=ids, gold=len(results.gold),
+        ids=ids, gold=len(results.gold), skills=results.skills, speeds=speeds,
     )  # fmt: skip

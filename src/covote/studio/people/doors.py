@@ -59,6 +59,7 @@ class Door:
 _OPEN = (
     select(
         project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
+        project.c.trial, project.c.trial_first, project.c.feedback,
         link.c.person_id, person.c.name.label("person_name"), person.c.cursor, person.c.options_id,
     )
     .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))

@@ -27,6 +27,9 @@ from covote.studio.storage.schema import (
     project,
 )
 
+MOST_TRIAL = 50
+"""Gold items of each class in a qualification round."""
+
 
 def create_project(connection: Connection, name: str, owner: str = "owner") -> int:
     """Make the project with its first owner, and return the owner's id."""
@@ -37,6 +40,13 @@ def create_project(connection: Connection, name: str, owner: str = "owner") -> i
         )
     )  # fmt: skip
     return add_person(connection, owner, "owner")
+
+
+def set_trial(connection: Connection, count: int, *, first: bool, feedback: bool) -> None:
+    """Say how many gold items of each class people answer in the qualification round, and when."""
+    if not 0 <= count <= MOST_TRIAL:
+        raise Refused(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
+    connection.execute(update(project).values(trial=count, trial_first=first, feedback=feedback))
 
 
 def change_project(connection: Connection, name: str, instructions: str, ask: str) -> None:
