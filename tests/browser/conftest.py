@@ -33,7 +33,7 @@ SIZES = {
     "desk": {"viewport": {"width": 1280, "height": 860}},
 }
 SCREENS = ["/label", "/me", "/progress", "/review", "/review/1", "/experts", "/board", "/people", "/people/2",
-           "/items", "/export", "/settings", "/record", "/login"]  # fmt: skip
+           "/items", "/export", "/settings", "/record", "/api/reference", "/login"]  # fmt: skip
 DEADLINE = 180.0
 """Seconds after which something that is waited for will not come any more."""
 

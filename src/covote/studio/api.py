@@ -20,17 +20,15 @@ from covote.studio.people.roster import Roster, set_known
 from covote.studio.rules import Refused
 from covote.studio.storage.schema import NONE, UNSURE, item
 
-router = APIRouter(
-    prefix="/api",
-    tags=["studio"],
-    responses={
-        code: {"description": text, "model": dict[str, str]}
-        for code, text in {
-            400: "The request is no JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not there.",
-            409: "Out of date.", 413: "Too large.", 422: "Cannot be understood.",
-        }.items()
-    },
-)  # fmt: skip
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    code: {"description": text, "model": dict[str, str]}
+    for code, text in {
+        400: "The request is not JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not there.",
+        409: "Out of date.", 413: "Too large.", 422: "Cannot be understood.",
+    }.items()
+}  # fmt: skip
+"""Refusals that every operation may give."""
+router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS)
 _Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
@@ -140,7 +138,8 @@ class LabelOut(BaseModel):
     violations: int
 
 
-def _ids(roster: Roster, names: list[str]) -> list[int]:
+def ids_of(roster: Roster, names: list[str]) -> list[int]:
+    """Return the ids of classes by their names, or refuse."""
     unknown = [name for name in names if name not in roster.class_by_name]
     if unknown:
         raise Refused(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
@@ -215,7 +214,7 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         person_id, secret = managing.invite(
-            connection, new.name, _ids(roster, new.knows), new.cost, new.may_tick
+            connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick
         )
     return Invited(id=person_id, path=f"/enter/{secret}")
 
@@ -227,7 +226,7 @@ def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again
         _, roster = studio.now(connection)
         if person_id not in roster.member_by_id:
             raise Refused("There is nobody with that number.", 404)
-        return Again(asked_again=set_known(connection, person_id, _ids(roster, told.knows)))
+        return Again(asked_again=set_known(connection, person_id, ids_of(roster, told.knows)))
 
 
 @router.post("/items")

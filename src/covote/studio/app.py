@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from covote import __version__
 from covote.errors import CovoteError, InputError
-from covote.studio import api
+from covote.studio import api, api_project
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
 from covote.studio.pages import board, item_pages, label_screen, people_pages, project_pages, review
@@ -50,6 +50,7 @@ def create_app(studio: Studio) -> FastAPI:
     for module in _PAGES:
         app.include_router(module.router, include_in_schema=False)
     app.include_router(api.router)
+    app.include_router(api_project.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(Guards)

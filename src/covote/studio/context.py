@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from covote import atomic
 from covote.errors import CovoteError, FileError
@@ -22,6 +23,7 @@ from covote.studio.answers.assignments import Lease, Said, lease, lock, record, 
 from covote.studio.answers.results import ResultsKeeper
 from covote.studio.answers.trials import told_after
 from covote.studio.answers.worker import Worker
+from covote.studio.editing import hooks
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
 from covote.studio.people.doors import Door, open_with
@@ -31,6 +33,8 @@ from covote.studio.rules import Refused, why_not_asked
 from covote.studio.storage.database import Database
 from covote.studio.storage.schema import person, project
 
+TELL_SECONDS = 3.0
+"""Time between two looks at what programs are to be told."""
 KEPT = 50
 """Jobs whose outcome is remembered."""
 
@@ -103,8 +107,34 @@ class Studio:
         if roster.classes:
             _ = roster.coverage
         self.worker.start()
-        tidy = threading.Thread(target=self.database.keep_tidy, args=(self._stopped,), daemon=True)
-        tidy.start()
+        for work in (lambda: self.database.keep_tidy(self._stopped), self._tell_programs):
+            threading.Thread(target=work, daemon=True).start()
+
+    def _tell_programs(self) -> None:
+        """Tell programs what was settled, again and again until stopped."""
+        while not self._stopped.wait(TELL_SECONDS):
+            with suppress(SQLAlchemyError):  # the database may be back the next time
+                self.tell_programs()
+
+    def tell_programs(self) -> int:
+        """Announce what was settled since, and send what is due; return how many messages were taken."""
+        with self.database.read() as connection:
+            if hooks.hook_row(connection) is None:
+                return 0
+        results = self.results.refresh()
+        with self.database.write() as connection:
+            setup, roster = self.now(connection)
+
+            def label_of(item_id: int) -> dict[str, Any]:
+                at = None if results is None else results.position(item_id)
+                if results is None or at is None:
+                    return {"label": None, "status": None}
+                told = results.verdict(at)
+                label = None if told["label"] is None else str(told["label"])
+                return {"label": label, "status": told["status"]}
+
+            hooks.announce(connection, setup, roster, label_of)
+        return hooks.deliver(self.database)
 
     def stop(self) -> None:
         """End what goes on in the background."""

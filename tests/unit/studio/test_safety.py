@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from covote.errors import CovoteError
-from covote.studio import api, pages
+from covote.studio import api, api_project, pages
 from covote.studio.context import owner_link
 from covote.studio.demo_pictures import picture
 from covote.studio.exchange import importing
@@ -46,7 +46,7 @@ def routes():
         importlib.import_module(f"covote.studio.pages.{one.name}")
         for one in pkgutil.iter_modules(pages.__path__)
     ]
-    for module in [*modules, api]:
+    for module in [*modules, api, api_project]:
         for route in getattr(getattr(module, "router", None), "routes", ()):
             yield from ((method, route.path) for method in route.methods - {"HEAD", "OPTIONS"})
     yield "POST", "/label/answer"
