@@ -154,8 +154,8 @@ def main() -> None:
                 arguments.repeats,
             )
             for method, text in (
-                ("paper", "authority, ties reported"),
-                ("default", "authority, ties decided"),
+                ("paper", "authority"),
+                ("default", "learned"),
             ):
                 cpu, peak = results[method]
                 count = results["count"][0]

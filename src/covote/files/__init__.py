@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from covote.files.decoding_files import Outcome, decode_file, decode_votes
-from covote.files.label_files import writing_labels
-from covote.files.output import Output
+from covote.files.output import Output, writing_labels
 from covote.files.side_tables import read_gold, read_numbers
 from covote.files.vote_files import VoteFile, VoteSource, inferred_panel, open_panel
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from covote import atomic
 from covote.decoding.statistics import statistics_format
 from covote.errors import InputError
-from covote.files.label_files import label_format, proba_batch, writing_labels
 from covote.files.review import Doubt, ReviewList, review_batch, review_list
 from covote.labels import Labels
-from covote.tables.writing import written_format
+from covote.tables.names import arrow, id_array
+from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
 
 Place = str | os.PathLike[str] | None
+_REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violations")
 
 
 @dataclass(frozen=True)
@@ -131,3 +133,20 @@ def check_report(path: Place) -> None:
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path}: a report ends in .html, not in {Path(path).suffix!r}")
     atomic.check_place(path)
+
+
+def label_format(path: str | os.PathLike[str]) -> str:
+    """Return "parquet", "csv", "json" (lines) or "xlsx" by the ending of the file's name."""
+    return written_format(path, "file of labels")
+
+
+def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
+    """Give a writer; the file appears when the block ends well, and not at all otherwise."""
+    return writing(path, "file of labels", _REPEATING)
+
+
+def proba_batch(labels: Labels) -> pa.RecordBatch:
+    """Return how likely every class is: the item, then one column per class, named as the class."""
+    columns = [id_array(labels.ids, labels.start, labels.start + len(labels))]
+    columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
+    return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])

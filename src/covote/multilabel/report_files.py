@@ -12,7 +12,7 @@ import pyarrow as pa
 from covote import atomic
 from covote.errors import InputError
 from covote.files.item_order import nature_of
-from covote.files.label_files import label_format, writing_labels
+from covote.files.output import label_format, writing_labels
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
