@@ -22,6 +22,7 @@ from real_votes import cases
 from covote import Panel, Votes, decode, design, simulate
 from covote.asking import Asker, Posterior
 from covote.bounds import minimax_answers
+from covote.simulation import Similar
 
 REAL = ("mnist", "banking77", "clinc150", "letter", "soybean")
 HELD_OUT = ("fashion", "digits", "imagenet")
@@ -85,7 +86,7 @@ def similar(given: argparse.Namespace) -> list[str]:
     alike = -np.linalg.norm(near[:, None] - near[None], axis=2)
     lines = ["| rule | asked for | answers per item | accuracy % | asking all % |", "|---|---|---|---|---|"]
     for accuracy, temperature in ((1.0, 0.0), (1.0, 0.05), (0.95, 0.0)):
-        how = {"noise": "similar", "similarity": alike, "temperature": temperature, "accuracy": accuracy}
+        how = {"noise": Similar(alike, temperature), "accuracy": accuracy}
         votes = simulate(panel, truth, seed=1, **how)
         full = decode(votes, evidence=False).index
         shown = simulate(panel, gold, seed=2, **how)
@@ -124,9 +125,9 @@ def kept(given: argparse.Namespace) -> list[str]:
                 rng = np.random.default_rng(seed)
                 truth, near = rng.integers(0, classes, 3000), rng.random((classes, dimensions))
                 alike = -np.linalg.norm(near[:, None] - near[None], axis=2)
-                how = {"similarity": alike, "temperature": temperature, "accuracy": accuracy}
-                votes = simulate(panel, truth, noise="similar", seed=seed, **how)
-                shown = simulate(panel, gold, noise="similar", seed=seed + 100, **how)
+                how = {"noise": Similar(alike, temperature), "accuracy": accuracy}
+                votes = simulate(panel, truth, seed=seed, **how)
+                shown = simulate(panel, gold, seed=seed + 100, **how)
                 asker = Asker(panel, len(truth), Posterior.learned(shown, gold, error=0.01))
                 labels = replay(asker, votes)
                 answers.append(asker.answers / len(truth))

@@ -9,8 +9,8 @@ compiled. The answers are the same either way, so nobody else knows whether numb
 from __future__ import annotations
 
 import os
-import pickle
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,13 +86,21 @@ class _Kernel(_Helper):
         self._steps = steps or (lambda *args: STEPS_PER_ELEMENT * _elements(*args))
         self._made = 0.0
         self._budget = 0
+        self._marked = False
 
     def __call__(self, *args: Any) -> Any:
         if getattr(_inside, "plain", False):
             return self.plain(*args)  # for a kernel that runs as plain Python, this one is a helper
         if _mode == "plain" or not (self._compiled is not None or _mode == "compiled" or self._pays(args)):
             return self._as_plain(args)
-        return self.compiled(*args)
+        if self._marked:
+            return self.compiled(*args)
+        answer = self.compiled(*args)
+        self._marked, mark = True, _mark(self.__wrapped__)
+        with suppress(OSError):
+            if mark is not None and mark.parent.exists():
+                mark.touch()
+        return answer
 
     def _as_plain(self, args: tuple[Any, ...]) -> Any:
         _inside.plain = True
@@ -107,7 +115,8 @@ class _Kernel(_Helper):
         """Count the steps of a call, and say whether it is better made by compiled code."""
         global _made
         if not self._budget:
-            self._budget = STEPS_IF_KEPT if _kept(self.__wrapped__) else STEPS_TO_COMPILE
+            mark = _mark(self.__wrapped__)
+            self._budget = STEPS_IF_KEPT if mark is not None and mark.exists() else STEPS_TO_COMPILE
         steps = self._steps(*args)
         self._made += steps
         _made += steps
@@ -191,45 +200,29 @@ def _unboxed(value: Any) -> Any:
     return value
 
 
-def _kept(function: Callable[..., Any]) -> bool:
-    """Whether an earlier process has compiled a function and kept the result where numba would find it.
+def _folder(function: Callable[..., Any]) -> Path | None:
+    """Return covote's own folder for what is compiled from a source: another source, another folder.
 
-    numba itself looks closer (its own version, types, the text of the source). Where this answer is wrong,
-    time is lost and nothing else.
+    So nothing that was compiled from an older source is ever read. None where there is no such source.
     """
     try:
-        changed = Path(function.__code__.co_filename).stat().st_mtime
-        return any(path.stat().st_mtime >= changed for path in _indices(function))
+        source = Path(function.__code__.co_filename)
+        text = zlib.crc32(source.read_bytes(), zlib.crc32(str(source).encode()))
+        chosen = os.environ.get("NUMBA_CACHE_DIR")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "covote" / "compiled"
     except (OSError, RuntimeError):  # no file, no home
-        return False
+        return None
+    base = Path(chosen) if chosen else cache
+    return base / f"{source.stem}-{sys.implementation.cache_tag}-{text:08x}"
 
 
-def _indices(function: Callable[..., Any]) -> list[Path]:
-    """Return the files in which numba lists what it has kept of a function."""
-    source = Path(function.__code__.co_filename)
-    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
-    index = f"{name.replace('<', '').replace('>', '')}.py{sys.version_info[0]}{sys.version_info[1]}.nbi"
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return list(Path(chosen).glob(f"*/{index}"))
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    beside = source.parent / "__pycache__" / index
-    return [beside] if beside.exists() else list(cache.glob(f"numba/*/{index}"))
+def _mark(function: Callable[..., Any]) -> Path | None:
+    """Return the file which says that an earlier process has compiled a function.
 
-
-def _drop_unreadable(function: Callable[..., Any]) -> None:
-    """Remove lists that name a class which is gone: numba reads a list before it sees that it is too old.
-
-    They are pickles, which numba itself reads next: nothing is trusted that was not trusted before.
+    Where it is wrong, because someone has emptied the folder, time is lost and nothing else.
     """
-    with suppress(OSError, RuntimeError):
-        for path in _indices(function):
-            try:
-                with path.open("rb") as file:
-                    pickle.load(file)
-                    pickle.loads(file.read())
-            except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
-                path.unlink(missing_ok=True)
+    folder = _folder(function)
+    return folder and folder / f"{function.__qualname__}.kept"
 
 
 def _numba() -> Any:
@@ -253,10 +246,14 @@ _taught: set[type] = set()
 
 def _jit(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {"nogil": True, "error_model": "numpy", **options}
-    numba = _numba()
-    _drop_unreadable(function)
+    numba, folder = _numba(), _folder(function)
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # No folder that numba may write to: it compiles again in every process.
         return numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = before

@@ -93,7 +93,7 @@ def test_a_pool_that_cannot_cover_points_to_complete(covote, tmp_path):
         (("design", 10, 11), "11"),
         (("design", 0, 2), "0"),
         (("design", "none.txt", 2), "neither a number of classes nor a file"),
-        (("design", 10, "four"), "'four' is not understood"),
+        (("design", 10, "four"), "cannot parse size 'four'"),
         (("design", 10, 4, "--redundancy", 0), "0"),
         (("design", 10, 4, "--method", "magic"), "magic"),
         (("design", 10, 4, "--effort", "none"), "none"),

@@ -63,7 +63,7 @@ def test_no_bounds_for_another_model(covote):
         ((6,), "how many of the 6 classes does one expert know"),
         (("many", 3), "neither a number of classes nor a panel file"),
         ((6, 3, "--method", "authority,guess"), "guess"),
-        ((6, 3, "--experts", "few"), "'few' is not understood"),
+        ((6, 3, "--experts", "few"), "cannot parse --experts 'few'"),
         ((6, 3, "--experts", "0"), "0"),
         ((6, 3, "--experts", "4", "--noise", "loud"), "loud"),
         ((6, 3, "--experts", "4", "--accuracy", "2"), "accuracy is 2"),

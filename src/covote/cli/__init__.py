@@ -137,4 +137,4 @@ def _announce() -> None:
 
     compiled.announce = None
     if sys.stderr.isatty():
-        print("Compiling for this machine: only the first run takes some seconds longer.", file=sys.stderr)
+        print("Compiling for this machine (first run only, a few seconds).", file=sys.stderr)

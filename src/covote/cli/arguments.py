@@ -67,7 +67,7 @@ def read_size(text: str) -> int | list[int]:
         match = _REPEATED.fullmatch(part.strip())
         if not match:
             raise InputError(
-                f"size {text!r} is not understood; write one size (4), a list (4,4,6), or counts (3x4,2x6)"
+                f"cannot parse size {text!r}; write one size (4), a list (4,4,6), or counts (3x4,2x6)"
             )
         sizes += [int(match[2])] * int(match[1] or 1)
     return sizes

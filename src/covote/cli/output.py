@@ -287,11 +287,11 @@ def say_redundancy(panel: Panel) -> None:
         pairs = counted(lost, "pair")
         text += f"Losing {who} leaves {pairs} uncovered. {_SURVIVES}"
     elif wrong == 0:
-        text += "Any one expert can be lost, and any one wrong answer per item is noticed."
+        text += "Any one expert can be lost, and any one wrong answer per item is detected."
     else:
         text += (
-            f"Any {panel.redundancy - 1} experts can be lost, and up to "
-            f"{counted(wrong, 'wrong answer')} per item are repaired."
+            f"Any {panel.redundancy - 1} experts can be lost, and --method pairwise repairs up to "
+            f"{counted(wrong, 'wrong answer')} per item."
         )
     say(text)
 

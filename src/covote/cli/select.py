@@ -19,34 +19,30 @@ if TYPE_CHECKING:
 def select(
     panel_file: PanelFile,
     redundancy: Redundancy = 1,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="An expert that must stay; may be given again.")
-    ] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Expert to keep (repeatable).")] = None,
     budget: Annotated[
         float | None,
         typer.Option(
             parser=number,
-            help="Spend at most this, for the least bound on the error, covering every pair or not.",
+            help="Spend at most this much; minimise the error bound instead of covering every pair.",
         ),
     ] = None,
     accuracy: Annotated[
         str | None,
         typer.Option(
             help="With --budget: how often experts are right about what they know, a number or a table "
-            "(expert, accuracy); always, unless given."
+            "(expert, accuracy) (default: 1)."
         ),
     ] = None,
     priors: Annotated[
         Path | None,
         typer.Option(
-            help="With --budget: a table of how frequent classes are (class, share); all alike unless given."
+            help="With --budget: table of how frequent classes are (class, share) (default: uniform)."
         ),
     ] = None,
     plot_budget: Annotated[
         Path | None,
-        typer.Option(
-            help="With --budget: draw what the next unit of money buys to this .png, .svg or .pdf file."
-        ),
+        typer.Option(help="With --budget: plot error bound against cost to this .png, .svg or .pdf file."),
     ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
@@ -146,7 +142,7 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]
     right = (
         "are right about what they know as the table says"
         if isinstance(accuracy, dict)
-        else "never err about what they know"
+        else "are never wrong about what they know"
         if accuracy in (None, 1)
         else f"are right about what they know {accuracy:.4g} of the time"
     )

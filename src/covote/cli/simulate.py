@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Json, Seed, number, one_of, whole
+from covote.cli.arguments import Json, Seed, choice, number, one_of, whole
 from covote.decoding import DECODERS
 from covote.errors import InputError
 from covote.panel import Panel
@@ -34,21 +34,21 @@ def simulate(
     ] = None,
     experts: Annotated[
         str | None,
-        typer.Option(help="Numbers of experts: 10,20,40 or 10:60:10; a useful range unless given."),
+        typer.Option(help="Numbers of experts: 10,20,40 or 10:60:10 (default: a useful range)."),
     ] = None,
     noise: Annotated[
         str,
         typer.Option(
-            help="Answers about unknown classes: uniform, similar or adversarial.",
-            autocompletion=one_of("uniform", "similar", "adversarial"),
+            help="How experts answer about classes they do not know.",
+            **choice("uniform", "similar", "adversarial"),
         ),
     ] = "uniform",
     accuracy: Annotated[
         float | None,
         typer.Option(
             parser=number,
-            help="How often experts are right about what they know; 1 unless given, several from "
-            "0.5 to 1 for a panel file.",
+            help="How often experts are right about what they know (default: 1; for a panel file, several "
+            "values from 0.5 to 1).",
         ),
     ] = None,
     missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
@@ -65,7 +65,8 @@ def simulate(
     items: Annotated[
         int | None,
         typer.Option(
-            parser=whole, help="Items for each random panel (500 unless given), or for a panel file (5000)."
+            parser=whole,
+            help="Items for each random panel (default: 500), or for a panel file (default: 5000).",
         ),
     ] = None,
     seed: Seed = 0,
@@ -192,7 +193,7 @@ def _numbers(text: str | None) -> list[int] | None:
             return list(range(first, last + 1, step))
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise InputError(f"experts {text!r} is not understood; write 10,20,40 or 10:60:10") from error
+        raise InputError(f"cannot parse --experts {text!r}; write 10,20,40 or 10:60:10") from error
 
 
 def _tell(curve: ErrorCurve, panels: int, items: int) -> None:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.noise import Decoder, Noise, adversarial, confusions, similar
+from covote.simulation.noise import Adversarial, Noise, Similar, confusions
 from covote.simulation.noise_kernels import Conduct, draw
 from covote.votes import NONE_OF_MINE, Votes
 
-__all__ = ["simulate"]
+__all__ = ["Adversarial", "Similar", "simulate"]
 
 NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], int, NDArray[np.intp]], ArrayLike]
 
@@ -24,18 +24,15 @@ def simulate(
     panel: Panel,
     truth: ArrayLike,
     *,
-    noise: str | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
+    noise: str | Similar | Adversarial | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
     byzantine: Name | Iterable[Name] = (),
     none_rate: float | tuple[float, float] = 0.0,
-    similarity: ArrayLike | None = None,
-    temperature: float = 0.0,
-    against: Decoder | None = None,
     first: int = 0,
     seed: int = 0,
 ) -> Votes:
-    """Let a panel vote on items whose true class is known.
+    """Simulate the votes of a panel on items with known classes.
 
     Paper: the model of the statistical setting (perfect inside expertise, uniform outside) is the default.
 
@@ -47,26 +44,21 @@ def simulate(
         The true class of each item: names, or indices into ``panel.classes``. Where the classes are
         integers themselves, integers are names.
     noise
-        How experts answer about classes they do not know: ``"uniform"``; ``"similar"``, always the most
-        similar class they know; ``"adversarial"``, all together for the wrong class that comes closest to
-        winning; a function ``(rng, truth, expert, known) -> class indices``, called once per expert; or one
-        confusion table per expert (true class x answer), which then holds inside expertise too.
+        How experts answer about classes they do not know: ``"uniform"``; ``"similar"`` or
+        :class:`Similar`, always the most similar class they know; ``"adversarial"`` or
+        :class:`Adversarial`, all together for the wrong class that comes closest to winning; a function
+        ``(rng, truth, expert, known) -> class indices``, called once per expert; or one confusion table per
+        expert (true class x answer), which then also holds inside expertise.
     accuracy
-        How often experts are right about classes they know; one number, or one per expert. They err
-        uniformly among the other classes they know (with adversarial noise: for the rival if they know it).
+        How often experts are right about classes they know; one number, or one per expert. A wrong answer is
+        any other class that they know (with adversarial noise: the rival if they know it).
     missing
         How often an answer is missing; one number, or one per expert.
     byzantine
-        Experts that are never right: they agree on a wrong class for each item.
+        Experts who are never right: they agree on a wrong class for each item.
     none_rate
         How often an expert answers "none of mine" about a class it does not know; or a pair, (inside
         expertise, outside).
-    similarity
-        For similar noise: (classes x classes), larger is more alike; unless given, random points in a plane.
-    temperature
-        For similar noise: 0 always answers the most similar class, more spreads.
-    against
-        For adversarial noise: a function that decodes :class:`Votes`; the authority vote unless given.
     first
         The number of the first item: parts of the items, drawn apart, make the same votes as the whole.
     seed
@@ -86,7 +78,7 @@ def simulate(
         inside, outside = none_rate
     else:
         inside, outside = 0.0, none_rate
-    model = _noise_model(panel, noise, accuracy, similarity, temperature, against, seed)
+    model = _noise_model(panel, noise, accuracy, seed)
     traitors = np.zeros(experts, dtype=bool)
     named = [byzantine] if isinstance(byzantine, str | int) else byzantine
     traitors[[panel.expert_index(name) for name in named]] = True
@@ -134,30 +126,24 @@ def truth_indices(panel: Panel, truth: ArrayLike) -> NDArray[np.int64]:
     return index[inverse]
 
 
-def _noise_model(
-    panel: Panel,
-    noise: Any,
-    accuracy: Any,
-    similarity: ArrayLike | None,
-    temperature: float,
-    against: Decoder | None,
-    seed: int,
-) -> Noise:
-    if callable(noise):
+NOISES = {"uniform": None, "similar": Similar(), "adversarial": Adversarial()}
+"""Noise by name."""
+
+
+def _noise_model(panel: Panel, noise: Any, accuracy: Any, seed: int) -> Noise:
+    if isinstance(noise, str):
+        if noise not in NOISES:
+            raise InputError(
+                f"unknown noise {noise!r}; choose from {', '.join(NOISES)}, a function or confusion tables"
+            )
+        noise = NOISES[noise]
+    if noise is None or callable(noise):
         return Noise()
-    if not isinstance(noise, str):
-        if np.any(np.asarray(accuracy) != 1.0):
-            raise InputError("confusion tables already say how accurate experts are; leave out accuracy")
-        return confusions(panel, noise)
-    if noise == "uniform":
-        return Noise()
-    if noise == "similar":
-        return similar(panel, similarity, temperature, seed)
-    if noise == "adversarial":
-        return adversarial(panel, against, seed)
-    raise InputError(
-        f"noise {noise!r} is not known; use 'uniform', 'similar', 'adversarial', a function or confusions"
-    )
+    if isinstance(noise, Similar | Adversarial):
+        return noise.model(panel, seed)
+    if np.any(np.asarray(accuracy) != 1.0):
+        raise InputError("confusion tables already say how accurate experts are; leave out accuracy")
+    return confusions(panel, noise)
 
 
 def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:

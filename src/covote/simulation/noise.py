@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +41,30 @@ class Noise(NamedTuple):
     chances_inside: bool = False
 
 
-def similar(panel: Panel, similarity: ArrayLike | None, temperature: float, seed: int) -> Noise:
-    """Answers by similarity: a class an expert does not know looks to it like the nearest one it knows.
+@dataclass(frozen=True, eq=False)
+class Similar:
+    """Answers by similarity: a class that an expert does not know looks like the nearest one it knows.
 
     Real classifiers do this, all in the same way for the same class, so that noise agrees with noise: the
-    hard case of theory.md section 5. With a temperature, the answer v has weight
-    exp(similarity / temperature).
+    hard case (theory: section 5).
+
+    Attributes
+    ----------
+    similarity
+        (classes x classes) Larger is more alike (default: the distances of random points in a plane).
+    temperature
+        0 always answers the most similar class; above, the answer v has weight exp(similarity / temperature).
     """
+
+    similarity: ArrayLike | None = None
+    temperature: float = 0.0
+
+    def model(self, panel: Panel, seed: int) -> Noise:
+        """Return the noise of a panel."""
+        return _similar(panel, self.similarity, self.temperature, seed)
+
+
+def _similar(panel: Panel, similarity: ArrayLike | None, temperature: float, seed: int) -> Noise:
     if not temperature >= 0:
         raise InputError(f"temperature must be 0 or more, not {temperature}")
     classes = len(panel.classes)
@@ -139,7 +157,7 @@ def _check_chances(panel: Panel) -> None:
     if cells > _MOST_CHANCES:
         raise TooLargeError(
             f"confusion tables for {len(panel)} experts and {len(panel.classes)} classes need "
-            f"{cells * 8 / 2**30:.1f} GiB; use noise='similar' with temperature=0"
+            f"{cells * 8 / 2**30:.1f} GiB; use a temperature of 0"
         )
 
 
@@ -150,21 +168,32 @@ def _from_rows(rows: list[NDArray[np.float64]], *, inside: bool) -> Noise:
     return Noise(chances=np.concatenate([np.empty(0), *sums]), chances_start=starts, chances_inside=inside)
 
 
-def adversarial(panel: Panel, against: Decoder | None, seed: int) -> Noise:
-    """Choose, for every true class, the rivals that come closest to beating it.
+@dataclass(frozen=True)
+class Adversarial:
+    """Answers that all back, for every true class, one of the rivals that come closest to beating it.
 
-    When the truth is k, the experts that do not know it can give rival j at most d_j - lambda_kj votes, all
+    When the truth is k, the experts who do not know it can give rival j at most d_j - lambda_kj votes, all
     of which are consistent with j. Against the authority vote (Eq. (4)) the rival with the least
     lambda_kj / d_j scores highest; it ties with the truth where the pair is uncovered. Against any other
     decoder, every rival is tried, and those stay that it takes for the truth, or else those that leave the
     smallest margin.
+
+    Attributes
+    ----------
+    against
+        A function that decodes :class:`covote.Votes` (default: the authority vote).
     """
-    if len(panel.classes) < 2:
-        return Noise()
-    chosen = _against_authority(panel) if against is None else _against(panel, against, seed)
-    sizes = [len(rivals) for rivals in chosen]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Noise(rival_start=starts, rivals=np.concatenate(chosen).astype(np.int32))
+
+    against: Decoder | None = None
+
+    def model(self, panel: Panel, seed: int) -> Noise:
+        """Return the noise of a panel."""
+        if len(panel.classes) < 2:
+            return Noise()
+        chosen = _against_authority(panel) if self.against is None else _against(panel, self.against, seed)
+        sizes = [len(rivals) for rivals in chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Noise(rival_start=starts, rivals=np.concatenate(chosen).astype(np.int32))
 
 
 def _against_authority(panel: Panel) -> list[NDArray[np.intp]]:

@@ -17,6 +17,7 @@ from covote.asking import (
     choose,
 )
 from covote.errors import CoverError, FileError, InputError, UnknownNameError
+from covote.simulation import Similar
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "eve"])
 
@@ -361,9 +362,9 @@ def test_answers_lent_to_experts_are_those_that_predict_their_own_best():
     gold = np.repeat(np.arange(20), 20)
     truth = np.random.default_rng(1).integers(0, 20, 1500)
     for temperature, accuracy in ((0.0, 1.0), (0.1, 1.0), (0.5, 1.0), (0.1, 0.95)):
-        how = {"noise": "similar", "temperature": temperature, "accuracy": accuracy}
         near = np.random.default_rng(5).normal(size=(20, 2))
-        how["similarity"] = -np.linalg.norm(near[:, None] - near[None], axis=2)
+        alike = -np.linalg.norm(near[:, None] - near[None], axis=2)
+        how = {"noise": Similar(alike, temperature), "accuracy": accuracy}
         shown = simulate(panel, gold, seed=3, **how)
         asker = Asker(panel, len(truth), Posterior.learned(shown, gold, error=0.01))
         dense = simulate(panel, truth, seed=4, **how).dense

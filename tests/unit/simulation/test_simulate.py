@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, decode
 from covote.errors import InputError, UnknownNameError
-from covote.simulation import simulate
+from covote.simulation import Adversarial, Similar, simulate
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 PANEL = Panel.from_blocks(
@@ -86,13 +86,13 @@ def test_byzantine_experts_are_never_right_and_agree():
 def test_similar_noise_is_sticky_and_follows_the_similarity():
     similarity = -np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)) + 0.1)
     true = truth(size=2_000)
-    votes = simulate(PANEL, true, noise="similar", similarity=similarity, seed=9).dense
+    votes = simulate(PANEL, true, noise=Similar(similarity), seed=9).dense
     for n, k in enumerate(true):
         for i, row in enumerate(PANEL.knows):
             known = np.flatnonzero(row)
             expected = k if row[k] else known[np.argmax(similarity[k, known])]
             assert votes[n, i] == expected
-    again = simulate(PANEL, true, noise="similar", similarity=similarity, seed=10).dense
+    again = simulate(PANEL, true, noise=Similar(similarity), seed=10).dense
     assert (votes == again).all()
 
 
@@ -100,7 +100,7 @@ def test_similar_noise_with_a_temperature_spreads_by_softmax():
     similarity = np.zeros((5, 5))
     similarity[3, 0] = np.log(3)
     true = np.full(ITEMS, 3)
-    votes = simulate(PANEL, true, noise="similar", similarity=similarity, temperature=1.0).dense[:, 0]
+    votes = simulate(PANEL, true, noise=Similar(similarity, temperature=1.0)).dense[:, 0]
     assert near((votes == 0).mean(), 3 / 5, ITEMS)
     assert near((votes == 1).mean(), 1 / 5, ITEMS)
 
@@ -156,7 +156,7 @@ def test_the_adversary_can_be_aimed_at_any_decoder():
         seen.append(votes.dense)
         return decode(votes, method="authority")
 
-    votes = simulate(panel, [0, 1, 2], noise="adversarial", against=against)
+    votes = simulate(panel, [0, 1, 2], noise=Adversarial(against))
     assert len(seen) == 1
     assert len(seen[0]) == 6
     assert votes.dense[0].tolist() in ([0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 2, 2, 2, 2])
@@ -181,12 +181,12 @@ def test_one_class_one_expert_and_nothing():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise": "loud"}, "noise 'loud' is not known"),
+        ({"noise": "loud"}, "unknown noise 'loud'"),
         ({"accuracy": 1.5}, "accuracy is 1.5"),
         ({"missing": float("nan")}, "missing is nan"),
         ({"none_rate": (0.1, 0.2, 0.3)}, "a pair"),
-        ({"noise": "similar", "similarity": [[1]]}, "shape"),
-        ({"noise": "similar", "temperature": -1}, "temperature"),
+        ({"noise": Similar([[1]])}, "shape"),
+        ({"noise": Similar(temperature=-1)}, "temperature"),
         ({"noise": [np.eye(5)] * 3}, "3 confusion tables for 4 experts"),
         ({"noise": [np.eye(5)] * 4}, "does not know"),
         ({"noise": [np.full((5, 3), 0.5)] * 4}, "sum to 1"),
