@@ -24,13 +24,8 @@ WAITING = -3
 class Answers(NamedTuple):
     """What was asked about some items, one entry per question.
 
-    Attributes
-    ----------
-    size
-        How many items there are.
-    item, expert, answer
-        The item of each question, 0 to size - 1; the expert; and a class index, ``NONE_OF_MINE``,
-        ``NO_ANSWER`` or ``WAITING``.
+    There are `size` items, 0 to size - 1. Each question has the position of its `item` and `expert`, and an
+    `answer`: a class index, ``NONE_OF_MINE``, ``NO_ANSWER`` or ``WAITING``.
     """
 
     size: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -454,12 +454,16 @@ class Asker:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to an ``.npz`` file, completely or not at all."""
-        options, arrays = self.rule.saved()
+        made: Any = self.rule
+        if type(made) is not RULES.get(made.name):
+            raise InputError(f"the rule {made.name!r} is not one of covote's, so its state cannot be saved")
+        rule = {one.name: getattr(made, one.name) for one in fields(made)}
+        arrays = {name: value for name, value in rule.items() if isinstance(value, np.ndarray)}
         listed = self._ids is not None and self._ids.dtype == object
         head = {
             "panel": self.panel.to_dict(),
             "rule": self.rule.name,
-            "options": options,
+            "options": {name: value for name, value in rule.items() if name not in arrays},
             "budget": None if math.isinf(self._budget) else self._budget,
             "total": None if math.isinf(self._total) else self._total,
             "batch": self._batch,

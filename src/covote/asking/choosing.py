@@ -67,7 +67,7 @@ class Judge(Protocol):
 
 
 class Rule(Protocol):
-    """Whom to ask next, and when to stop."""
+    """Whom to ask next, and when to stop: a frozen dataclass, whose fields an Asker saves."""
 
     @property
     def name(self) -> str:
@@ -79,9 +79,6 @@ class Rule(Protocol):
 
     def judge(self, panel: Panel) -> Judge:
         """Return the rule for a panel."""
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the options and arrays from which the rule can be made again."""
 
 
 class Offer(NamedTuple):

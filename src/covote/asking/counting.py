@@ -39,10 +39,6 @@ class Elimination:
         """Return the rule for a panel."""
         return Counting(panel)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the options and arrays from which the rule can be made again."""
-        return {}, {}
-
 
 @dataclass(frozen=True)
 class Repair:
@@ -75,10 +71,6 @@ class Repair:
         """Return the rule for a panel."""
         return Counting(panel, self.wrong)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the options and arrays from which the rule can be made again."""
-        return {"wrong": self.wrong}, {}
-
 
 @dataclass(frozen=True)
 class Vote:
@@ -98,10 +90,6 @@ class Vote:
     def judge(self, panel: Panel) -> FullVote:
         """Return the rule for a panel."""
         return FullVote(panel)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the options and arrays from which the rule can be made again."""
-        return {}, {}
 
 
 @dataclass(frozen=True)

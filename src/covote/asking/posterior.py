@@ -131,18 +131,6 @@ class Posterior:
             model = Learned(panel, np.asarray(self.counts), self.least)
         return Weighing(panel, model, prior, self.error)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the options and arrays from which the rule can be made again."""
-        options = {"error": self.error, "least": self.least, "none": list(self.none)}
-        arrays = {} if self.counts is None else {"counts": np.asarray(self.counts)}
-        if isinstance(self.accuracy, dict):
-            options["accuracy"] = self.accuracy
-        else:
-            arrays["accuracy"] = np.asarray(self.accuracy)
-        if self.prior is not None:
-            arrays["prior"] = np.asarray(self.prior)
-        return options, arrays
-
 
 @dataclass(frozen=True)
 class Belief:

@@ -209,6 +209,33 @@ def test_saved_and_loaded_in_the_middle_it_asks_the_same(tmp_path):
         assert asker.spent == again.spent
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Posterior(accuracy={"ann": 0.9, "bob": 0.8, "eve": np.float32(0.7)}, none=(0.1, 0.2)),
+        Posterior(accuracy=[0.9, 0.8, 0.7], prior=[0.5, 0.25, 0.25], error=np.float64(0.1)),
+        Posterior(accuracy=np.array([0.9, 0.8, 0.7]), prior=np.array([0.5, 0.25, 0.25])),
+    ],
+)
+def test_every_form_of_a_model_is_saved(tmp_path, rule):
+    asker = Asker(PANEL, 50, rule)
+    ask(asker, simulate(PANEL, np.arange(50) % 3, accuracy=0.7, seed=2))
+    asker.save(tmp_path / "state.npz")
+    again = Asker.load(tmp_path / "state.npz")
+    assert again.labels().confidence.tolist() == asker.labels().confidence.tolist()
+    assert (again.done == asker.done).all()
+
+
+def test_a_rule_of_your_own_is_used_and_not_saved(tmp_path):
+    class Mine(Elimination):
+        name = "mine"
+
+    asker = Asker(PANEL, 1, Mine())
+    assert len(asker.next()) == 1
+    with pytest.raises(InputError, match="'mine' is not one of covote's"):
+        asker.save(tmp_path / "state.npz")
+
+
 def test_undo_takes_the_last_answer_back():
     asker = Asker(PANEL, ["photo"], cost=2)
     (first,) = asker.next()
