@@ -147,10 +147,12 @@ class TableWriter:
 
     def close(self) -> None:
         """Finish the file."""
-        if self._waiting:
-            self._flush()
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            if self._waiting:
+                self._flush()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
 
 
 class _Csv:
