@@ -175,7 +175,8 @@ class Looks:
         order = most_doubtful(doubt, evidence.margin, evidence.violations, most)
         margin = np.nan_to_num(evidence.margin, nan=0.0)
         keys = [(-doubt[n], float(margin[n]), -float(evidence.violations[n]), int(n)) for n in order]
-        found = [_look(votes, labels, int(n)) for n in order]
+        ids = id_array(labels.ids, labels.start, labels.start + len(labels))
+        found = [_look(votes, labels, int(n), ids[int(n)].as_py()) for n in order]
         return cls(most, len(labels), tuple(zip(keys, found, strict=True)))
 
     def __iter__(self) -> Iterator[Look]:
@@ -185,13 +186,12 @@ class Looks:
         return len(self.entries)
 
 
-def _look(votes: Votes, labels: Labels, n: int) -> Look:
+def _look(votes: Votes, labels: Labels, n: int, item: Any) -> Look:
     evidence, classes = labels.evidence, (*labels.panel.classes, None)
     one = votes.part(n, n + 1)
     runs = one.ragged
-    item = labels.items[n]
     return Look(
-        item=item.item() if isinstance(item, np.generic) else item,
+        item=item,
         label=classes[labels.index[n]],
         tied=labels.tied_classes(n) if labels.tied[n] else (),
         runner_up=classes[evidence.runner_up[n]],
@@ -226,7 +226,7 @@ def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
         "violations": arrow(evidence.violations),
     }
     columns["label"] = pc.if_else(pc.equal(columns["label"], ""), None, columns["label"])
-    return pa.RecordBatch.from_pydict(columns)
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from covote import atomic
 from covote.errors import InputError
+from covote.tables.names import texts
 from covote.tables.sheets import write_sheet
 
 ROWS = 1 << 19
@@ -160,7 +161,9 @@ class _Csv:
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self._file = path.open("wb")
-        self._file.write(csv_bytes(pa.RecordBatch.from_pylist([dict(zip(names, names, strict=True))])))
+        self._file.write(
+            csv_bytes(pa.RecordBatch.from_arrays([texts([name]) for name in names], names=names))
+        )
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         self._file.write(csv_bytes(batch))
