@@ -7,10 +7,12 @@ import gzip
 import io
 import json
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +52,8 @@ def make(number: int, folder: Path) -> Case:
     """Write the files of a case into an empty folder."""
     random = Random(number)
     kinds = [
-        votes_text, votes_text, votes_parquet, votes_parquet, votes_parquet, panel_case, gold_case,
-        statistics_case, data_case, answers_case,
+        votes_text, votes_text, votes_sheet, votes_parquet, votes_parquet, votes_parquet, panel_case,
+        gold_case, statistics_case, data_case, answers_case,
     ]  # fmt: skip
     case = random.choice(kinds)(random, folder)
     if case.argv[-2:] == ["--match", "exact"] and random.random() < 0.5:
@@ -233,6 +235,73 @@ def votes_text(random: Random, folder: Path) -> Case:
     return _decode(f"votes {kind}", folder, votes, _write_panel(folder, classes, experts))
 
 
+def votes_sheet(random: Random, folder: Path) -> Case:
+    """Spreadsheets with titles, empty rows and odd cells; rows in any order, at any place; bytes damaged."""
+    classes, experts = _panel(random)
+    rows: list[tuple[Any, ...]] = _rows(random, experts, _items(random))
+    head: tuple[str, ...] = ("item", "expert", "label")
+    if random.random() < 0.4:
+        rows, head = _wide(rows, experts)
+    for _ in range(random.choice([0, 1, 1, 3])):
+        n, c = random.randrange(len(rows)), random.randrange(len(head))
+        odd = random.choice([*mutators.ODD_TEXTS, *mutators.ODD_NUMBERS, True, None, rows[0][c]])
+        rows[n] = (*rows[n][:c], odd, *rows[n][c + 1 :])
+    titles = [("votes of May",), (), ("made", "2024-05-01")][: random.choice([0, 0, 1, 2])]
+    numbers, number = [], 0
+    for _ in range(len(titles) + 1 + len(rows)):
+        number += 1 if random.random() < 0.95 else 2
+        numbers.append(number)
+    if random.random() < 0.2:
+        numbers[-1] = random.choice([10**9, 2**20, 2**20 + 1, 0, -1, numbers[0]])
+    lines = [_sheet_row(n, row) for n, row in zip(numbers, [*titles, head, *rows], strict=True)]
+    if random.random() < 0.3:
+        random.shuffle(lines)
+    votes = folder / "votes.xlsx"
+    with zipfile.ZipFile(votes, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in SHEET_PARTS.items():
+            packed.writestr(zipfile.ZipInfo(name), text.replace("ROWS", "".join(lines)))
+    if random.random() < 0.3:
+        votes.write_bytes(mutators.damaged(random, votes.read_bytes()))
+    return _decode("votes xlsx", folder, votes, _write_panel(folder, classes, experts))
+
+
+def _sheet_row(number: int, cells: tuple[Any, ...]) -> str:
+    found = []
+    for column, value in enumerate(cells):
+        place = f"{chr(65 + column)}{number}"
+        if isinstance(value, bool):
+            found.append(f'<c r="{place}" t="b"><v>{int(value)}</v></c>')
+        elif isinstance(value, int | float):
+            found.append(f'<c r="{place}"><v>{value!r}</v></c>')
+        elif value is not None:
+            text = "".join(c for c in escape(value) if c >= " " or c in "\t\n\r")
+            found.append(f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>')
+    return f'<row r="{number}">{"".join(found)}</row>'
+
+
+_OFFICE = "http://schemas.openxmlformats.org"
+SHEET_PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{_OFFICE}/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+    'spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/'
+    'vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_OFFICE}/package/2006/relationships"><Relationship Id="rId1" '
+    f'Type="{_OFFICE}/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/>'
+    "</Relationships>",
+    "xl/workbook.xml": f'<workbook xmlns="{_OFFICE}/spreadsheetml/2006/main" '
+    f'xmlns:r="{_OFFICE}/officeDocument/2006/relationships"><sheets><sheet name="one" sheetId="1" '
+    'r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_OFFICE}/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument/2006/relationships/worksheet" '
+    'Target="worksheets/sheet1.xml"/>'
+    "</Relationships>",
+    "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_OFFICE}/spreadsheetml/2006/main"><sheetData>ROWS'
+    "</sheetData></worksheet>",
+}
+"""The parts of the smallest spreadsheet, in which the rows are put."""
+
+
 def _column(random: Random, values: list[Any]) -> pa.Array:
     array = pa.array(values)
     if pa.types.is_string(array.type):
@@ -356,11 +425,7 @@ def statistics_case(random: Random, folder: Path) -> Case:
     path = folder / f"stats.{kind}"
     cells = len(panel.layout.cells.label) * len(classes)
     share = np.full(len(classes), 1 << 30)
-    if method == "em":
-        saved = Statistics.of_coins(panel, method, 5, share, np.full((2, len(panel)), 1 << 30))
-    else:
-        saved = Statistics.of(panel, method, 5, share, np.arange(cells), np.full(cells, 1 << 28))
-    saved.save(path)
+    Statistics.of(panel, method, 5, share, np.arange(cells), np.full(cells, 1 << 28)).save(path)
     data = path.read_bytes()
     if kind == "json" and random.random() < 0.7:
         path.write_text(json.dumps(mutators.damaged_tree(random, json.loads(data))))
@@ -417,7 +482,7 @@ def data_case(random: Random, folder: Path) -> Case:
 
 
 def answers_case(random: Random, folder: Path) -> Case:
-    """Answers kept by an earlier run: its records and its facts are damaged; the labels stay the same."""
+    """Answers kept by an earlier run, damaged: the labels stay the same, or the file is rejected."""
     from tests.fuzz.driver import run
 
     data, panel = _labelling(random, folder, "csv")
@@ -436,12 +501,7 @@ def answers_case(random: Random, folder: Path) -> Case:
     if status != 0:
         raise RuntimeError(said)
     labels = (folder / "labels.parquet").read_bytes()
-    kept = [p for p in folder.rglob("*") if p.is_file() and p.parent != folder]
-    kept.sort(key=lambda path: (path.parent.name, path.suffix))
-    file = random.choice(kept)
-    if file.suffix == ".json" and random.random() < 0.6:
-        file.write_text(json.dumps(mutators.damaged_tree(random, json.loads(file.read_text()))))
-    else:
-        file.write_bytes(mutators.damaged(random, file.read_bytes()))
+    file = folder / "labels.answers.sqlite"
+    file.write_bytes(mutators.damaged(random, file.read_bytes()))
     (folder / "labels.parquet").write_bytes(BEFORE)
     return Case(f"answers {file.suffix[1:]}", argv, same=labels)

@@ -70,8 +70,8 @@ def verdict(number: int, folder: Path) -> tuple[str, str | None]:
 
 
 def digests(folder: Path) -> dict[str, bytes]:
-    """Return the checksums of the files of a folder; answers that `label` keeps stand in one below."""
-    files = (path for path in folder.iterdir() if path.is_file())
+    """Return the checksums of the files of a folder, without the answers that `label` keeps."""
+    files = (path for path in folder.iterdir() if path.is_file() and ".answers.sqlite" not in path.name)
     return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in files}
 
 

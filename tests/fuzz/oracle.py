@@ -12,15 +12,18 @@ import json
 import re
 import tomllib
 import unicodedata
+import zipfile
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 NONE = "none of mine"
+SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 class UndecidedError(Exception):
@@ -85,6 +88,8 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
         data, name = gzip.decompress(data), name[:-3]
     if name.endswith(".parquet"):
         return _parquet(path)
+    if name.endswith(".xlsx"):
+        return _sheet(path)
     try:
         text = data.decode("utf-8-sig")
         if name.endswith(".jsonl"):
@@ -115,6 +120,51 @@ class RefusedError(Exception):
     """A file that a careful reader refuses: to accept it is an error."""
 
 
+def _sheet(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of the only sheet of a spreadsheet, below the row that begins with ``item``."""
+    rows: dict[int, dict[str, str]] = {}
+    try:
+        with zipfile.ZipFile(path) as packed:
+            tree = ElementTree.fromstring(packed.read("xl/worksheets/sheet1.xml"))
+    except Exception as error:
+        raise UndecidedError from error
+    for row in tree.iter(f"{SHEET}row"):
+        number = int(row.get("r", "0"))
+        if number in rows:
+            raise RefusedError("a row that is there twice")
+        if not 0 < number <= 2**20:
+            raise RefusedError("a row at an impossible place")
+        cells = {}
+        for cell in row.iter(f"{SHEET}c"):
+            letters = re.sub(r"[^A-Z]", "", cell.get("r", ""))
+            cells[letters] = _cell(cell).strip()
+        rows[number] = {place: text for place, text in cells.items() if text}
+    table = [rows[number] for number in sorted(rows) if rows[number]]
+    head = next((n for n, row in enumerate(table) if row.get("A") == "item"), None)
+    if head is None or any(len(row) == 1 for row in table[head + 1 :]):
+        raise UndecidedError("no heading, or a row that may be a remark")
+    names = table[head]
+    if len(set(names.values())) < len(names):
+        raise UndecidedError("a column that is there twice")
+    return [{name: row.get(place) for place, name in names.items()} for row in table[head + 1 :]]
+
+
+def _cell(cell: ElementTree.Element) -> str:
+    """Return a cell as it looks; numbers that a spreadsheet has rounded are refused."""
+    text = "".join(part.text or "" for part in cell.iter(f"{SHEET}t"))
+    value = cell.findtext(f"{SHEET}v")
+    if value is None:
+        return text
+    if cell.get("t") == "b":
+        return "TRUE" if value == "1" else "FALSE"
+    if re.fullmatch(r"-?\d+", value):
+        return str(int(value))
+    number = float(value)
+    if number.is_integer() and abs(number) >= 10**15:
+        raise RefusedError("a number that was rounded")
+    return str(int(number)) if number.is_integer() else str(number)
+
+
 def _parquet(path: Path) -> list[dict[str, Any]]:
     try:
         table = pq.ParquetFile(path).read()
@@ -128,25 +178,30 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
         raise RefusedError(str(error)) from error
 
 
-NO_ANSWER = {"", "na", "n/a", "#n/a", "nan", "null", "nil", "-", "--", "–", "—", "."}
+NO_EXPERT = {"", "na", "n/a", "#n/a", "nan", "null", "nil", "-", "--", "."}
+"""What people write where there is no expert."""
+NO_ANSWER = NO_EXPERT | {"?", "??", "ka", "unknown", "unbekannt", "missing", "skip", "skipped", "/"}
 """What people write where there is no answer."""
-LETTERS = {
-    "ø": "o",
-    "ł": "l",
-    "đ": "d",
-    "ı": "i",
-    "æ": "ae",
-    "œ": "oe",
-    "\u200b": "",
-    "\ufeff": "",
-    "\xad": "",
-}
+INVISIBLE = "\u200b\u200c\u200e\u200f\u2060\ufeff\xad\ufe0e\ufe0f"
 
 
 def plain(text: str) -> str:
-    """Return a text without case, blanks, accents and invisible letters."""
-    letters = [LETTERS.get(c, c) for c in unicodedata.normalize("NFKD", text).casefold()]
-    return re.sub(r"\s", "", "".join(c for c in "".join(letters) if not unicodedata.combining(c)))
+    """Return a text without case, accents, invisible letters, and blanks and marks between words."""
+    letters = unicodedata.normalize("NFKD", text).casefold().replace("–", "-").replace("_", "-")
+    known = [c for c in letters if c not in INVISIBLE and not unicodedata.combining(c)]
+    found = ""
+    words = " ".join("".join(known).split())
+    for n, letter in enumerate(words):
+        before, after = words[n - 1 : n], words[n + 1 : n + 2]
+        between = before.isalnum() and after.isalnum() and not (before.isdigit() and after.isdigit())
+        gone = (
+            (letter == " " and not (before.isdigit() and after.isdigit()))
+            or (letter == "-" and between)
+            or (letter == "." and not after.isdigit())
+            or (letter == "'" and not before.isdigit())
+        )
+        found += "" if gone else letter
+    return found or words
 
 
 class Names:
@@ -166,7 +221,7 @@ class Names:
                 return near[0] if len(near) == 1 else text
         if self.none is not None and plain(text) == plain(self.none):
             return self.none
-        return None if plain(text) in NO_ANSWER else text
+        return None if plain(text) in (NO_EXPERT if self.none is None else NO_ANSWER) else text
 
 
 def answers_of(rows: list[dict[str, Any]], who_is: Names, what_is: Names) -> dict[Any, dict[str, str]]:
@@ -236,7 +291,7 @@ def disagreement(votes: Path, panel: Path, labels: Path, drop: bool, loose: bool
     try:
         classes, experts = panel_of(panel)
         answers = answers_of(rows_of(votes), Names(list(experts), loose), Names(classes, loose, NONE))
-        if loose and (".csv" in votes.name or ".tsv" in votes.name):
+        if loose:
             answers = trimmed(answers)
     except UndecidedError:
         return None

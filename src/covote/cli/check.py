@@ -73,9 +73,9 @@ def check(
                 "worst_case_accuracy": _worst_case(panel),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
-                "single_points_of_failure": [
-                    {"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical
-                ],
+                "single_points_of_failure": None
+                if len(panel.classes) > output.MANY
+                else [{"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical],
             }
         )
     else:
@@ -164,6 +164,8 @@ def _write_names(path: Path, names: dict[str, Name | None]) -> None:
 
 
 def _tell_outages(panel: Panel) -> None:
+    if len(panel.classes) > output.MANY:
+        return  # it takes minutes to count the pairs of every expert
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
         return  # nobody, or everybody alike: that was said already

@@ -386,17 +386,12 @@ def _parsed(source: Source, id: str | None) -> pa.Table:
 
     # Names of items stay as they are written: 007 is not 7.
     types = {id: pa.string()} if id is not None else {}
-    place: Any = str(source.path)
+    convert = csv.ConvertOptions(column_types=types)
     if source.kind == "xlsx":
         cells = pa.BufferOutputStream()
-        csv.write_csv(pa.Table.from_batches(source.batches(source.names)), cells)
-        place = pa.BufferReader(cells.getvalue())
-    return csv.read_csv(
-        place,
-        read_options=csv.ReadOptions(encoding=source.encoding),
-        parse_options=csv.ParseOptions(delimiter=source.mark, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(column_types=types),
-    )
+        csv.write_csv(source.table(), cells)
+        return csv.read_csv(pa.BufferReader(cells.getvalue()), convert_options=convert)
+    return csv.read_csv(str(source.path), *source.csv_options(), convert)
 
 
 def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:

@@ -118,7 +118,7 @@ class AnswersFile:
             yield
         except UnicodeEncodeError as error:
             raise FileError(f"the name {error.object[:60]!r} is not proper text; rename it") from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, json.JSONDecodeError) as error:
             if "locked" in str(error):
                 raise FileError(
                     f"another run is writing to {self.path}; wait for its end, or choose another file"

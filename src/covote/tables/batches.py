@@ -322,10 +322,8 @@ class Source:
             return
         from pyarrow import csv
 
-        options = csv.ReadOptions(block_size=block, use_threads=False, encoding=self.encoding)
-        if self._named is not None:
-            options.column_names, options.skip_rows = self._named, self._above + 1
-        parse = csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
+        options, parse = self.csv_options()
+        options.block_size, options.use_threads = block, False
         if columns is None:
             convert = csv.ConvertOptions()
         else:
@@ -337,6 +335,15 @@ class Source:
             )
         with csv.open_csv(stream, options, parse, convert) as reader:
             yield reader, file
+
+    def csv_options(self) -> tuple[Any, Any]:
+        """Return how a CSV file is read and parsed, below what stands above the names of its columns."""
+        from pyarrow import csv
+
+        options = csv.ReadOptions(encoding=self.encoding)
+        if self._named is not None:
+            options.column_names, options.skip_rows = self._named, self._above + 1
+        return options, csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
 
     def json_types(self) -> Any:
         """Return options by which text that looks like a time stays text: it is a name, as it was written."""

@@ -95,7 +95,8 @@ def _cells(page: Any, path: str | os.PathLike[str]) -> tuple[dict[tuple[int, int
         for number, row in parser.parse():
             for cell in row:
                 place = cell["row"], cell["column"]
-                if cell["row"] != number or number > _MOST_ROWS or cell["column"] > _MOST_COLUMNS:
+                there = 0 < number <= _MOST_ROWS and cell["column"] <= _MOST_COLUMNS
+                if cell["row"] != number or not there:
                     raise InputError(f"{path} has a cell in row {cell['row']:,} that no sheet can have there")
                 text = _text(cell["value"], path, place)
                 if text and found.setdefault(place, text) != text:
