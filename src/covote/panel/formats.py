@@ -20,8 +20,19 @@ from typing import Any
 from covote.errors import FileError, InputError, UnknownNameError
 from covote.panel.checks import LONGEST_INTEGER, shown
 from covote.tables.cells import arrow_table, decoded, read_bytes, read_cells, split, without_empty
-from covote.tables.sheets import read_sheet, text_of_cell
-from covote.tables.words import CLASSES, COSTS, EXPERTS, ITEMS, KNOWS, NOTES, TOTALS, folded, is_called, words
+from covote.tables.sheets import Row, read_sheet, text_of_cell
+from covote.tables.words import (
+    CLASSES,
+    COSTS,
+    EXPERTS,
+    ITEMS,
+    KNOWS,
+    NOTES,
+    folded,
+    is_called,
+    is_total,
+    words,
+)
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
 _TABLES = ("csv", "tsv", "xlsx")
@@ -320,10 +331,6 @@ def _is_cost(heading: str) -> bool:
     return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
 
 
-def _is_total(heading: str) -> bool:
-    return folded(heading.strip(" :#")) in TOTALS
-
-
 def has_panel(rows: Rows) -> bool:
     """Whether the cells are those of a panel, not one class after another."""
     rows = without_empty(rows)
@@ -335,9 +342,9 @@ def _is_matrix(rows: Rows) -> bool:
     if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
         return False
     others = {
-        c for c, name in enumerate(rows[0]) if _is_cost(name) or _is_total(name) or is_called(name, NOTES)
+        c for c, name in enumerate(rows[0]) if _is_cost(name) or is_total(name) or is_called(name, NOTES)
     }
-    body = [row for row in rows[1:] if not _is_total(row[0]) and not _is_cost(row[0])]
+    body = [row for row in rows[1:] if not is_total(row[0]) and not _is_cost(row[0])]
     said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
     marks = sum(map(_is_mark, said))
     return not said or 2 * marks >= len(said)
@@ -355,7 +362,9 @@ def _upright(rows: Rows) -> Rows:
         return [list(row) for row in zip(*rows, strict=True)]
     place = next((c for c, name in enumerate(rows[0]) if is_called(name, EXPERTS)), 0)
     if place and not is_called(corner, EXPERTS) and not _any_marks(rows, place):
-        return [[row[place], *row[:place], *row[place + 1 :]] for row in rows if place < len(row)]
+        return [
+            Row.like(row, [row[place], *row[:place], *row[place + 1 :]]) for row in rows if place < len(row)
+        ]
     return rows
 
 
@@ -369,6 +378,12 @@ def _ragged(number: int, rows: Rows) -> InputError:
     )
 
 
+def _numbered(body: Rows) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows below the heading with their numbers, those of a sheet as the sheet has them."""
+    for place, row in enumerate(body, start=2):
+        yield getattr(row, "number", place), row
+
+
 def matrix(rows: Rows) -> dict[str, Any]:
     """Return the panel of a matrix: its first row names the classes, its first column the experts."""
     head, body = rows[0], rows[1:]
@@ -378,10 +393,10 @@ def matrix(rows: Rows) -> dict[str, Any]:
     cost = _cost_column(head, body)
     columns = [c for c in range(1, len(head)) if c != cost]
     problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
-    problems += [f"row {n} has no expert in the first column" for n, row in enumerate(body, 2) if not row[0]]
+    problems += [f"row {n} has no expert in the first column" for n, row in _numbered(body) if not row[0]]
     wrong = [
         f"row {n} has {shown(row[c])} in the matrix, at {shown(head[c])}"
-        for n, row in enumerate(body, start=2)
+        for n, row in _numbered(body)
         for c in columns
         if not _is_mark(row[c])
     ]
@@ -405,13 +420,17 @@ def matrix(rows: Rows) -> dict[str, Any]:
 
 def _without_totals(rows: Rows) -> Rows:
     """Return a matrix without the sums that spreadsheets have at the right and at the foot."""
-    rows = [row for row in rows if not _is_total(row[0]) or not _numbers(row[1:])]
+    rows = [row for row in rows if not is_total(row[0]) or not _numbers(row[1:])]
     sums = {
         c
         for c, name in enumerate(rows[0])
-        if c and _is_total(name) and _numbers([row[c] for row in rows[1:] if c < len(row)])
+        if c and is_total(name) and _numbers([row[c] for row in rows[1:] if c < len(row)])
     }
-    return [[cell for c, cell in enumerate(row) if c not in sums] for row in rows] if sums else rows
+    return (
+        [Row.like(row, (cell for c, cell in enumerate(row) if c not in sums)) for row in rows]
+        if sums
+        else rows
+    )
 
 
 def _without_remarks(rows: Rows) -> Rows:
@@ -421,7 +440,9 @@ def _without_remarks(rows: Rows) -> Rows:
         for c, name in enumerate(rows[0])
         if c and is_called(name, NOTES) and not all(_is_mark(row[c]) for row in rows[1:] if c < len(row))
     }
-    return [[cell for c, cell in enumerate(row) if c not in remarks] for row in rows] if remarks else rows
+    if not remarks:
+        return rows
+    return [Row.like(row, (cell for c, cell in enumerate(row) if c not in remarks)) for row in rows]
 
 
 def _is_mark(cell: str) -> bool:
@@ -445,7 +466,7 @@ def _cost_column(head: list[str], body: Rows) -> int | None:
 def _costs(body: Rows, column: int | None) -> tuple[list[float], list[str]]:
     """Return the cost of each row, and what is wrong with them: 80, 1.5, 1,5 and 80 € are numbers."""
     found, wrong = [], []
-    for number, row in enumerate(body, start=2):
+    for number, row in _numbered(body):
         cell = row[column] if column is not None and column < len(row) else ""
         try:
             found.append(float(cell.strip(" €$£").replace(",", ".") or 1))
@@ -474,12 +495,12 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
 def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
     """Return the panel of a table with the columns expert and class; a class may be a list of them."""
     width = max(who, what) + 1
-    body = [row + [""] * (max(width, len(rows[0])) - len(row)) for row in rows[1:]]
-    empty = [f"row {n} has no expert" for n, row in enumerate(body, start=2) if not row[who]]
+    body = [Row.like(row, row + [""] * (max(width, len(rows[0])) - len(row))) for row in rows[1:]]
+    empty = [f"row {n} has no expert" for n, row in _numbered(body) if not row[who]]
     if mark is not None:
         empty += [
             f"row {n} has {shown(row[mark])}, which is neither yes nor no"
-            for n, row in enumerate(body, start=2)
+            for n, row in _numbered(body)
             if folded(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
         ]
     cost = next((c for c, name in enumerate(rows[0]) if _is_cost(name)), None)

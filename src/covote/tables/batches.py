@@ -24,7 +24,7 @@ from covote.tables.answers_file import read_votes, votes_schema
 from covote.tables.cells import heading_row, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
 from covote.tables.sheets import Sheet, read_sheet
-from covote.tables.words import TOTALS, folded
+from covote.tables.words import is_total
 
 ROWS = 1 << 17
 """Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
@@ -468,7 +468,7 @@ def _foot(rows: list[list[str]], numbers: list[int], head: int) -> int:
     end = last
     while last > head + 2:
         filled = [cell for cell in rows[last - 1] if cell]
-        is_sum = folded(filled[0]) in TOTALS and all(re.fullmatch(r"[\d.,%]+", cell) for cell in filled[1:])
+        is_sum = is_total(filled[0]) and all(re.fullmatch(r"[\d.,%]+", cell) for cell in filled[1:])
         if not is_sum and len(filled) > 1:
             break
         last -= 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covote.errors import FileError, InputError
-from covote.tables.sheets import read_sheet
+from covote.tables.sheets import Row, read_sheet
 from covote.tables.words import CLASSES, EXPERTS, ITEMS, is_called
 
 if TYPE_CHECKING:
@@ -145,9 +145,8 @@ def without_empty(rows: list[list[str]]) -> list[list[str]]:
     width = max(map(len, rows), default=0)
     filled = [any(column < len(row) and row[column] for row in rows) for column in range(width)]
     last = max((column for column in range(width) if filled[column]), default=-1) + 1
-    kept = [row[:last] for row in rows if any(row)]
     inner = [column for column in range(last) if filled[column]]
-    return kept if len(inner) == last else [[row[c] for c in inner if c < len(row)] for row in kept]
+    return [Row.like(row, (row[c] for c in inner if c < len(row))) for row in rows if any(row)]
 
 
 def arrow_table(table: Any, what: str) -> pa.Table:

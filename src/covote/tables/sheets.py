@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,21 @@ _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a bo
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
 _MOST_CELLS = 1 << 26  # of a table, empty ones included
 _EXACT = 10**15  # spreadsheets keep 15 digits of a number
+
+
+class Row(list[str]):
+    """The cells of a row, with its number in the file."""
+
+    number: int
+
+    @classmethod
+    def like(cls, row: list[str], cells: Iterable[str]) -> list[str]:
+        """Return other cells as the row of the same number, if that has one."""
+        if not isinstance(row, Row):
+            return list(cells)
+        found = cls(cells)
+        found.number = row.number
+        return found
 
 
 class Sheet(NamedTuple):
@@ -47,8 +62,10 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
             width = max(column for _, column in cells)
             if len(numbers) * width > _MOST_CELLS:
                 raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
-            rows = [[cells.get((n, c), "") for c in range(1, width + 1)] for n in numbers]
-            return Sheet(rows, numbers, (*_others(book, page), *_unsaved(formulas)))
+            rows = [Row(cells.get((n, c), "") for c in range(1, width + 1)) for n in numbers]
+            for row, number in zip(rows, numbers, strict=True):
+                row.number = number
+            return Sheet([*rows], numbers, (*_others(book, page), *_unsaved(formulas)))
     raise InputError(f"{path} is empty: it has no cells")
 
 

@@ -137,3 +137,12 @@ def is_called(heading: str, names: frozenset[str]) -> bool:
         if (stem != text or not ending) and stem in names:
             return True
     return False
+
+
+def is_total(heading: str) -> bool:
+    """Whether a heading names sums.
+
+    >>> is_total("Summe:"), is_total("total"), is_total("totally")
+    (True, True, False)
+    """
+    return folded(heading.strip(" :#")) in TOTALS
