@@ -40,6 +40,10 @@ def design(
     ] = None,
     effort: Effort = "normal",
     seed: Seed = 0,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Who answers for every expert, as in panel files: chat:http://localhost:8080/v1."),
+    ] = None,
     output_file: Output = None,
     plot: Plot = None,
     as_json: Json = False,
@@ -49,6 +53,8 @@ def design(
     Ctrl-C during the search gives the best panel found so far.
     """
     from covote.covers import design as design_panel
+    from covote.models.entries import entry
+    from covote.panel import Panel
 
     output.check_places(plot, panel=output_file, read=[classes])
     with output.progress_bar() as progress:
@@ -62,6 +68,12 @@ def design(
             experts=experts,
             progress=progress,
         )
+    if model is not None:
+        entry(model)  # a mistake is named now
+        panel = Panel(
+            panel.classes, panel.knows, panel.names, panel.cost,
+            models=[model] * len(panel), certificate=panel.certificate,
+        )  # fmt: skip
     if as_json:
         output.say_json(output.panel_dict(panel))
     else:
@@ -71,4 +83,5 @@ def design(
         output.say_redundancy(panel)
     output.keep(panel, output_file, plot, quiet=as_json)
     if output_file is not None and not as_json:
-        output.say(f"Next: covote decode votes.csv --panel {output_file} -o labels.csv")
+        work = "decode votes.csv" if model is None else "label items.csv"
+        output.say(f"Next: covote {work} --panel {output_file} -o labels.csv")

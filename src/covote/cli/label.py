@@ -79,9 +79,17 @@ def label(
     budget: Annotated[
         float | None,
         typer.Option(
-            parser=number, help="With --ask adaptive: what all answers together may cost, kept ones included."
+            parser=number,
+            help="What all answers together may cost, kept ones included: with --ask adaptive, or where "
+            "language models have prices.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Show the first prompts and estimate tokens and cost; ask and write nothing."
+        ),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
     ] = False,
@@ -135,6 +143,13 @@ def label(
     if running and (trust or before) and not as_json:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     panel = panel_of_models(panel_file, trust or before)
+    chosen_columns = None if columns is None else [name.strip() for name in columns.split(",")]
+    if dry_run:
+        from covote.labelling.previewing import preview
+
+        for line in preview(data, panel, folder_of(panel_file), id, chosen_columns, trust or before):
+            output.say(line)
+        return
     options: dict[str, Any] = {}
     if gold is not None:
         options["gold"] = read_gold(gold, panel, reading)
@@ -147,7 +162,7 @@ def label(
             panel,
             models=folder_of(panel_file),
             id=id,
-            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            columns=chosen_columns,
             size=_size(size),
             batch=batch,
             strict=strict,
@@ -232,7 +247,12 @@ def _failure(run: ExpertRun) -> str:
         if run.missing == run.wanted
         else f"its answers to {run.missing:,} of {run.wanted:,} items"
     )
-    return f"{run.reason} ({some} are missing)"
+    others = [
+        f"{failure} ({count} times)" for failure, count in run.failures.items() if failure != run.reason
+    ]
+    times = run.failures[run.reason]
+    often = f" {times} times" if times > 1 else ""
+    return "; ".join([f"{run.reason}{often} ({some} are missing)", *others])
 
 
 def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
@@ -253,6 +273,15 @@ def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
             f"Asked with --ask {ask}: {saved:,} of {found.questions:,} questions were saved; cost "
             f"{spent:,.6g} instead of {full:,.6g}."
         )
+    for run in found.experts:
+        if run.usage.calls:
+            used = run.usage
+            output.say(
+                f"Expert {run.name!r}: {used.calls:,} calls, {used.tokens_in:,} tokens in and "
+                f"{used.tokens_out:,} out{f', cost {used.cost:,.4g}' if used.cost else ''}, in all runs."
+            )
+    if found.over_budget:
+        output.say("The budget was reached; a larger --budget asks the rest.")
     if found.unsettled:
         left = output.counted(found.unsettled, "item")
         output.say(f"Not settled: {left}; nobody is left who could be asked, or paid.")
@@ -268,6 +297,9 @@ def _summary(found: Labelling, ask: str) -> dict[str, Any]:
             failed=run.failed,
             missing=run.missing,
             reason=run.reason or None,
+            lost=run.lost,
+            failures=dict(run.failures),
+            **({"usage": run.usage._asdict()} if run.usage.calls else {}),
         )
     wanted = sum(run.wanted for run in found.experts)
     return {

@@ -33,6 +33,8 @@ from covote.panel import Name, Panel
 from covote.tables.answers_file import AnswersFile
 from covote.tables.batches import Source
 
+_NO_MATTER = {"in_flight", "timeout", "retries", "key_env", "input_price", "output_price"}
+"""Options of models that do not change their answers."""
 Images = Mapping[str, str]
 """A fingerprint of each image by its name, in the order of the items."""
 
@@ -189,6 +191,8 @@ def _settle(
 
 def _facts(candidate: Candidate) -> dict[str, Any]:
     model = json.loads(json.dumps(shown(candidate.model)))  # as it will come back from the file
+    if isinstance(model, dict):
+        model = {key: value for key, value in model.items() if key not in _NO_MATTER}
     return {
         "expert": candidate.name,
         "knows": list(candidate.knows),

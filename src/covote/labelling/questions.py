@@ -150,13 +150,15 @@ def opened(candidate: Candidate, folder: Path) -> ModelExpert:
 
 def side_by_side(
     ask: Callable[[Asked], Said], streams: Sequence[Iterator[Asked]], most: int = MOST
-) -> Iterator[Said]:
-    """Yield what comes of the questions of several streams, as it comes.
+) -> Iterator[list[Said]]:
+    """Yield what comes of the questions of several streams: each time, all that has come since the last.
 
     A stream's next question is taken, in this thread, when its last one has been answered: so there is never
-    more than one of a stream on its way. Where the caller stops, requests on their way are given up.
+    more than one of a stream on its way. The same stream may be given several times, which lets as many of
+    its questions be on their way. Where the caller stops, requests on their way are given up.
 
-    >>> sorted(side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])]))
+    >>> found = side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])])
+    >>> sorted(said for group in found for said in group)
     [1, 2, 3]
     """
     waiting = deque(streams)
@@ -165,16 +167,29 @@ def side_by_side(
     pool = ThreadPoolExecutor(
         max(1, min(most, len(streams))), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
     )
+
+    def ask_next() -> None:
+        while waiting and len(running) < most:
+            stream = waiting.popleft()
+            for question in stream:
+                running[pool.submit(ask, question)] = stream
+                break
+
     try:
-        while waiting or running:
-            while waiting and len(running) < most:
-                stream = waiting.popleft()
-                for question in stream:
-                    running[pool.submit(ask, question)] = stream
-                    break
-            for future in wait(running, WAKE, FIRST_COMPLETED).done:
-                waiting.appendleft(running.pop(future))
-                yield future.result()
+        ask_next()
+        while running:
+            done = wait(running, WAKE, FIRST_COMPLETED).done
+            waiting.extendleft(running.pop(future) for future in done)
+            failed = [future for future in done if future.exception() is not None]
+            # The next questions leave before the answers are kept, so that servers do not wait for the disk.
+            if not failed:
+                ask_next()
+            group = [future.result() for future in done if future not in failed]
+            if group:
+                yield group
+            for future in failed:
+                future.result()
+            ask_next()
         all_answered = True
     finally:
         # Whether a request is on its way is not asked of `running`: Ctrl-C may come before it is noted there.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -30,9 +31,9 @@ from covote.files.data import DataPlace
 from covote.files.decoding_files import check_proba
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
-from covote.labelling.questions import Job, Question, Reply, ask, side_by_side
+from covote.labelling.questions import MOST, Job, Question, Reply, ask, opened, side_by_side
 from covote.labels import AGREED, Labels
-from covote.models import Answers
+from covote.models.chat import Chat, Usage, calibrated, from_scores
 from covote.models.expert import folder_of, panel_of_models
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
@@ -41,6 +42,8 @@ from covote.tables.cells import arrow_table
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 WAYS = ("everyone", "doubtful", "adaptive")
+CALIBRATED = 10
+"""Scored items from which on a language model's scores are calibrated; 30 give most of what it gains."""
 PATIENCE = 3
 """Failed batches in a row after which an expert is not asked any more."""
 Progress = Callable[[Name, int, int], None]
@@ -68,6 +71,10 @@ class ExpertRun:
         Why the first failure, or why the first answer could not be used.
     lost
         Whether it gave no answer that can be used, or was given up after failing too often in a row.
+    failures
+        How often each failure came.
+    usage
+        What a language model's calls have cost, in this run and those before.
     """
 
     name: Name
@@ -79,6 +86,8 @@ class ExpertRun:
     missing: int = 0
     reason: str = ""
     lost: bool = False
+    failures: Counter[str] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,8 @@ class Labelling:
         The file in which the answers are kept.
     unsettled
         How many items an Asker could not settle: nobody is left who could, or can be paid.
+    over_budget
+        Whether language models were not asked everything because of the budget.
     """
 
     outcome: Outcome
@@ -111,6 +122,7 @@ class Labelling:
     silent: Panel | None = field(default=None)
     plain: tuple[Name, ...] = ()
     unsettled: int = 0
+    over_budget: bool = False
 
     @property
     def uncovered(self) -> list[tuple[Name, Name]]:
@@ -180,7 +192,8 @@ def label_file(
         one that says most for its cost first, until no answer still to come can change the vote of all; or
         a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
     budget
-        What all answers together may cost, if `ask` is ``"adaptive"``.
+        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
+        what their calls may cost, in all runs with the same file of answers.
     refresh
         Ask those experts again whose kept answers belong to other data or another model.
     trust
@@ -300,15 +313,24 @@ class Run:
 
     def __init__(self, place: DataPlace, panel: Panel, kept: AnswersFile, how: Asking) -> None:
         items = len(how.ask) if isinstance(how.ask, Asker) else 0
-        _asker_for(how.ask, panel, items, how.budget)  # a mistake here costs no question
+        self._priced = any(map(_is_priced, panel.models))
+        total = None if self._priced else how.budget  # priced calls are counted in money
+        _asker_for(how.ask, panel, items, total)  # a mistake here costs no question
         if isinstance(how.batch, bool) or how.batch < 1:
             raise InputError(f"batch must be at least 1, not {how.batch}")
         self._panel, self._kept, self._how = panel, kept, how
         self._ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
         self._items = self._ready.data.items
-        self._asker = _asker_for(how.ask, panel, self._items, how.budget)
+        self._asker = _asker_for(how.ask, panel, self._items, total)
         self._job = Job(self._ready.place, self._ready.experts, how.models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
+        for run in self.experts:
+            used = kept.usage(run.name)
+            run.usage = Usage._make(used) if used else Usage()
+        self.over_budget = False
+        # What the dearest answer has cost, or a call on average in the runs before.
+        self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
+        self._on_their_way = 0  # questions without a reply
         self._in_a_row = [0] * len(panel)
         self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
@@ -350,7 +372,7 @@ class Run:
                 wanted[i][questions.item[questions.expert == i]] = True
             self._ask(experts)
             asker.tell_all(questions, self._answers_to(questions))
-            asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= PATIENCE))
+            asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= self._patience(i)))
 
     def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
         """Return what was said: class indices, -2 for "none of mine", -1 where there is no answer."""
@@ -368,16 +390,19 @@ class Run:
         """Ask some experts what they should answer and have not answered yet."""
         todo = {i: self._missing(i) for i in experts}
         done = dict.fromkeys(experts, 0)
-        with closing(self._replies(todo)) as replies:
-            for reply in replies:
-                i = reply.question.expert
-                if reply.answers is not None:
-                    self._keep(reply.question, reply.answers)
-                    self._answered[i] += reply.question.items
-                self._note(reply)
-                done[i] += 1
-                if self._how.progress is not None:
-                    self._how.progress(self._panel.names[i], done[i], len(todo[i]))
+        with closing(self._replies(todo)) as groups:
+            for group in groups:
+                with self._kept.transaction():
+                    for reply in group:
+                        self._keep(reply)
+                for reply in group:
+                    i = reply.question.expert
+                    self._note(reply)
+                    done[i] += 1
+                    if self._how.progress is not None:
+                        self._how.progress(self._panel.names[i], done[i], len(todo[i]))
+        for i in experts:
+            self._calibrate(i)
 
     def _missing(self, i: int) -> list[Question]:
         """Return what an expert should answer and has not answered yet, batch by batch."""
@@ -387,16 +412,38 @@ class Run:
             due &= wanted
             there &= wanted
         self.experts[i].before = int(np.count_nonzero(there)) - self._answered[i]
-        found = []
-        for start in range(0, self._items, self._how.batch):
-            rows = due[start : start + self._how.batch]
-            if rows.any():
-                some = None if rows.all() else rows
-                found.append(Question(i, start, start + len(rows), some, self._ready.seen[start]))
+        found, batch = [], self._how.batch
+        for start in range(0, self._items, batch):
+            rows, seen = due[start : start + batch], self._ready.seen[start]
+            if self._chat(i) is not None:  # every call is paid for, so each is kept by itself
+                found += [
+                    Question(i, start + n, start + n + 1, None, seen) for n in np.flatnonzero(rows).tolist()
+                ]
+            elif rows.any():
+                found.append(Question(i, start, start + len(rows), None if rows.all() else rows, seen))
         return found
 
-    def _keep(self, question: Question, answers: Answers) -> None:
-        """Keep answers; from here on they are not asked for again."""
+    def _chat(self, i: int) -> Chat | None:
+        """Return the language model of an expert, if it is one."""
+        candidate = self._job.experts[i]
+        model = opened(candidate, self._job.models).model if candidate.remote else None
+        return model if isinstance(model, Chat) else None
+
+    def _calibrate(self, i: int) -> None:
+        """Let a language model's labels follow from its scores, less what each option gets on average."""
+        model = self._chat(i)
+        if model is None or not model.calibrate:
+            return
+        items, scores = self._kept.scores(self._panel.names[i])
+        if len(items) >= CALIBRATED:
+            self._kept.replace(self._panel.names[i], items, *from_scores(calibrated(scores)))
+
+    def _keep(self, reply: Reply) -> None:
+        """Keep answers, in a transaction; from then on they are not asked for again."""
+        question, answers = reply.question, reply.answers
+        if answers is None:
+            return
+        name, run = self._panel.names[question.expert], self.experts[question.expert]
         label, soft, rows = answers.label, answers.probability, question.rows
         if rows is not None:
             label = np.full(len(rows), NOT_ASKED, dtype=np.int64)
@@ -404,24 +451,55 @@ class Run:
             if soft is not None:
                 soft = np.zeros((len(rows), soft.shape[1]), dtype=np.float32)
                 soft[rows] = answers.probability
-        self._kept.keep(self._panel.names[question.expert], question.start, label, soft, answers.note)
+        self._kept.insert(name, question.start, label, soft, answers.note)
+        self._answered[question.expert] += question.items
+        if answers.scores is not None:
+            self._kept.insert_scores(name, question.start, answers.scores)
+        if answers.usage is not None:
+            run.usage = run.usage.plus(answers.usage)
+            self._dear = max(self._dear, answers.usage.cost)
+            self._kept.write_usage(name, run.usage)
 
-    def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[Reply, None, None]:
+    def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
-
-        def questions(i: int) -> Iterator[Question]:
-            return (question for question in todo[i] if self._in_a_row[i] < PATIENCE)
-
         asking, engine = partial(ask, self._job), self._how.engine
         here = isinstance(engine, Local)
-        remote = [i for i in todo if here and self._job.experts[i].remote]
-        if remote:
-            yield from side_by_side(asking, [questions(i) for i in remote])
-        yield from engine.map(asking, chain.from_iterable(questions(i) for i in todo if i not in remote))
+        streams, most = [], MOST
+        for i in todo if here else ():
+            if self._job.experts[i].remote:
+                model = self._chat(i)
+                copies = 1 if model is None else model.in_flight
+                streams += [self._questions(i, todo[i])] * copies
+                most += copies - 1
+        yield from side_by_side(asking, streams, most)
+        others = [i for i in todo if not (here and self._job.experts[i].remote)]
+        questions = chain.from_iterable(self._questions(i, todo[i]) for i in others)
+        for reply in engine.map(asking, questions):
+            yield [reply]
+
+    def _questions(self, i: int, todo: Sequence[Question]) -> Iterator[Question]:
+        """Yield questions as long as the expert answers, and the budget lasts if it is paid by the call."""
+        model = self._chat(i)
+        for question in todo:
+            if self._in_a_row[i] >= self._patience(i):
+                return
+            if model is not None and self._priced and self._how.budget is not None:
+                spent = sum(run.usage.cost for run in self.experts)
+                if spent + (self._on_their_way + 1) * self._dear > self._how.budget:
+                    self.over_budget = True
+                    return
+            self._on_their_way += 1
+            yield question
+
+    def _patience(self, i: int) -> int:
+        """Return after how many failures in a row an expert is given up."""
+        model = self._chat(i)
+        return PATIENCE if model is None else PATIENCE * model.in_flight
 
     def _note(self, reply: Reply) -> None:
         i, failure = reply.question.expert, reply.failure
         run = self.experts[i]
+        self._on_their_way -= 1
         run.calls += 1
         run.asked += reply.question.items
         note = "" if reply.answers is None else reply.answers.note
@@ -431,6 +509,7 @@ class Run:
             self._in_a_row[i] = 0
             return
         run.failed += 1
+        run.failures[failure] += 1
         self._in_a_row[i] += 1
         run.reason = run.reason or failure
 
@@ -454,7 +533,7 @@ class Run:
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
             run.missing = int(self.votes.owed[i])
-            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= PATIENCE
+            run.lost = 0 < run.wanted == run.missing or self._in_a_row[i] >= self._patience(i)
             note = self._kept.note(run.name)
             if not run.reason and note:
                 run.reason = f"expert {run.name!r} {note}"
@@ -474,7 +553,13 @@ class Run:
             self._panel.without(*away) if away else None,
             plain if len(plain) < len(self._panel) else (),
             0 if self._asker is None else int(self._asker.stuck.sum()),
+            self.over_budget,
         )
+
+
+def _is_priced(model: Any) -> bool:
+    """Whether calls of a model cost money."""
+    return isinstance(model, Mapping) and any(model.get(f"{side}_price") for side in ("input", "output"))
 
 
 def _asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:

@@ -99,12 +99,12 @@ class Connections:
     come. Nothing is followed elsewhere: a redirect is an error.
     """
 
-    def __init__(self, url: str, *, timeout: float, retries: int) -> None:
+    def __init__(self, url: str, *, timeout: float, retries: int, key: str | None = None) -> None:
         parts = urlsplit(url)
         self._kind = _Https if parts.scheme == "https" else _Http
         self._host, self._port = parts.hostname or "", parts.port
         self._server = without_password(f"{parts.scheme}://{parts.netloc}")
-        self._timeout, self._retries = timeout, retries
+        self._timeout, self._retries, self._key = timeout, retries, key
         self._idle: list[_Http | _Https] = []
         weakref.finalize(self, _close, self._idle)
 
@@ -137,6 +137,8 @@ class Connections:
         except IndexError:
             connection, used = self._kind(self._host, self._port, timeout=self._timeout), False
         headers = {"Accept": "application/json"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
         if data is not None:
             headers["Content-Type"] = "application/json"
         late = threading.Event()
@@ -171,8 +173,12 @@ class Connections:
                 None,
             )
         self._idle.append(connection)
-        failure = f"answered {method} {path} with status {answer.status}{_detail(said)}"
+        failure = f"answered {method} {path} with status {answer.status}{self.without_key(_detail(said))}"
         return answer.status, said, failure, answer.headers.get("Retry-After")
+
+    def without_key(self, text: str) -> str:
+        """Return a text without the key, which a server may quote."""
+        return text if self._key is None else text.replace(self._key, "***")
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
-from covote.models import function, inference_server, onnx, scikit, torch
+from covote.models import chat, function, inference_server, json_server, onnx, scikit, torch
 from covote.models.connections import without_password
 from covote.models.kind import Kind, Model, Setting, Trust, trusts
 
@@ -26,6 +26,8 @@ KINDS: dict[str, Kind] = {
         function.PYTHON,
         inference_server.HTTP,
         inference_server.HTTPS,
+        json_server.JSON,
+        chat.CHAT,
     )
 }
 """The kinds of models. A new one is one object, and one line here."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from covote.errors import CovoteError, ExpertError, InputError
 from covote.models.batches import Batch, chunks, pictured, read_only, selected, size
+from covote.models.chat import joined
 from covote.models.entries import entry
 from covote.models.function import Function
 from covote.models.kind import COMMON, Model, Setting, Trust, check_values
@@ -66,7 +65,7 @@ class ModelExpert:
         """Ask the model about a batch, and put what it says into the words of the panel."""
         try:
             wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
-            return _joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
+            return joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
         except ExpertError as error:
             raise ExpertError(f"expert {self.name!r} {error}") from error
         except CovoteError:
@@ -89,18 +88,10 @@ class ModelExpert:
         return {self._words[name] for name in said}
 
     def _answered(self, batch: Batch) -> Answers:
-        return understood(self.model(batch), size(batch), self._words, self.says(), self.logits)
-
-
-def _joined(parts: list[Answers]) -> Answers:
-    if len(parts) == 1:
-        return parts[0]
-    soft = [part.probability for part in parts if part.probability is not None]
-    return Answers(
-        np.concatenate([part.label for part in parts]),
-        np.concatenate(soft) if len(soft) == len(parts) else None,
-        next((part.note for part in parts if part.note), ""),
-    )
+        said = self.model(batch)
+        if isinstance(said, Answers):  # a chat expert speaks in the words of the panel
+            return said
+        return understood(said, size(batch), self._words, self.says(), self.logits)
 
 
 def models_of(path: str | Path) -> list[Any]:
@@ -122,8 +113,23 @@ def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel
         data = formats.load(path)
         experts, classes = data.get("experts"), data.get("classes")
         if isinstance(experts, list) and isinstance(classes, list):
+            experts = [_described(expert, data.get("describe")) for expert in experts]
             data["experts"] = [_complete(expert, classes, folder_of(path), trust) for expert in experts]
         return Panel.from_dict(data)
+
+
+def _described(expert: Any, describe: Any) -> Any:
+    """Return an expert that is a language model with what the panel says the classes mean."""
+    inside = formats.with_options(expert) if isinstance(expert, dict) else {}
+    model = inside.get("model")
+    if describe is None or not str(model.get("use") if isinstance(model, dict) else model).startswith(
+        "chat:"
+    ):
+        return expert
+    return {
+        **inside,
+        "model": {"describe": describe, **(model if isinstance(model, dict) else {"use": model})},
+    }
 
 
 def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> Any:

@@ -37,11 +37,17 @@ class Answers:
         (items x classes it knows), if the expert gives probabilities.
     note
         What the first answer that cannot be used was, and what to do about it; empty if there is none.
+    scores
+        (items x options) what the probabilities were made from, if they are calibrated later.
+    usage
+        What the answers have cost (:class:`covote.models.chat.Usage`), if they were paid for.
     """
 
     label: NDArray[np.int64]
     probability: NDArray[np.float32] | None = None
     note: str = ""
+    scores: NDArray[np.float32] | None = None
+    usage: Any = None
 
     def __len__(self) -> int:
         return len(self.label)

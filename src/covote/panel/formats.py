@@ -104,7 +104,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     experts = data.get("experts", [])
     if not isinstance(experts, list) or not all(isinstance(expert, Mapping) for expert in experts):
         raise InputError("experts must be tables; write [[experts]] above each expert's name and knows")
-    unknown = set(data) - {"classes", "experts"}
+    unknown = set(data) - {"classes", "experts", "describe"}  # what the classes mean, for language models
     if unknown:
         raise InputError(f"unexpected entry {sorted(unknown)[0]!r}; a panel has classes and experts")
     checked = []

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covote.errors import FileError
+from covote.errors import CovoteError, FileError
 
 ENDING = ".answers.sqlite"
 NOT_ASKED, NONE_OF_MINE, NO_ANSWER = -1, -2, -3
@@ -35,11 +35,13 @@ _SCHEMA = f"""
 CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (position INTEGER PRIMARY KEY, name NOT NULL);
 CREATE TABLE experts (id INTEGER PRIMARY KEY, name NOT NULL UNIQUE, about TEXT NOT NULL, note TEXT NOT NULL,
-    in_panel INTEGER NOT NULL);
+    in_panel INTEGER NOT NULL, usage TEXT);
 CREATE TABLE knows (expert INTEGER, position INTEGER, class NOT NULL, PRIMARY KEY (expert, position))
     WITHOUT ROWID;
 CREATE TABLE answers (expert INTEGER, item INTEGER, label INTEGER NOT NULL, probabilities BLOB,
     PRIMARY KEY (expert, item)) WITHOUT ROWID;
+CREATE TABLE scores (expert INTEGER, item INTEGER, options BLOB NOT NULL, PRIMARY KEY (expert, item))
+    WITHOUT ROWID;
 CREATE VIEW votes AS
     SELECT items.name AS item, experts.name AS expert, iif(label = {NONE_OF_MINE}, '{_NONE}', class) AS label
     FROM answers JOIN items ON items.position = item JOIN experts ON experts.id = answers.expert
@@ -126,10 +128,24 @@ class AnswersFile:
             if self._writes and isinstance(error, sqlite3.OperationalError):
                 remedy = "make room there, or choose another place"
                 raise FileError(f"cannot keep answers in {self.path}: {error}; {remedy}") from error
-            raise FileError(
-                f"{self.path} cannot be read as a file of answers: {error}; remove it, and its questions are "
-                "asked again"
-            ) from error
+            raise self._damaged(error) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Name a file in which something else stands than was written."""
+        with self.explained():
+            try:
+                yield
+            except CovoteError:
+                raise
+            except (UnicodeDecodeError, ValueError, IndexError, TypeError, OverflowError) as error:
+                raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> FileError:
+        return FileError(
+            f"{self.path} cannot be read as a file of answers: {error}; remove it, and its questions are "
+            "asked again"
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -152,7 +168,7 @@ class AnswersFile:
 
     def fact(self, name: str) -> Any:
         """Return a fact about the run, None if it was not written."""
-        with self.explained():
+        with self.reading():
             text = self._value("SELECT value FROM run WHERE name = ?", name)
             return None if text is None else json.loads(text)
 
@@ -174,7 +190,7 @@ class AnswersFile:
 
     def about(self, expert: Any) -> dict[str, Any] | None:
         """Return what an expert was asked with, None if it never was."""
-        with self.explained():
+        with self.reading():
             text = self._value("SELECT about FROM experts WHERE name = ?", expert)
             return None if text is None else dict(json.loads(text))
 
@@ -199,7 +215,8 @@ class AnswersFile:
     def forget(self, expert: Any) -> None:
         """Remove an expert and all its answers, in a transaction."""
         key = self._key(expert)
-        for table, column in (("answers", "expert"), ("knows", "expert"), ("experts", "id")):
+        tables = (("answers", "expert"), ("scores", "expert"), ("knows", "expert"), ("experts", "id"))
+        for table, column in tables:
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,))
 
     def move(self, expert: Any, source: NDArray[np.int64]) -> None:
@@ -228,14 +245,14 @@ class AnswersFile:
 
     def heard(self, expert: Any) -> bool:
         """Whether there is any answer of an expert."""
-        with self.explained():
+        with self.reading():
             return bool(
                 self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert))
             )
 
     def note(self, expert: Any) -> str:
         """Return what the first answer was that cannot be used; empty if there is none."""
-        with self.explained():
+        with self.reading():
             return self._value("SELECT note FROM experts WHERE name = ?", expert) or ""
 
     def keep(
@@ -246,33 +263,83 @@ class AnswersFile:
         probability: NDArray[np.float32] | None = None,
         note: str = "",
     ) -> None:
-        """Keep what an expert said about the items from `start` on; `NOT_ASKED` where it said nothing.
+        """Keep what an expert said about the items from `start` on, in a transaction of its own."""
+        with self.transaction():
+            self.insert(expert, start, label, probability, note)
 
-        Of two answers to one item the first counts.
+    def insert(
+        self,
+        expert: Any,
+        start: int,
+        label: NDArray[np.integer[Any]],
+        probability: NDArray[np.float32] | None = None,
+        note: str = "",
+    ) -> None:
+        """Keep what an expert said about the items from `start` on, in a transaction.
+
+        `NOT_ASKED` stands where it said nothing. Of two answers to one item the first counts.
         """
         width = 0 if probability is None else 4 * probability.shape[1]
         chances = None if probability is None else probability.astype("<f4", copy=False).tobytes()
+        key = self._key(expert)
+        # One statement for all rows: Python would take three times as long to hand them over.
+        self._db.execute(
+            "INSERT OR IGNORE INTO answers SELECT ?, ? + key, value, substr(?, key * ? + 1, ?) "
+            f"FROM json_each(?) WHERE value <> {NOT_ASKED}",
+            (key, start, chances, width, width, json.dumps(label.tolist())),
+        )
+        if note:
+            self._db.execute("UPDATE experts SET note = ? WHERE id = ? AND note = ''", (note, key))
+
+    # Language models: scores of options, from which labels follow, and what calls have cost
+
+    def insert_scores(self, expert: Any, item: int, scores: NDArray[np.float32]) -> None:
+        """Keep the scores of all options for one item, in a transaction."""
+        options = scores.astype("<f4", copy=False).tobytes()
+        self._db.execute("INSERT OR IGNORE INTO scores VALUES (?, ?, ?)", (self._key(expert), item, options))
+
+    def scores(self, expert: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the items that have scores, and (items x options) these."""
+        with self.reading():
+            rows = self._db.execute(
+                "SELECT item, options FROM scores WHERE expert = ? ORDER BY item", (self._key(expert),)
+            ).fetchall()
+            options = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4")
+            width = len(options) // max(1, len(rows))
+            return np.array([item for item, _ in rows], dtype=np.int64), options.reshape(len(rows), width)
+
+    def replace(
+        self, expert: Any, items: NDArray[np.int64], label: NDArray[Any], probability: NDArray[np.float32]
+    ) -> None:
+        """Replace answers by what their calibrated scores say."""
+        chances = [row.astype("<f4", copy=False).tobytes() for row in probability]
+        key = self._key(expert)
+        rows = zip(label.tolist(), chances, [key] * len(items), items.tolist(), strict=True)
         with self.transaction():
-            key = self._key(expert)
-            # One statement for all rows: Python would take three times as long to hand them over.
-            self._db.execute(
-                "INSERT OR IGNORE INTO answers SELECT ?, ? + key, value, substr(?, key * ? + 1, ?) "
-                f"FROM json_each(?) WHERE value <> {NOT_ASKED}",
-                (key, start, chances, width, width, json.dumps(label.tolist())),
+            self._db.executemany(
+                "UPDATE answers SET label = ?, probabilities = ? WHERE expert = ? AND item = ?", rows
             )
-            if note:
-                self._db.execute("UPDATE experts SET note = ? WHERE id = ? AND note = ''", (note, key))
+
+    def usage(self, expert: Any) -> list[float]:
+        """Return what the calls of an expert have cost, in all runs; empty if nothing was written."""
+        with self.reading():
+            text = self._value("SELECT usage FROM experts WHERE name = ?", expert)
+            return [] if text is None else list(json.loads(text))
+
+    def write_usage(self, expert: Any, usage: Sequence[float]) -> None:
+        """Write what the calls of an expert have cost, in a transaction."""
+        self._db.execute("UPDATE experts SET usage = ? WHERE name = ?", (json.dumps(list(usage)), expert))
 
     def labels(self, expert: Any, start: int, stop: int) -> NDArray[np.int32]:
         """Return what an expert said about the items start:stop."""
-        with self.explained():
+        found = np.full(stop - start, NOT_ASKED, dtype=np.int32)
+        with self.reading():
             items, labels = self._db.execute(
                 "SELECT json_group_array(item), json_group_array(label) FROM answers "
                 "WHERE expert = ? AND item >= ? AND item < ?",
                 (self._key(expert), start, stop),
             ).fetchone()
-        found = np.full(stop - start, NOT_ASKED, dtype=np.int32)
-        found[np.array(json.loads(items), dtype=np.int64) - start] = json.loads(labels)
+            found[np.array(json.loads(items), dtype=np.int64) - start] = json.loads(labels)
         return found
 
     def asked(self, expert: Any, items: int) -> NDArray[np.bool_]:
@@ -283,7 +350,7 @@ class AnswersFile:
 
     def soft(self, expert: Any) -> bool:
         """Whether every answer of an expert has probabilities."""
-        with self.explained():
+        with self.reading():
             return not self._value(
                 "SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND probabilities IS NULL "
                 f"AND label <> {NO_ANSWER})",
@@ -292,7 +359,7 @@ class AnswersFile:
 
     def probabilities(self, expert: Any, start: int, stop: int, width: int) -> NDArray[np.float32]:
         """Return (items x what the expert knows) its probabilities for the items start:stop; 0 if none."""
-        with self.explained():
+        with self.reading():
             rows = self._db.execute(
                 "SELECT item, probabilities FROM answers WHERE expert = ? AND item >= ? AND item < ? "
                 "AND probabilities IS NOT NULL",
@@ -310,7 +377,7 @@ class AnswersFile:
 
     def experts(self) -> dict[Any, tuple[Any, ...]]:
         """Return the experts of the panel, and what each knows."""
-        with self.explained():
+        with self.reading():
             rows = self._db.execute(
                 "SELECT name, class FROM experts JOIN knows ON expert = id WHERE in_panel "
                 "ORDER BY id, position"
@@ -322,19 +389,19 @@ class AnswersFile:
 
     def numbered(self) -> bool:
         """Whether the names of all items are whole numbers."""
-        with self.explained():
+        with self.reading():
             return not self._value("SELECT EXISTS (SELECT 1 FROM items WHERE typeof(name) <> 'integer')")
 
     def items(self, start: int, stop: int) -> list[Any]:
         """Return the names of the items start:stop."""
-        with self.explained():
+        with self.reading():
             rows = self._db.execute(
                 "SELECT name FROM items WHERE position >= ? AND position < ? ORDER BY position", (start, stop)
             ).fetchall()
         return [name for (name,) in rows]
 
     def __len__(self) -> int:
-        with self.explained():
+        with self.reading():
             return int(self._value("SELECT count(*) FROM items"))
 
 

@@ -241,7 +241,7 @@ def test_streams_wait_for_their_turn_and_stay_in_order():
     streams = [
         iter([(name, n) for n in range(size)]) for name, size in (("a", 4), ("b", 0), ("c", 7), ("d", 2))
     ]
-    said = list(side_by_side(ask, streams, most=2))
+    said = [one for group in side_by_side(ask, streams, most=2) for one in group]
     assert max(seen) == 2
     for name, size in (("a", 4), ("b", 0), ("c", 7), ("d", 2)):
         assert [n for who, n in said if who == name] == list(range(size))

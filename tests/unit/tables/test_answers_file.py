@@ -151,7 +151,7 @@ def test_files_that_are_not_answers_are_named(path, tmp_path):
         AnswersFile(tmp_path / "nowhere" / "x.sqlite")
 
 
-def test_damage_anywhere_is_an_error_or_an_answer_less_never_another_answer(path):
+def test_damage_anywhere_is_named_or_harms_no_reader(path):
     with closing(opened(path, items=400)) as file:
         file.keep("ann", 0, np.arange(400) % 3)
     whole = path.read_bytes()

@@ -1,0 +1,208 @@
+"""Language models as experts, against a server that knows the answers and misbehaves."""
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from covote.errors import ExpertError, InputError
+from covote.models import NO_ANSWER, open_expert
+from covote.models.chat import Chat, calibrated, from_scores
+from covote.votes import NONE_OF_MINE
+from tests.chat_stub import Stub
+
+KNOWS = ("ant", "bee", "cat")
+
+
+def items(*truths):
+    return {"text": np.array([f"item {n} truth: {name}" for n, name in enumerate(truths)], dtype=object)}
+
+
+def expert(stub, **options):
+    return open_expert("ann", KNOWS, {"use": f"chat:{stub.url}", "retries": 1, **options})
+
+
+def test_letters_are_classes_and_none_is_none_of_mine():
+    with Stub() as stub:
+        answers = expert(stub).answer(items("cat", "ant", "dog", "bee"))
+    assert answers.label.tolist() == [2, 0, NONE_OF_MINE, 1]
+    assert answers.probability.argmax(axis=1)[[0, 1, 3]].tolist() == [2, 0, 1]
+    odds = np.exp([-0.2, -3, -3, -3])
+    np.testing.assert_allclose(answers.probability[0].max(), odds[0] / odds.sum(), rtol=1e-5)
+    assert answers.usage[:3] == (4, 400, 8)
+
+
+def test_without_log_probabilities_there_are_labels():
+    with Stub(logprobs=False) as stub:
+        answers = expert(stub).answer(items("cat", "bee"))
+    assert (answers.label.tolist(), answers.probability) == ([2, 1], None)
+
+
+def test_orders_are_shuffled_by_item_and_seed():
+    chat = Chat("http://localhost/v1", KNOWS)
+    orders = [tuple(chat.prompt({"text": f"item {n}"})[1]) for n in range(200)]
+    assert len(set(orders)) == 24
+    assert orders == [tuple(chat.prompt({"text": f"item {n}"})[1]) for n in range(200)]
+    other = Chat("http://localhost/v1", KNOWS, seed=1)
+    assert orders != [tuple(other.prompt({"text": f"item {n}"})[1]) for n in range(200)]
+
+
+def test_the_prompt_is_a_template():
+    chat = Chat(
+        "http://localhost/v1", KNOWS, prompt="{examples}\n{title}: {text}\n{classes}\n{{}}",
+        describe={"ant": "six legs"}, examples="A bark is a dog.",
+    )  # fmt: skip
+    text, order = chat.prompt({"title": "Note", "text": "{classes} it stings"})
+    assert text.startswith("A bark is a dog.\nNote: {classes} it stings\n")
+    assert text.endswith("\n{}")
+    lines = re.findall(r"^[A-D]\) (.*)$", text, re.M)
+    names = [*KNOWS, "none of these"]
+    assert [line.partition(":")[0] for line in lines] == [names[k] for k in order]
+    assert "ant: six legs" in lines
+    with pytest.raises(ExpertError, match=r"a prompt with \{title\}, which is not a column"):
+        chat.prompt({"text": "x"})
+
+
+def test_a_server_without_schemas_is_asked_without():
+    with Stub(schemas=False) as stub:
+        assert expert(stub).answer(items("cat", "bee")).label.tolist() == [2, 1]
+    assert ["response_format" in body for body in stub.bodies] == [True, False, False]
+
+
+def test_a_grammar_offers_the_options():
+    with Stub() as stub:
+        expert(stub, constrain="grammar", name="tiny").answer(items("cat"))
+    assert (stub.bodies[0]["grammar"], stub.bodies[0]["model"]) == ("root ::= [ABCD]", "tiny")
+
+
+def test_a_mistake_is_quoted_once_and_then_there_is_no_answer():
+    def misbehave(handler, item, times, body):
+        if item == 1 or (item == 0 and times == 1):
+            handler.complete("A", {}, text="I think it is a cat")
+            return True
+        return False
+
+    with Stub(behave=misbehave) as stub:
+        answers = expert(stub).answer(items("cat", "ant", "bee"))
+    assert answers.label.tolist() == [2, NO_ANSWER, 1]
+    assert "answered 'I think it is a cat', which is not one of its options" in answers.note
+    assert dict(stub.tried) == {0: 2, 1: 2, 2: 1}
+    assert "'I think it is a cat' is not one of the options" in stub.bodies[1]["messages"][2]["content"]
+    assert answers.usage.calls == 5
+
+
+FAILURES = {
+    "500": (lambda handler: handler.send(500, {"error": "out of memory"}), "with status 500: out of memory"),
+    "429": (lambda handler: handler.send(429, {"error": "slow down"}, Retry_After="0"), "with status 429"),
+    "401": (lambda handler: handler.send(401, {"error": "who are you?"}), "with status 401"),
+    "garbage": (lambda handler: handler.send(200, b"<html>"), "no JSON"),
+    "other JSON": (lambda handler: handler.send(200, {"choices": []}), "not a chat completion"),
+    "drop": (lambda handler: handler.connection.close(), "cannot be reached"),
+    "slow": (lambda handler: handler.server.over.wait(30), "did not answer within"),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_failures_end_in_one_line(kind):
+    fail, words = FAILURES[kind]
+
+    def misbehave(handler, item, times, body):
+        fail(handler)
+        handler.close_connection = True
+        return True
+
+    with Stub(behave=misbehave) as stub, pytest.raises(ExpertError, match=words):
+        expert(stub, retries=0, timeout=0.5 if kind == "slow" else 20).answer(items("cat"))
+
+
+def test_a_server_that_asks_to_wait_is_asked_again():
+    def busy(handler, item, times, body):
+        if times == 1:
+            handler.send(429, {"error": "later"}, Retry_After="0")
+        return times == 1
+
+    with Stub(behave=busy) as stub:
+        assert expert(stub).answer(items("cat", "bee")).label.tolist() == [2, 1]
+    assert set(stub.tried.values()) == {2}
+
+
+def test_the_key_comes_from_the_environment_and_is_never_told(monkeypatch):
+    monkeypatch.setenv("STUB_KEY", "sk-hush-hush")
+
+    def quote(handler, item, times, body):
+        handler.send(401, {"error": f"bad key {handler.headers['Authorization']}"})
+        return True
+
+    with Stub(behave=quote) as stub, pytest.raises(ExpertError) as error:
+        expert(stub, key_env="STUB_KEY").answer(items("cat"))
+    assert stub.keys == {"Bearer sk-hush-hush"}
+    assert "hush" not in str(error.value)
+    monkeypatch.delenv("STUB_KEY")
+    with pytest.raises(InputError, match=r"environment variable STUB_KEY .* is not set"):
+        expert(stub, key_env="STUB_KEY")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"prompt": "no options"}, "does not show the options"),
+        ({"prompt": "{classes} {item.__class__}"}, "a template has names of columns"),
+        ({"prompt": "{classes"}, "not a template"),
+        ({"constrain": "tools"}, "json, grammar or none"),
+        ({"input_price": -1}, "a price"),
+        ({"promt": "x"}, "did you mean 'prompt'"),
+    ],
+)
+def test_mistakes_are_named(options, words):
+    with pytest.raises(InputError, match=words):
+        open_expert("ann", KNOWS, {"use": "chat:http://localhost:1/v1", **options})
+    with pytest.raises(InputError, match="looks like chat:http"):
+        open_expert("ann", KNOWS, "chat:localhost")
+    with pytest.raises(InputError, match="a prompt can offer 51 classes, not 60"):
+        open_expert("ann", [f"c{k}" for k in range(60)], "chat:http://localhost:1/v1")
+
+
+def test_calibration_takes_away_what_an_option_gets_whatever_the_item_is():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 200)
+    liking = np.array([0.0, 3.0, -1.0, -2.0])  # of the model for each option
+    scores = (2.0 * np.eye(4)[truth] + liking + rng.normal(0, 0.3, (200, 4))).astype(np.float32)
+    raw, _ = from_scores(scores)
+    fair, chances = from_scores(calibrated(scores))
+    assert np.mean(raw == truth) < 0.5
+    assert np.mean(fair == truth) > 0.95
+    assert chances.shape == (200, 3)
+
+
+def test_a_plain_json_server():
+    class Plain(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/soft":
+                said = {"probabilities": [[0.5, 0.25, 0.25]] * len(asked["items"])}
+            elif self.path == "/short":
+                said = {"labels": []}
+            else:
+                said = {"labels": [asked["classes"][item["k"] % 3] for item in asked["items"]]}
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Plain) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"json:http://127.0.0.1:{server.server_port}"
+        batch = {"k": np.arange(5), "x": np.array([0.5, np.nan, 1, 2, 3])}
+        found = open_expert("ann", KNOWS, {"use": f"{where}/hard", "batch": 2}).answer(batch)
+        assert found.label.tolist() == [0, 1, 2, 0, 1]
+        assert open_expert("ann", KNOWS, f"{where}/soft").answer(batch).probability[4, 0] == 0.5
+        with pytest.raises(ExpertError, match="with 5 entries"):
+            open_expert("ann", KNOWS, f"{where}/short").answer(batch)
+        server.shutdown()
