@@ -218,8 +218,7 @@ class Reports:
     def count_several(self) -> int:
         """Return how many answers name more than one class."""
         answer = self.item * len(self.panel) + self.expert
-        again = np.append(False, answer[1:] == answer[:-1])
-        return len(np.unique(answer[again]))
+        return len(np.unique(answer[1:][answer[1:] == answer[:-1]]))
 
     def lists(self) -> list[list[tuple[Name, ...] | None]]:
         """Return one row per item, with the classes that each expert named; None for experts not asked."""

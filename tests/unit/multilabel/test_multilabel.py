@@ -292,6 +292,9 @@ def long(label):
 def test_an_empty_table_of_items_has_no_labels():
     panel = Panel.from_blocks(list("ab"), ["ab"])
     assert len(decode(Reports.from_lists([], panel))) == 0
+    silent = Reports.from_lists([[[]], [None]], panel)
+    assert silent.count_several() == 0
+    assert decode(silent).conflict.tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
