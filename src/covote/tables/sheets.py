@@ -173,6 +173,7 @@ def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> 
                     cell.data_type = "s"
             page.append(cells)
     except openpyxl.utils.exceptions.IllegalCharacterError as error:
+        page.close()  # or openpyxl complains on stderr when it is collected
         raise InputError("a name has characters that a spreadsheet cannot hold; write a .csv file") from error
     with Path(path).open("wb") as file:
         book.save(file)
