@@ -10,8 +10,8 @@ from typing import Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from covote.arguments import did_you_mean
 from covote.errors import InputError
-from covote.panel.checks import did_you_mean
 
 PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 import typer
 
-from covote.decoding import DECODERS
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
@@ -246,13 +245,6 @@ Workers = Annotated[
     ),
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
-Method = Annotated[
-    str,
-    typer.Option(
-        help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.",
-        autocompletion=one_of(*DECODERS, "auto"),
-    ),
-]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
 VotesFile = Annotated[
     Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")

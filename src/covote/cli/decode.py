@@ -17,7 +17,6 @@ from covote.cli.arguments import (
     EngineName,
     Gold,
     Json,
-    Method,
     Proba,
     Report,
     Review,
@@ -28,6 +27,7 @@ from covote.cli.arguments import (
     one_of,
     reads_votes,
 )
+from covote.cli.method import Method
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.tables import Reading

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Gold, Json, Method, VotesFile, VotesPanel, reads_votes
+from covote.cli.arguments import Gold, Json, VotesFile, VotesPanel, reads_votes
+from covote.cli.method import Method
 from covote.panel import Panel
 from covote.tables import Reading
 

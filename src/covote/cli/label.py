@@ -17,7 +17,6 @@ from covote.cli.arguments import (
     EngineName,
     Gold,
     Json,
-    Method,
     Proba,
     Report,
     Review,
@@ -29,6 +28,7 @@ from covote.cli.arguments import (
     reads_votes,
     whole,
 )
+from covote.cli.method import Method
 from covote.errors import InputError
 from covote.panel.checks import some_of
 from covote.tables import Reading

@@ -35,8 +35,11 @@ FIRST_LENGTH = 4_000
 MOST_LEFT = 4
 """Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
 
-MOST_ENTRIES = (20, 1 / 12_000)
+MOST_ENTRIES = (20, 1 / 32_000)
 """Fewest plans in the first round, and plans per move of the budget."""
+
+FEW, SHORT = 100, 3 / 8
+"""Up to this many blocks, a race that takes more than this share of the moves hardly ever wins."""
 
 FIXED = 5
 """Most classes that a group leaves where they are."""
@@ -332,6 +335,8 @@ def cyclic(
     if size >= classes or best_lower_bound(classes, size, times)[0] > target:
         return None
     most = max(MOST_ENTRIES[0], int(moves * MOST_ENTRIES[1]))
+    if target <= FEW:
+        moves = int(moves * SHORT)
     groups = [group for group in symmetries(classes, fixed=FIXED, twists=twists) if group.turn <= target]
     actions = [Action(group, size) for group in groups[:most]]
     while made < moves and goal >= max(lower, 1):

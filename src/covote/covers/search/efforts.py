@@ -61,7 +61,7 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
     return Effort(
         weights=65 * root,  # twelve runs, and few weights
         meeting=moves * search,
-        symmetry=moves * 3 // 10 * search,
+        symmetry=moves * 4 // 5 * search,
         annealing=moves // 2 * search,
         filling=moves,
         choosing=400 * moves,
@@ -74,7 +74,7 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
 EFFORTS = {
     "fast": _effort(500_000, search=False),
     "normal": _effort(10_000_000),
-    "max": _effort(160_000_000, thorough=True),
+    "max": _effort(120_000_000, thorough=True),
 }
 
 

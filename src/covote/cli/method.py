@@ -1,0 +1,18 @@
+"""The option that names a decoder, apart from the others: most commands start without the decoders."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from covote.cli.arguments import one_of
+from covote.decoding import DECODERS
+
+Method = Annotated[
+    str,
+    typer.Option(
+        help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.",
+        autocompletion=one_of(*DECODERS, "auto"),
+    ),
+]
