@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from covote.cli import output
 from covote.decoding.gold import told, wilson
-from covote.files.report.html import percent
+from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
 
 if TYPE_CHECKING:

@@ -129,6 +129,18 @@ class Tally:
         return self.items - int(self.statuses[AGREED]) - int(self.statuses[GIVEN])
 
 
+def percent(part: float, whole: float = 1.0) -> str:
+    """Return a share as text that says 0% or 100% only if it is.
+
+    >>> percent(999_999, 1_000_000), percent(1, 1_000_000), percent(2, 2)
+    ('>99.9%', '<0.1%', '100%')
+    """
+    share = 100 * part / whole if whole else 0.0
+    if share in (0.0, 100.0):
+        return f"{share:.0f}%"
+    return "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
+
+
 def _sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
     size = max(len(one), len(other))
     return np.pad(one, (0, size - len(one))) + np.pad(other, (0, size - len(other)))

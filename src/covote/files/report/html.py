@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from covote.files.report.charts import DARK, LIGHT
+from covote.files.tally import percent
 
 
 def render(template: str, contents: Mapping[str, Any]) -> str:
@@ -22,18 +23,6 @@ def render(template: str, contents: Mapping[str, Any]) -> str:
     )
     environment.filters.update(percent=percent, inline=inline)
     return environment.get_template(template).render({"light": LIGHT, "dark": DARK, **contents})
-
-
-def percent(part: float, whole: float = 1.0) -> str:
-    """Return a share as text that says 0% or 100% only if it is.
-
-    >>> percent(999_999, 1_000_000), percent(1, 1_000_000), percent(2, 2)
-    ('>99.9%', '<0.1%', '100%')
-    """
-    share = 100 * part / whole if whole else 0.0
-    if share in (0.0, 100.0):
-        return f"{share:.0f}%"
-    return "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
 
 
 def inline(text: str) -> Any:
