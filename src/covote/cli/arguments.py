@@ -215,6 +215,7 @@ def _reading_options() -> list[inspect.Parameter]:
     return found
 
 
+CLUSTER, WRITTEN = "Cluster", "What else is written"  # groups of options in the help
 PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .csv, .tsv or .xlsx.")]
 Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
 Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
@@ -229,19 +230,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 EngineName = Annotated[
     str,
     typer.Option(
-        "--engine", help="Where the work is done: local or dask.", autocompletion=one_of("local", "dask")
+        "--engine", help="Where the work is done.", rich_help_panel=CLUSTER, **choice("local", "dask")
     ),
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
-        help="With --engine dask: a running scheduler, tcp://host:8786; else processes are started here."
+        help="With --engine dask: address of a running scheduler, tcp://host:8786 (default: start local "
+        "processes).",
+        rich_help_panel=CLUSTER,
     ),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        parser=whole, help="With --engine dask: how many processes to start here; one per core unless given."
+        parser=whole,
+        help="With --engine dask: how many local processes to start (default: one per core).",
+        rich_help_panel=CLUSTER,
     ),
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
@@ -250,23 +255,37 @@ VotesFile = Annotated[
     Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")
 ]
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
-Report = Annotated[Path | None, typer.Option(help="Write a report with pictures to this .html file.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Write a report with pictures to this .html file.", rich_help_panel=WRITTEN),
+]
 Review = Annotated[
     Path | None,
     typer.Option(
         help="Write all items, the label most likely to be wrong first, to this .csv or .xlsx file; fill in "
-        "the labels and pass it to --gold."
+        "the labels and pass it to --gold.",
+        rich_help_panel=WRITTEN,
     ),
 ]
 ReviewUntil = Annotated[
     float | None,
-    typer.Option(parser=number, help="End the review list where this share should be right: 0.99."),
+    typer.Option(
+        parser=number,
+        help="End the review list where this share should be right: 0.99.",
+        rich_help_panel=WRITTEN,
+    ),
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(help="Columns of the labels, between commas, or 'all' (.csv and .xlsx have five of seven)."),
+    typer.Option(
+        help="Columns of the labels, between commas, or 'all' (.csv and .xlsx have five of seven).",
+        rich_help_panel=WRITTEN,
+    ),
 ]
 Proba = Annotated[
     Path | None,
-    typer.Option(help="Write class probabilities to this .parquet or .csv file, one column per class."),
+    typer.Option(
+        help="Write class probabilities to this .parquet or .csv file, one column per class.",
+        rich_help_panel=WRITTEN,
+    ),
 ]

@@ -13,6 +13,7 @@ from covote import atomic
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import (
+    WRITTEN,
     Columns,
     EngineName,
     Gold,
@@ -24,7 +25,7 @@ from covote.cli.arguments import (
     Scheduler,
     StandardStreams,
     Workers,
-    one_of,
+    choice,
     reads_votes,
 )
 from covote.cli.method import Method
@@ -69,7 +70,10 @@ def decode(
     proba: Proba = None,
     columns: Columns = None,
     stats: Annotated[
-        Path | None, typer.Option(help="Save what was learned about the experts to this .json file.")
+        Path | None,
+        typer.Option(
+            help="Save what was learned about the experts to this .json file.", rich_help_panel=WRITTEN
+        ),
     ] = None,
     past: Annotated[
         Path | None, typer.Option("--continue", help="Continue from statistics saved with --stats.")
@@ -78,8 +82,8 @@ def decode(
         str,
         typer.Option(
             "--format",
-            help="Format of stdin and stdout (with -): csv, tsv, jsonl or parquet.",
-            autocompletion=one_of("csv", "tsv", "jsonl", "parquet"),
+            help="Format of stdin and stdout (with -).",
+            **choice("csv", "tsv", "jsonl", "parquet"),
         ),
     ] = "csv",
     engine: EngineName = "local",
