@@ -1,5 +1,6 @@
 """Every page of an owner, the buttons on it, and what goes out and comes in."""
 
+import csv
 import html
 import io
 import json
@@ -13,6 +14,7 @@ from PIL import Image
 
 import covote
 from covote.studio.editing import classes
+from covote.studio.exchange import importing
 from covote.studio.exchange.table_files import safe_text
 from covote.studio.storage.schema import adjudication, answer
 
@@ -77,7 +79,6 @@ def test_the_labels_are_what_the_command_line_makes_of_the_exported_votes(voted,
 
 def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
     from covote.studio.context import open_studio
-    from covote.studio.exchange import importing
     from tests.unit.studio.conftest import Rig
 
     owner = voted.browser("owner")
@@ -198,3 +199,22 @@ def test_cells_that_a_spreadsheet_would_run_are_marked(voted):
     assert "'=HYPERLINK" in text
     assert '"=HYPERLINK' not in text
     assert [safe_text(x) for x in ("+1", "-1", "@a", "a", None, 1)] == ["'+1", "'-1", "'@a", "a", None, 1]
+
+
+def test_a_panel_of_formulas_is_marked_and_comes_back_as_it_was(rig):
+    evil = '=HYPERLINK("http://evil")'
+    rig.invite(evil, "cat", "dog")
+    rig.browser("owner").post("/classes", data={"classes": "@class"})
+    given = rig.browser("owner").get("/export/panel.csv").content
+    cells = [cell for row in csv.reader(io.StringIO(given.decode())) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    assert "'" + evil in cells
+    assert evil in importing.read_panel("panel.csv", given).names
+
+
+def test_sixty_classes_are_still_a_table(rig):
+    with rig.studio.database.write() as connection:
+        classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(57)])
+    text = rig.browser("owner").get("/board", headers={"Accept": "text/html"}).text
+    assert text.count('<th scope="col">') == 60
+    assert "Add one person who knows cat, class 0, class 1 and class 2; " in text

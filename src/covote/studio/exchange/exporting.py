@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 from covote.files import decode_file
 from covote.studio.answers.results import Results, shown_lists
 from covote.studio.context import Studio
-from covote.studio.exchange.table_files import FORMATS, write_table
+from covote.studio.exchange.table_files import FORMATS, change_cells, safe_text, write_table
 from covote.studio.people.managing import decisions
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
@@ -30,6 +30,8 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
             if roster.panel is None or not len(roster.panel):
                 raise Refused("There is no panel yet: add classes, and people who know some.", 409)
             roster.panel.save(place)
+            if kind == "csv":
+                change_cells(place, safe_text)
             return place
         if stem not in ("votes", "labels", "items") or kind not in FORMATS:
             raise Refused("There is no such file; choose one on the page Export.", 404)

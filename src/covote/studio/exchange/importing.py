@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import tempfile
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -344,6 +346,9 @@ def read_panel(name: str, content: bytes) -> Panel:
         place = Path(folder) / f"panel{ending}"
         place.write_bytes(content)
         try:
+            if ending == ".csv" and b"'" in content:
+                with suppress(UnicodeDecodeError, csv.Error):  # as the reader of panels will say
+                    table_files.change_cells(place, table_files.without_mark)
             panel = Panel.load(place)
         except CovoteError as error:
             raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error

@@ -6,6 +6,7 @@ when the file comes back.
 
 from __future__ import annotations
 
+import csv
 import json
 import tempfile
 from collections.abc import Callable
@@ -98,14 +99,23 @@ def safe_text(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _without_mark(value: Any) -> Any:
+def without_mark(value: Any) -> Any:
+    """Return a cell without the mark that :func:`safe_text` gives it."""
     marked = isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA)
     return value[1:] if marked else value
 
 
 def without_formula_marks(table: pa.Table) -> pa.Table:
     """Take away the marks that :func:`write_table` puts before what a spreadsheet would run as a formula."""
-    return _each_text(table, _without_mark)
+    return _each_text(table, without_mark)
+
+
+def change_cells(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change every cell of a CSV file."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = [[change(cell) for cell in row] for row in csv.reader(file)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
 
 
 def _each_text(table: pa.Table, change: Callable[[Any], Any]) -> pa.Table:

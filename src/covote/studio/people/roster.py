@@ -38,7 +38,7 @@ from covote.studio.storage.schema import (
 if TYPE_CHECKING:
     from covote.studio.answers.inquiry import Inquiry
 
-LARGEST_TABLE = 40
+LARGEST_TABLE = 80
 """Most classes whose pairs are shown as a table; more are drawn as a picture."""
 LARGEST_PICTURE = 500
 """Points of the picture in each direction."""
