@@ -8,6 +8,7 @@
     python benchmarks/studio.py paint
     python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of tests/unit/studio
     python benchmarks/studio.py logins --people 200
+    python benchmarks/studio.py taps --taps 10000
 
 Server, database and the people who answer share one machine.
 """
@@ -564,11 +565,42 @@ def logins(options: argparse.Namespace) -> None:
         studio.stop()
 
 
+def taps(options: argparse.Namespace) -> None:
+    """Tap at random in Chromium, and compare the answers with what was in view."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.conftest import SIZES, served
+    from tests.browser.taps import Tapper
+    from tests.browser.test_taps import answered_keys, many_items
+
+    with tempfile.TemporaryDirectory(prefix="covote-bench-") as place, sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        studio = many_items(Path(place) / "project", options.taps + 100)
+        with served(studio) as rig:
+            context = chromium.new_context(**SIZES["phone"])
+            context.set_default_timeout(120_000)
+            page = context.new_page()
+            rig.enter(page, "Gil")
+            tapper = Tapper(page, rig.address, options.seed)
+            tapper.open()
+            while tapper.taps < options.taps:
+                tapper.step()
+            tapper.end()
+            keys = answered_keys(studio)
+            again = tapper.check(keys)
+            print(
+                f"{tapper.taps:,} taps: {len(set(keys)):,} items answered, none lost, none invented; "
+                f"{again} answered once more in the other tab"
+            )
+        chromium.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["answers", "kills", "large", "paint", "edits", "logins"])
+    parser.add_argument("what", choices=["answers", "kills", "large", "paint", "edits", "logins", "taps"])
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--every", type=float, default=2.0)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -580,11 +612,12 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--taps", type=int, default=10_000)
     parser.add_argument("--edits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     commands = {"answers": answers, "kills": kills, "large": large, "paint": paint, "edits": edits,
-                "logins": logins}  # fmt: skip
+                "logins": logins, "taps": taps}  # fmt: skip
     commands[options.what](options)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from covote.studio.answers.results import counted_answers
+from covote.studio.editing import items
 from covote.studio.people import managing
 from covote.studio.people.roster import asked_again, set_known
 from covote.studio.rules import ADAPTIVE
@@ -261,3 +262,14 @@ def test_how_many_items_are_asked_again_is_told_before_it_is_saved(rig):
     nothing = {"class": list(rig.classes.values())[:1]}
     assert "items" not in owner.get(f"/people/{rig.people['ann']}/again", params=nothing).text
     assert len([row for row in rig.rows(assignment) if row.state == 0]) == 0
+
+
+def test_an_item_that_comes_back_is_asked_again_if_a_class_came_meanwhile(rig):
+    rig.label_all("ann", lambda _key: "cat")
+    with rig.studio.database.write() as connection:
+        items.retire_item(connection, 1)
+        assert set_known(connection, rig.people["ann"], rig.classes.values()) == 5
+    assert len(rig.browser("ann").post("/label/next").json()["leases"]) == 5
+    with rig.studio.database.write() as connection:
+        items.bring_back_item(connection, 1)
+    assert len(rig.browser("ann").post("/label/next").json()["leases"]) == 6

@@ -155,3 +155,12 @@ def test_every_change_is_on_record_with_who_made_it(rig, owner):
         ("owner", "Retired the class fox."),
         ("owner", "Brought back the class fox."),
     ]
+
+
+def test_answers_given_with_the_other_class_in_view_count_after_a_merge(rig, owner):
+    rig.label_all("ann", lambda _key: "dog")  # seeing cat and dog
+    with rig.studio.database.write() as connection:
+        assert set_known(connection, rig.people["ann"], [rig.classes["dog"], rig.classes["fox"]]) == 6
+    change(rig, owner, "merge", "cat", into=rig.classes["fox"])
+    assert rig.browser("ann").post("/label/next").json()["leases"] == []
+    assert set(labels(rig).values()) == {"dog"}

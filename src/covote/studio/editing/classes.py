@@ -173,7 +173,7 @@ def merge_classes(connection: Connection, class_id: int, into: int, by: int | No
     for one in people:
         insert_if_new(connection, knows, {"person_id": one, "class_id": into})
     connection.execute(update(class_).where(class_.c.id == class_id).values(retired=True, merged_into=into))
-    for one in people:
+    for one in _knowers(connection, into):  # also of those who saw the one before and know the other now
         refresh_options(connection, one)
     note(connection, by, f"Merged the class {source.name} into {target.name}.")
     touch(connection)

@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from covote.studio.editing.record import note
-from covote.studio.people.roster import count_answers, touch
+from covote.studio.people.roster import refresh_options, touch
 from covote.studio.rules import Refused, check_text
 from covote.studio.storage.schema import (
-    ANSWERED,
     BEGUN,
     LEASED,
     WAITING,
     WITHDRAWN,
+    answer,
     assignment,
     class_,
     flag,
@@ -114,12 +114,11 @@ def bring_back_item(connection: Connection, item_id: int, by: int | None = None)
 
 
 def _recount(connection: Connection, item_id: int, change: int) -> None:
+    """Count items and answers anew, and look again at who is to be asked about an item."""
     connection.execute(update(project).values(size=project.c.size + change))
-    answered = connection.execute(
-        select(assignment.c.person_id).where(assignment.c.item_id == item_id, assignment.c.state == ANSWERED)
-    ).scalars()
-    for one in list(answered):
-        count_answers(connection, one)
+    wanted = select(answer.c.person_id).where(answer.c.item_id == item_id).distinct()
+    for one in list(connection.execute(wanted).scalars()):
+        refresh_options(connection, one)
     touch(connection)
 
 
