@@ -166,7 +166,8 @@ def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
             elif right in known and rng.random() < 0.96:
                 said = right
             elif rng.random() < 0.08:
-                said = known[int(rng.integers(len(known)))]
+                alike = [one for one in known if (one in TEXTS) == (right in TEXTS)]
+                said = alike[int(rng.integers(len(alike)))]
             else:
                 said = "none of mine" if right not in known else "not sure"
             choice = {"none of mine": NONE, "not sure": UNSURE}.get(said)
