@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
 from covote.studio.context import Studio
@@ -84,6 +85,8 @@ TEXTS = {
         "So friendly on the phone that I called again just for that.",
     ),
 }
+_GOLD = 4
+"""Gold items of each class."""
 _PICTURES = 6
 """Pictures of each class."""
 _DAY = 86_400.0
@@ -117,11 +120,11 @@ def fill(studio: Studio, *, alive: bool = True) -> None:
     rows += [(kind, "text", text) for kind, texts in TEXTS.items() for text in texts]
     order = np.random.default_rng(5).permutation(len(rows))
     truth = [rows[k][0] for k in order]
-    gold = {name: truth.index(name) for name, _ in CLASSES}
+    gold = {n for name, _ in CLASSES for n in [n for n, one in enumerate(truth) if one == name][:_GOLD]}
     importing.add_items(
         studio.database,
         [
-            (f"item-{n:02}", *rows[k][1:], ids[truth[n - 1]] if gold[truth[n - 1]] == n - 1 else None)
+            (f"item-{n:02}", *rows[k][1:], ids[truth[n - 1]] if n - 1 in gold else None)
             for n, k in enumerate(order, 1)
         ],
     )
@@ -143,6 +146,15 @@ def _pictures(connection: Connection, studio: Studio, ids: dict[str, int]) -> li
     return rows
 
 
+def _moments(rng: np.random.Generator, count: int, days: int, start: float) -> NDArray[np.float64]:
+    """Return when somebody answers: every day for a while, some seconds after the answer before."""
+    gaps = rng.lognormal(2.2, 0.5, count)
+    for day, first in enumerate(np.linspace(0, count, days, endpoint=False).astype(int)):
+        begun = start + day * _DAY + rng.uniform(0, 0.1 * _DAY)
+        gaps[first] = begun - (gaps[:first].sum() if first else 0.0)
+    return np.cumsum(gaps)
+
+
 def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
     """Let people answer over the last three days; mostly rightly, as described above."""
     rng, now = np.random.default_rng(11), time.time()
@@ -152,9 +164,7 @@ def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
     answers: list[dict[str, Any]] = []
     for name, count in _DONE.items():
         member, known = members[name], PEOPLE[name]
-        days = 3.0 if name != "Farid" else 1.2
-        start = now - 3.2 * _DAY
-        times = start + np.sort(rng.uniform(0, days * _DAY, count))
+        times = _moments(rng, count, 1 if name == "Farid" else 3, now - 3.1 * _DAY)
         for n, at in zip(range(count), times, strict=True):
             right = truth[n]
             if n == conflict and name == "Ben":
