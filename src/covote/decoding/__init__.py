@@ -99,4 +99,4 @@ def decode(
     if isinstance(gold, Mapping) and len(gold) and len(votes) and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
     parts = decode_parts(InMemory(votes, workers), decoder, Wanted(evidence, proba, gold))
-    return joined(list(parts), votes._ids, votes.start)
+    return joined(list(parts), votes.ids, votes.start)

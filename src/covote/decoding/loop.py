@@ -194,12 +194,12 @@ class Fitted:
         rows = None if self.known is None else votes.rows
         if self.known is not None and rows is not None and rows.inverse is not None:
             places = rows.places(self.known.rows)
-            return self.known.labels.take(places[rows.inverse], votes._ids, votes.start)
+            return self.known.labels.take(places[rows.inverse], votes.ids, votes.start)
         labels = self.decoder.score(votes, self.weights, self.wanted.evidence or self.wanted.proba)
         if self.wanted.proba and estimates(self.decoder):
             labels = labels.with_proba(self.decoder.proba(votes, self.weights))
         labels = given(labels, votes, self.wanted.gold, learned=learns(self.decoder))
-        return replace(labels, ids=votes._ids, start=votes.start)
+        return replace(labels, ids=votes.ids, start=votes.start)
 
 
 def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:

@@ -67,7 +67,7 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
         found.margin[heard] = (best - second)[heard]
         found.runner_up[:] = np.where(heard & alone, order[:, 1], -1)
     ties = found.ties(np.nonzero(top[shared > 1])[1])
-    return joined([labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)], votes._ids, votes.start)
+    return joined([labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)], votes.ids, votes.start)
 
 
 def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Array]], evidence: bool) -> Labels:
@@ -79,7 +79,7 @@ def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Array]], evidenc
         ties = best.ties(np.concatenate([classes for _, classes in found]))
         return rows.spread(labels_of_rows(rows.runs, votes.panel, best, ties, evidence))
 
-    return joined([labelled(rows) for rows, _ in row_parts(votes)], votes._ids, votes.start)
+    return joined([labelled(rows) for rows, _ in row_parts(votes)], votes.ids, votes.start)
 
 
 def label_by(

@@ -343,7 +343,7 @@ class VoteFile:
             some = found[start : start + PART_ITEMS]
             part = np.ascontiguousarray(columns[:, some])
             ids = arrow(some + least).cast(kind)
-            yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), _ids=ids)
+            yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), ids=ids)
 
     def _sorted(self) -> Generator[Codes]:
         """Let DuckDB bring the rows in the order of their items."""

@@ -52,7 +52,7 @@ def densified(votes: Votes) -> Votes:
         else:
             vote, per_class = None, _dense_class_probability(votes, runs, item, first, last)
     return replace(
-        votes, columns=frozen(columns), runs=None, start=0, stop=size, _ids=_own_ids(votes), class_start=None,
+        votes, columns=frozen(columns), runs=None, start=0, stop=size, ids=_own_ids(votes), class_start=None,
         times=_own_times(votes), class_probability=per_class,
         vote_probability=None if vote is None else frozen(vote),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def raggedised(votes: Votes) -> Votes:
         )
     runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
     return replace(
-        votes, columns=None, runs=runs, start=0, stop=stop - start, _ids=_own_ids(votes),
+        votes, columns=None, runs=runs, start=0, stop=stop - start, ids=_own_ids(votes),
         times=_own_times(votes), vote_probability=vote, class_probability=per_class, class_start=starts,
     )  # fmt: skip
 
@@ -110,9 +110,9 @@ def _own_times(votes: Votes) -> Any:
 
 def _own_ids(votes: Votes) -> Any:
     """Return the ids of exactly these items, for votes that no longer share the arrays of the whole."""
-    if votes._ids is None:
+    if votes.ids is None:
         return None if votes.start == 0 else np.arange(votes.start, votes.stop)
-    return votes._ids[votes.start : votes.stop]
+    return votes.ids[votes.start : votes.stop]
 
 
 def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
@@ -133,7 +133,7 @@ def subset(votes: Votes, rows: NDArray[Any]) -> Votes:
     vote, per_class = votes.vote_probability, votes.class_probability
     columns = frozen(np.ascontiguousarray(votes.columns[:, at]))
     return replace(
-        votes, columns=columns, start=0, stop=len(rows), _ids=_taken_ids(votes, rows),
+        votes, columns=columns, start=0, stop=len(rows), ids=_taken_ids(votes, rows),
         times=None if votes.times is None else votes.times[at],
         complete=votes.complete or is_complete(columns),
         vote_probability=None if vote is None else frozen(np.ascontiguousarray(vote[:, at])),
@@ -163,7 +163,7 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
     return replace(
         votes, runs=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
         times=None if votes.times is None else votes.times[votes.start + rows],
-        _ids=_taken_ids(votes, rows), vote_probability=vote, class_probability=per_class, class_start=starts,
+        ids=_taken_ids(votes, rows), vote_probability=vote, class_probability=per_class, class_start=starts,
     )  # fmt: skip
 
 
@@ -178,11 +178,11 @@ def _gather(
 
 def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
     at = votes.start + rows
-    if votes._ids is None:
+    if votes.ids is None:
         return at
-    if isinstance(votes._ids, np.ndarray):
-        return votes._ids[at]
-    return votes._ids.take(arrow(at.astype(np.int64)))
+    if isinstance(votes.ids, np.ndarray):
+        return votes.ids[at]
+    return votes.ids.take(arrow(at.astype(np.int64)))
 
 
 def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
@@ -215,7 +215,7 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
         starts, inner = _gather(ragged.class_start, np.flatnonzero(keep))
         per_class, starts = frozen(ragged.class_probability[inner]), frozen(starts)
     chosen = replace(
-        chosen, _ids=ragged._ids, vote_probability=vote, class_probability=per_class, class_start=starts
+        chosen, ids=ragged.ids, vote_probability=vote, class_probability=per_class, class_start=starts
     )
     return chosen.to_dense() if votes.is_dense else chosen
 
@@ -231,13 +231,13 @@ def joined(parts: Sequence[Votes]) -> Votes:
     if len(parts) == 1:
         return parts[0]
     votes, panel = type(parts[0]), parts[0].panel
-    ids = pa.concat_arrays([id_array(part._ids, part.start, part.stop) for part in parts])
+    ids = pa.concat_arrays([id_array(part.ids, part.start, part.stop) for part in parts])
     size, complete = sum(len(part) for part in parts), all(part.complete for part in parts)
     if all(part.columns is not None for part in parts):
         columns = np.concatenate(
             [part.columns[:, part.start : part.stop] for part in parts if part.columns is not None], axis=1
         )
-        return votes(panel, frozen(columns), None, 0, size, complete, _ids=ids)
+        return votes(panel, frozen(columns), None, 0, size, complete, ids=ids)
     all_runs = [part.ragged for part in parts]
     ends = np.cumsum([0] + [run.indptr[-1] for run in all_runs])
     bounds = np.concatenate([run.indptr[1:] + end for run, end in zip(all_runs, ends, strict=False)])
@@ -246,7 +246,7 @@ def joined(parts: Sequence[Votes]) -> Votes:
     label = np.concatenate([run.label for run in all_runs])
     if not any(part.soft for part in parts):
         runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
-        return votes(panel, None, runs, 0, size, complete, _ids=ids)
+        return votes(panel, None, runs, 0, size, complete, ids=ids)
     chances = np.concatenate(
         [
             part.class_probability if part.class_probability is not None else part.vote_probability

@@ -28,7 +28,7 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
     import pyarrow as pa
 
     classes = name_array(votes.panel.classes)
-    ids = id_array(votes._ids, votes.start, votes.stop)
+    ids = id_array(votes.ids, votes.start, votes.stop)
     if shape == "wide":
         dense = votes.dense
         return pa.table(

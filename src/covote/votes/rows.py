@@ -253,7 +253,7 @@ def merged(parts: Iterable[Rows | None]) -> Votes | None:
 def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
     """Return rows of answers as votes of their own, without the items."""
     return replace(
-        votes, columns=columns, runs=None, start=0, stop=columns.shape[1], times=frozen(count), _ids=None,
+        votes, columns=columns, runs=None, start=0, stop=columns.shape[1], times=frozen(count), ids=None,
         complete=is_complete(columns), vote_probability=None, class_probability=None, class_start=None,
     )  # fmt: skip
 

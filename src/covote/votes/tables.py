@@ -294,7 +294,7 @@ class Reader:
                 self.found.count(np.full(len(said), i), said)
         self._refuse(refused)
         self._refuse_twins()
-        return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), _ids=ids)
+        return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), ids=ids)
 
     def _once(
         self, ids: pa.Array, columns: Sequence[Any], rows: NDArray[np.int64]
@@ -451,7 +451,7 @@ class Reader:
             fill(columns, codes, at)
             # As many answers as rows: nobody answers twice, and nothing has to be looked up.
             if self.reading.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
-                return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), _ids=ids)
+                return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
         who, what = codes.who[order], codes.what[order]
@@ -464,7 +464,7 @@ class Reader:
             who, what, order = who[keep], what[keep], order[keep]
         if codes.chance is None:
             runs = Ragged(frozen(indptr), frozen(who), frozen(what))
-            votes = Votes(panel, None, runs, 0, size, len(who) == size * len(panel), _ids=ids)
+            votes = Votes(panel, None, runs, 0, size, len(who) == size * len(panel), ids=ids)
             return votes.to_dense() if dense else votes
         chance = codes.chance.take(arrow(order))
         values = chance.flatten() if hasattr(chance, "flatten") and chance.type.num_fields else chance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,6 +56,9 @@ class Votes:
         The probabilities that the expert gave to the classes it knows; None if unknown. Dense: one row for
         each expert and each class it knows, in this order, (sum of sizes x items). Ragged: flat, those of
         vote p at ``class_start[p]:class_start[p + 1]``.
+    ids
+        The ids of all items of the whole, an Arrow or a numpy array; None for 0, 1, 2, ... Those of these
+        items are :attr:`items`.
     times
         How many items each entry stands for, where the votes are different answer rows (see :attr:`rows`);
         None where each is an item.
@@ -77,7 +80,7 @@ class Votes:
     vote_probability: NDArray[np.float32] | None = None
     class_probability: NDArray[np.float32] | None = None
     class_start: NDArray[np.int64] | None = None
-    _ids: Any = field(default=None)
+    ids: Any = None
     times: NDArray[np.int64] | None = None
 
     # Making votes
@@ -157,10 +160,10 @@ class Votes:
         """
         if runs is not None:
             runs = Ragged(*(vote_checks.frozen(array) for array in runs))
-            return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, _ids=items)
+            return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, ids=items)
         assert columns is not None  # a mistake in the code that calls this, not in anybody's data
         columns = vote_checks.frozen(columns)
-        return cls(panel, columns, None, 0, columns.shape[1], complete, _ids=items)
+        return cls(panel, columns, None, 0, columns.shape[1], complete, ids=items)
 
     @classmethod
     def from_table(
@@ -243,7 +246,7 @@ class Votes:
     @cached_property
     def items(self) -> NDArray[Any]:
         """The id of every item."""
-        return vote_checks.plain_ids(self._ids, self.start, self.stop)
+        return vote_checks.plain_ids(self.ids, self.start, self.stop)
 
     @cached_property
     def answers(self) -> int:
@@ -257,7 +260,7 @@ class Votes:
     @property
     def nbytes(self) -> int:
         """How many bytes the votes and the ids take."""
-        arrays = (self.columns, *(self.runs or ()), self.vote_probability, self.class_probability, self._ids)
+        arrays = (self.columns, *(self.runs or ()), self.vote_probability, self.class_probability, self.ids)
         return sum(array.nbytes for array in arrays if array is not None)
 
     @cached_property

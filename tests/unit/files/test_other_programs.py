@@ -48,8 +48,8 @@ def test_items_keep_their_type_when_they_are_sorted(tmp_path, ids):
     table = {"item": ids, "expert": ["ann", "ann", "bob"], "label": ["eye", "skin", "ear"]}
     path = write(tmp_path / "votes.parquet", table)
     read = VoteFile(path, PANEL).read()
-    assert read._ids.type == ids.type
-    assert read._ids.to_pylist() == sorted(set(ids.to_pylist()))
+    assert read.ids.type == ids.type
+    assert read.ids.to_pylist() == sorted(set(ids.to_pylist()))
     in_memory = decode(Votes.from_table(table, PANEL)).to_arrow().sort_by("item").to_pylist()
     decode_file(path, tmp_path / "labels.parquet", PANEL)
     assert repr(pq.read_table(tmp_path / "labels.parquet").to_pylist()) == repr(in_memory)

@@ -38,13 +38,13 @@ class Authority:
         """Return the labels, with or without what the vote says about them."""
         if evidence:
             found = [rows.spread(_with_evidence(rows)) for rows, _ in row_parts(votes)]
-            return joined(found, votes._ids, votes.start)
+            return joined(found, votes.ids, votes.start)
         index, tied = shares.label(votes)
         ties: Ties | partial[Ties] = NO_TIES
         if index.min(initial=0) < 0 and tied.any():
             # Listed when somebody asks: loops that find the label alone are many times as fast.
             ties = partial(shares.tied_classes, votes.subset(np.flatnonzero(tied)))
-        return Labels(votes.panel, index, tied, ties, None, votes._ids, votes.start)
+        return Labels(votes.panel, index, tied, ties, None, votes.ids, votes.start)
 
 
 def _with_evidence(rows: Rows) -> Labels:

@@ -119,12 +119,12 @@ class LearnedVote:
             doubtful = votes.subset(np.flatnonzero(tied))
             ties = partial(shares.tied_classes, doubtful)
             index[tied] = self._by_rows(doubtful, weights, evidence).index
-        return Labels(votes.panel, index, tied, ties, None, votes._ids, votes.start)
+        return Labels(votes.panel, index, tied, ties, None, votes.ids, votes.start)
 
     def _by_rows(self, votes: Votes, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of votes, from those of their different answer rows."""
         found = [rows.spread(self._of_rows(rows, weights, evidence)) for rows, _ in row_parts(votes)]
-        return joined(found, votes._ids, votes.start)
+        return joined(found, votes.ids, votes.start)
 
     def _of_rows(self, patterns: Rows, weights: TieWeights, evidence: bool) -> Labels:
         """Return the labels of answer rows."""
@@ -172,7 +172,7 @@ class LearnedVote:
                 halfway = ((labels.confidence + chance) / 2).astype(np.float32)
                 labels = labels.with_confidence(halfway)
             found.append(labels)
-        return joined(found, votes._ids, votes.start)
+        return joined(found, votes.ids, votes.start)
 
 
 def soft_scores(votes: Votes, weights: TieWeights) -> NDArray[np.float64]:

@@ -64,7 +64,7 @@ class Lookup:
         )
         ties = best.ties(np.nonzero(sets[found > 1])[1])
         return joined(
-            [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)], votes._ids, votes.start
+            [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)], votes.ids, votes.start
         )
 
 

@@ -54,7 +54,7 @@ class Soft:
         for piece, _ in fusion.pieces(votes):
             best, tied, ties = self.fused(piece, weights)
             found.append(labels_of_rows(piece.ragged, piece.panel, best, ties, evidence, tied))
-        return joined(found, votes._ids, votes.start)
+        return joined(found, votes.ids, votes.start)
 
     def fused(self, piece: Votes, weights: tie_score.Weights | None) -> fusion.Fused:
         """Return the best class of every item of a piece of the votes."""

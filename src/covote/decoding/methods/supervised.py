@@ -296,7 +296,7 @@ def _labelled_better(
         tied = table[best.shared > 1]
         ties = best.ties(np.nonzero(tied == tied.max(axis=1, keepdims=True))[1])
         found.append(scoring.labels_of_rows(piece.ragged, piece.panel, best, ties, evidence))
-    return joined(found, votes._ids, votes.start)
+    return joined(found, votes.ids, votes.start)
 
 
 def _chances(part: Votes, authority: TieWeights, better: Combination | Correction) -> Array:
