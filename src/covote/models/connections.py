@@ -8,6 +8,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 import weakref
 import zlib
 from collections.abc import Iterator
@@ -92,6 +93,47 @@ class _Https(http.client.HTTPSConnection):
         secure.do_handshake()
 
 
+class _Watch:
+    """One thread that hangs up requests that take too long: one for each costs as much as a request."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched: dict[_Http | _Https, tuple[float, threading.Event]] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def within(self, seconds: float, connection: _Http | _Https) -> Iterator[threading.Event]:
+        """Hang up a connection after some seconds; the event says whether that has happened."""
+        late = threading.Event()
+        with self._lock:
+            self._watched[connection] = time.monotonic() + seconds, late
+            if self._thread is None or not self._thread.is_alive():  # a forked process has none
+                self._thread = threading.Thread(target=self._look, name="covote-watch", daemon=True)
+                self._thread.start()
+        try:
+            yield late
+        finally:
+            with self._lock:
+                self._watched.pop(connection, None)
+
+    def _look(self) -> None:
+        idle = 0
+        while idle < _IDLE:
+            time.sleep(_TICK)
+            with self._lock:
+                now = time.monotonic()
+                over = [(c, late) for c, (end, late) in self._watched.items() if end <= now]
+                idle = 0 if self._watched else idle + 1
+                if idle == _IDLE:
+                    self._thread = None
+            for connection, late in over:
+                _too_late(connection, late)
+
+
+_TICK, _IDLE = 0.02, 100  # seconds between two looks, and looks at nothing after which the thread ends
+_WATCH = _Watch()
+
+
 class Connections:
     """Connections to one server, kept open between requests and shared by threads.
 
@@ -141,29 +183,24 @@ class Connections:
             headers["Authorization"] = f"Bearer {self._key}"
         if data is not None:
             headers["Content-Type"] = "application/json"
-        late = threading.Event()
-        deadline = threading.Timer(self._timeout, _too_late, (connection, late))
-        deadline.daemon = True
         try:
-            deadline.start()
-            if connection.sock is None:
-                connection.connect()
+            with _WATCH.within(self._timeout, connection) as late:
+                if connection.sock is None:
+                    connection.connect()
+                    if late.is_set():
+                        raise TimeoutError
+                with patience.waiting(connection):
+                    connection.request(method, path, data, headers)
+                    answer = connection.getresponse()
+                    said = answer.read(LARGEST + 1)
                 if late.is_set():
                     raise TimeoutError
-            with patience.waiting(connection):
-                connection.request(method, path, data, headers)
-                answer = connection.getresponse()
-                said = answer.read(LARGEST + 1)
-            if late.is_set():
-                raise TimeoutError
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             if used and isinstance(error, ConnectionError) and not late.is_set() and not patience.over:
                 # The server has closed it since the last answer: that says nothing about this request.
                 return self._sent(patience, method, path, data)
             return 0, b"", self._reason(TimeoutError() if late.is_set() else error), None
-        finally:
-            deadline.cancel()
         if len(said) > LARGEST:
             connection.close()
             return (
