@@ -249,5 +249,5 @@ def test_a_compiler_is_announced_once_and_on_a_terminal_only(monkeypatch, capsys
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     cli._announce()
-    assert "only the first run" in capsys.readouterr().err
+    assert "first run only" in capsys.readouterr().err
     assert compiled.announce is None
