@@ -6,6 +6,7 @@ A class is contradicted by each expert who knows it and named another.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,8 +101,8 @@ class Standing:
     ----------
     against, votes
         How many authorities contradicted a class, and how many named it.
-    best, even
-        The leading class of each item, and whether another is as good.
+    first, second
+        By what classes lead: the largest `first`, then the largest `second`.
     possible
         Which classes are not ruled out.
     weight
@@ -110,10 +111,31 @@ class Standing:
 
     against: Array
     votes: Array
-    best: Ints
-    even: Flags
+    first: Array
+    second: Array
     possible: Flags
     weight: Array
+
+    @cached_property
+    def leads(self) -> Flags:
+        """Which classes lead."""
+        found: Flags = (self.first == self.first.max(axis=1, keepdims=True)) & (
+            self.second == _lead(self.first, self.second)
+        )
+        return found
+
+    @cached_property
+    def best(self) -> Ints:
+        """A leading class of each item."""
+        best: Ints = self.leads.argmax(axis=1)
+        return best
+
+
+def _lead(first: Array, second: Array) -> Array:
+    """Return the largest `second` of each row among the classes with the largest `first`, as a column."""
+    among = np.where(first == first.max(axis=1, keepdims=True), second, -2)
+    lead: Array = among.max(axis=1, keepdims=True)
+    return lead
 
 
 class Counting:
@@ -126,13 +148,8 @@ class Counting:
     def standing(self, answers: Answers, may_answer: Flags) -> Standing:
         """Count votes and contradictions: fewest contradictions lead, then most votes."""
         against, votes = self.counts(answers)
-        fewest = against.min(axis=1, keepdims=True)
-        most = np.where(against == fewest, votes, -1)
-        leads = most == most.max(axis=1, keepdims=True)
-        possible = against <= np.maximum(fewest, self.wrong)
-        return Standing(
-            against, votes, leads.argmax(axis=1), leads.sum(axis=1) > 1, possible, possible.astype(np.float32)
-        )
+        possible = against <= np.maximum(against.min(axis=1, keepdims=True), self.wrong)
+        return Standing(against, votes, -against, votes, possible, possible.astype(np.float32))
 
     def counts(self, answers: Answers) -> tuple[Array, Array]:
         """Return (items x classes) contradictions and votes."""
@@ -181,7 +198,7 @@ class Counting:
     def verdict(self, standing: Standing) -> Verdict:
         """Return the leading classes."""
         rows = np.arange(len(standing.best))
-        label = np.where(standing.even, -1, standing.best)
+        label = np.where(standing.leads.sum(axis=1) > 1, -1, standing.best)
         against = standing.against[rows, standing.best].astype(np.int32)
         unknown = np.full(len(rows), np.nan, dtype=np.float32)
         return Verdict(label, ~self.settled(standing), against, unknown)
@@ -202,17 +219,16 @@ class FullVote(Counting):
         against, votes = self.counts(answers)
         came = answers.answer != WAITING
         change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
-        unheard = self.panel.knows[may_answer].sum(axis=0) + spread(self.panel, answers, change)
-        total = against + votes + unheard
+        heard = against + votes
+        # As a rule whoever was heard could be asked, and nobody else was: no need to count again.
+        usual = bool((change == -answers.heard.astype(np.int64)).all())
+        moved = -heard if usual else spread(self.panel, answers, change)
+        unheard = self.panel.knows[may_answer].sum(axis=0) + moved
+        total = heard + unheard
         there = total > 0
         share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
-        most = np.where(reach == reach.max(axis=1, keepdims=True), share, -2.0)
-        leads = most == most.max(axis=1, keepdims=True)
-        best = leads.argmax(axis=1)
-        rows = np.arange(len(best))
-        possible = there & (reach >= share[rows, best, None])
-        possible[rows, best] = True
-        return Standing(against, votes, best, leads.sum(axis=1) > 1, possible, possible.astype(np.float32))
+        possible = there & (reach >= _lead(reach, share))
+        return Standing(against, votes, reach, share, possible, possible.astype(np.float32))
 
     def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
         """Return how many possible classes each expert knows.
