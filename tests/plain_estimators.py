@@ -93,24 +93,6 @@ def inside_and_outside(panel: Panel, rows: Any, n: Any) -> list[dict[int, tuple[
     return found
 
 
-def mistaken(panel: Panel, n: Any, k: int, j: int) -> float:
-    """Return the share of k's items that got j, mean over the experts that know j and not k."""
-    who = [i for i in range(len(panel)) if panel.knows[i, j] and not panel.knows[i, k]]
-    shares = []
-    for i in who:
-        total = sum(q for (e, c, _), q in n.items() if e == i and c == k)
-        shares.append(n[i, k, j] / total if total else 0.0)
-    return sum(shares) / len(shares) if shares else 0.0
-
-
-def doubt(panel: Panel, n: Any, shares: Shares, a: int, b: int) -> tuple[float, bool]:
-    """Return by how much one of two classes must lead, and whether their ties concern 30% of the items."""
-    ab, ba = mistaken(panel, n, a, b), mistaken(panel, n, b, a)
-    items = ab * sum(s.get(a, 0) for s in shares) + ba * sum(s.get(b, 0) for s in shares)
-    large = items >= 0.3 * len(shares)
-    return 2 * (ab + ba) * (1 if large else min(1, (350 / len(shares)) ** 2)), large
-
-
 def softmax(score: dict[int, float]) -> dict[int, float]:
     """Return probabilities."""
     top = max(score.values(), default=0)

@@ -1,14 +1,10 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
-from covote.decoding.methods.learned import LearnedVote, TieWeights
-from covote.decoding.tuning import INSIDE
+from covote.decoding import DECODERS, InMemory, Statistics, learned
 from tests import plain_decoders
 from tests import plain_estimators as plain
 from tests.property.test_decode_authority import panels_and_votes
@@ -19,45 +15,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*of the answers seem")
 def best_of(score):
     """The classes within rounding of the best."""
     return {k for k, s in score.items() if s > max(score.values()) - 1e-5}
-
-
-def plain_winners(panel, row, scores, n, shares, edge):
-    """The labels that the tie score may give: `edge` says which way rounding goes."""
-    tied = sorted(plain_decoders.authority(panel, row))
-    if len(tied) < 2:
-        return set(tied)
-    score = {k: INSIDE * scores[k][0] + scores[k][1] for k in tied}
-    found = set()
-    for leader in best_of(score):
-        limits = {k: plain.doubt(panel, n, shares, leader, k) for k in tied if k != leader}
-        level = [k for k, (need, _) in limits.items() if score[leader] - score[k] <= need + edge]
-        if not level:
-            found.add(leader)
-            continue
-        many = {k: plain_decoders.heard(panel, row)[k][1] for k in (leader, *level)}
-        most = [k for k, d in many.items() if d == max(many.values())]
-        large = any(limits[k][1] for k in level)
-        found.add(-1 if large or len(most) > 1 else most[0])
-    return found
-
-
-@settings(max_examples=40)
-@given(panels_and_votes(), st.sampled_from([1, 1, 1, 40]))
-def test_ties_are_decided_as_the_plain_tie_score_does(case, times):
-    panel, rows = case
-    rows = np.tile(rows, (times, 1))  # the more items, the smaller a lead may be
-    votes = Votes.from_dense(rows, panel)
-    shares = plain.authority_shares(panel, rows)
-    n = plain.counts(panel, rows, shares)
-    weights = tie_score.learn(tie_score.statistics(votes))
-    chosen = LearnedVote().score(votes, TieWeights(weights, enough=True), evidence=False).index
-    each = len(rows) // times
-    assert (chosen.reshape(times, each) == chosen[:each]).all()
-    for row, scores, label in zip(
-        rows[:each], plain.inside_and_outside(panel, rows[:each], n), chosen[:each], strict=True
-    ):
-        allowed = [plain_winners(panel, row, scores, n, shares, edge) for edge in (1e-5, -1e-5)]
-        assert label in set().union(*allowed) or not any(allowed)
 
 
 @settings(max_examples=40)
@@ -133,44 +90,18 @@ def given_by(panel, row, flat):
 
 @settings(max_examples=60)
 @given(soft_votes(), st.sampled_from([0.3, 1.0]))
-def test_coupling_mean_and_the_soft_default_equal_their_plain_twins(case, power):
+def test_coupling_and_mean_equal_their_plain_twins(case, power):
     panel, rows, flat = case
     votes = Votes.from_dense(rows, panel, probabilities=flat)
-    labels = {m: decode(votes, method=m, **o) for m, o in
-              (("coupling", {"power": power}), ("mean", {}), ("learned", {}))}  # fmt: skip
-    # The reading by each expert's own curve has its twin in tests/unit/decoding/test_confidence.py.
-    own = learned(InMemory(votes), DECODERS["learned"]()).own
-    shares = plain.authority_shares(panel, rows)
-    answers = plain.counts(panel, rows, shares)
-    tie_scores = plain.inside_and_outside(panel, rows, answers)
+    labels = {m: decode(votes, method=m, **o) for m, o in (("coupling", {"power": power}), ("mean", {}))}
     for n, row in enumerate(rows):
         chances, counts = given_by(panel, row, flat[n]), plain_decoders.heard(panel, row)
         q = plain.coupled(panel, row, chances, power)
         mean = {k: sum(c.get(k, 0) for c in chances.values()) / d for k, (_, d) in counts.items()}
-        default = plain.coupled(panel, row, chances, 0.3)
-        tied = plain_decoders.authority(panel, row)
-        height = {k: INSIDE * tie_scores[n][k][0] + tie_scores[n][k][1] for k in tied}
-        if len(best_of(height)) != 1 and len(tied) > 1:
-            continue  # which of the equals leads decides who is compared with whom
-        sure = sorted(mean[k] for k in tied)
-        weight = 0.3 if len(sure) > 1 and sure[-1] - sure[-2] < 1e-6 else 0.1
-        factor = dict.fromkeys(tied, 1.0)
-        for k in tied:
-            lead = max(height.values()) - height[k]
-            leader = max(height, key=height.get)
-            needed, large = plain.doubt(panel, answers, shares, leader, k)
-            if k != leader and not (large and lead <= needed + 1e-6):
-                factor[k] = math.exp(-weight * lead)
-        mass, after = sum(default[k] for k in tied), sum(default[k] * factor[k] for k in tied)
-        for k in tied:
-            default[k] *= factor[k] * (mass / after if after else 1)
-        both = {k: counts[k][0] / counts[k][1] + 0.3 * default[k] for k in counts}
-        scores = {"coupling": q, "mean": mean} | ({} if own else {"learned": both})
-        for method, score in scores.items():
+        for method, score in {"coupling": q, "mean": mean}.items():
             best = {k for k, s in score.items() if s > max(score.values()) - 1e-5}
             label = labels[method].index[n]
             assert label in best or (label == -1 and len(best) != 1)
-        assert labels["learned"].tied[n] or len(plain_decoders.authority(panel, row)) <= 1
 
 
 @settings(max_examples=20)
@@ -213,7 +144,4 @@ def decoder_of_one_round(method):
 def same_counts(one: Statistics, other: Statistics) -> None:
     assert one.items == other.items
     assert (one.share == other.share).all()
-    if one.coins is not None:
-        assert (one.coins == other.coins).all()
-    else:
-        assert (one.table == other.table).all()
+    assert (one.counts == other.counts).all()

@@ -250,6 +250,13 @@ Workers = Annotated[
     ),
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .svg or .pdf file.")]
+Odds = Annotated[
+    float | None,
+    typer.Option(
+        help="Method learned: how many times as likely as any other tied class a class must be to become the "
+        "label (default 2; 1 labels everything)."
+    ),
+]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
 VotesFile = Annotated[
     Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")

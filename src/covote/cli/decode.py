@@ -18,6 +18,7 @@ from covote.cli.arguments import (
     EngineName,
     Gold,
     Json,
+    Odds,
     Proba,
     Report,
     Review,
@@ -63,6 +64,7 @@ def decode(
         ),
     ] = None,
     method: Method = "learned",
+    odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
     review: Review = None,
@@ -106,6 +108,8 @@ def decode(
     atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, reading.rename_file])
     atomic.check_apart([written, proba, report, review], [past])
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
+    if odds is not None:
+        options["odds"] = odds
     with StandardStreams(votes, output_file, kind) as streams:
         chosen = Output(streams.labels, proba, review, review_until, report, stats, _names(columns))
         where = _cluster(engine, scheduler, workers)

@@ -17,6 +17,7 @@ from covote.cli.arguments import (
     EngineName,
     Gold,
     Json,
+    Odds,
     Proba,
     Report,
     Review,
@@ -105,6 +106,7 @@ def label(
         ),
     ] = False,
     method: Method = "learned",
+    odds: Odds = None,
     gold: Gold = None,
     report: Report = None,
     review: Review = None,
@@ -150,7 +152,7 @@ def label(
         for line in preview(data, panel, folder_of(panel_file), id, chosen_columns, trust or before):
             output.say(line)
         return
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if odds is None else {"odds": odds}
     if gold is not None:
         options["gold"] = read_gold(gold, panel, reading)
     chosen = make_engine(engine, scheduler=scheduler, workers=workers)

@@ -7,7 +7,7 @@ from typing import Any
 
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
-from covote.decoding.explaining import Explanation, explain
+from covote.decoding.explaining import Explanation, explain, settling
 from covote.decoding.gold import Gold, gold_rows, no_gold
 from covote.decoding.loop import Decoder, InMemory, Learner, Parts, Wanted, decode_parts, learned, learns
 from covote.decoding.methods import DECODERS, make
@@ -40,6 +40,7 @@ __all__ = [
     "learns",
     "make",
     "pair_agreement",
+    "settling",
 ]
 
 

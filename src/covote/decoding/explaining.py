@@ -44,13 +44,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was said about an item, by candidate; `others` answered without knowing any of them."""
+    """What was said about an item, by candidate; `others` answered without knowing any of them.
+
+    `settling` says what would settle an item without a label.
+    """
 
     item: Any
     label: Name | None
     status: str
     candidates: tuple[Candidate, ...]
     others: tuple[tuple[Name | None, int], ...]
+    settling: str = ""
 
     @property
     def wrong(self) -> tuple[Name, ...]:
@@ -84,6 +88,8 @@ class Explanation:
             lines.append(f"  Others, who know none of these: {_listed(named)}")
         if self.wrong:
             lines.append(f"  Wrong whichever of these it is: {_listed(self.wrong)}.")
+        if self.settling:
+            lines.append(f"  {self.settling}")
         return "\n".join(lines)
 
 
@@ -131,7 +137,32 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     kept = [name for name in dict.fromkeys(names) if name in known][: max(MOST, len(labels.tied_classes(n)))]
     candidates, others = sides(votes.panel, kept, answers, chances)
     plain = item.item() if isinstance(item, np.generic) else item
-    return Explanation(plain, labels.value[n], str(labels.status[n]), candidates, others)
+    tied = labels.tied_classes(n) if labels.index[n] < 0 else ()
+    found = str(labels.status[n])
+    return Explanation(plain, labels.value[n], found, candidates, others, settling(votes.panel, tied))
+
+
+def settling(panel: Panel, classes: Iterable[Name]) -> str:
+    """Say what would settle items that are tied between some classes; nothing if there are fewer than two.
+
+    >>> settling(Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"]}), ["cat", "dog"])
+    'Nobody knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
+    """
+    tied = list(classes)
+    if len(tied) < 2:
+        return ""
+    index = [panel.class_index(name) for name in tied]
+    common = panel.knows[:, index].astype(np.int64)
+    apart = np.argwhere(np.triu(common.T @ common == 0, 1))
+    if len(apart):
+        one, other = tied[apart[0][0]], tied[apart[0][1]]
+        more = f" ({len(apart) - 1} more such pairs)" if len(apart) > 1 else ""
+        return (
+            f"Nobody knows both {one} and {other}{more}: an expert who does would settle it, or a few gold "
+            "items of either."
+        )
+    who = "both" if len(tied) == 2 else "them all"
+    return f"The experts contradict each other: ask another one who knows {who}, or look at the item."
 
 
 def sides(

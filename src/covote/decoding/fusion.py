@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from covote.compiled import helper, kernel
 from covote.decoding.linear import Best
 from covote.decoding.scoring import decide, list_equal
-from covote.decoding.shares import grown, insert
 from covote.errors import InputError
-from covote.labels import NO_TIES, Ties
+from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes
 from covote.votes.vote_checks import frozen
@@ -30,26 +29,6 @@ Array = NDArray[Any]
 
 POWER = 0.3
 """Probabilities are raised to this power first: real experts are too sure (benchmarks/accuracy.py)."""
-
-WEIGHT = 0.3
-"""Weight of q beside the authority vote N_k / d_k.
-
-Shares of authorities are at least 1 / d_k apart if all classes have d_k authorities, so a weight below 1 /
-d_k (0.3 for up to three authorities) lets q decide ties, and near ties only if it is very sure. On digits
-and soybean the weights 0.1, 0.3 and 1 gain +10.4, +10.4 and +10.6 points with 30% of the experts removed;
-the worst of all panels is at -0.9, -0.9 and -1.2. On the half of the data sets that was not used to choose
-it, the worst is at -0.1 with 0.3 and at -0.7 with 1 (docs/decoders.md).
-"""
-
-TIES, SILENT = 0.1, 0.3
-"""Weight of the tie score H of plain votes beside log q, and where the probabilities themselves tie.
-
-Both H and log q are sums of log-likelihood ratios over nearly the same answers; H adds only what experts
-say about classes that they do not know, hence little weight. 0.03, 0.1 and 0.3 gain +10.0, +10.0 and +9.4
-points on random panels of digits and soybean, and any weight from 0.06 to 0.15 does as well as 0.1 on other
-data (docs/decoders.md). Where the probabilities tie as well they say no more than the votes, so H counts
-more there; 0.3 was the weight everywhere before, and was not tried apart.
-"""
 
 FLOOR = 1e-3
 """Added to probabilities before their logarithm: what is less likely than that is all the same."""
@@ -60,12 +39,8 @@ PART = 1 << 15
 ONE = 1 << 30
 """A probability of 1 in scores: scores are whole numbers, so their order never depends on rounding."""
 
-ALIKE = ONE >> 20
-"""Mean probabilities that differ by a millionth at most are the same: single precision says no more."""
-
-MEAN, COUPLED, BOTH, OWN = 0, 1, 2, 3
-"""What to score by: the mean probability of the authorities, the coupled q, or N_k / d_k + 0.3 q_k, where q
-is the coupled one, or what each expert's own curve makes of its probabilities."""
+MEAN, COUPLED = 0, 1
+"""What to score by: the mean probability of the authorities, or the coupled q."""
 
 
 class Given(NamedTuple):
@@ -79,20 +54,6 @@ class Given(NamedTuple):
     class_start: Array
 
 
-class Rivals(NamedTuple):
-    """Classes with the best N_k / d_k of every item, and a number for each.
-
-    For ``BOTH``: those that share the best one, and how far the tie score of each is behind. For ``OWN``: the
-    best few, and how likely each is.
-    """
-
-    ties: Ties
-    number: Array
-
-
-NO_RIVALS = Rivals(NO_TIES, np.empty(0))
-
-
 class Fused(NamedTuple):
     """The best class of every item, which items are tied, and between which classes."""
 
@@ -101,9 +62,7 @@ class Fused(NamedTuple):
     ties: Ties
 
 
-def fused(
-    piece: Votes, by: int, power: float, rivals: Rivals = NO_RIVALS, table: Array | None = None
-) -> Fused:
+def fused(piece: Votes, by: int, power: float, table: Array | None = None) -> Fused:
     """Score the classes of a piece of the votes by the probabilities that their authorities gave.
 
     Parameters
@@ -111,20 +70,16 @@ def fused(
     piece
         Ragged votes with probabilities; see :func:`pieces`.
     by
-        ``MEAN``: the mean probability of the authorities. ``COUPLED``: q. ``BOTH``: N_k / d_k + 0.3 q_k.
-        ``OWN``: the same with the chances of the `rivals` as q.
+        ``MEAN``: the mean probability of the authorities. ``COUPLED``: q.
     power
         To which power probabilities are raised first; 1 takes them as they are.
-    rivals
-        For ``BOTH``: the classes with the best N_k / d_k, and how far the tie score of each is behind. For
-        ``OWN``: how likely the best few are.
     table
         Gets the scores (items x classes), if given.
     """
     classes = len(piece.panel.classes)
     best, sizes = Best.empty(len(piece)), np.zeros(len(piece), np.int64)
     found = _fuse(
-        piece.ragged, given(piece), piece.panel.layout.known, by, float(power), rivals,
+        piece.ragged, given(piece), piece.panel.layout.known, by, float(power),
         np.empty((0, classes)) if table is None else table, best, sizes,
     )  # fmt: skip
     tied = sizes > 1
@@ -265,25 +220,25 @@ def _couple(bounds: Array, member: Array, given: Array, q: Array, room: Array) -
 
 def _steps(runs: Ragged, given: Given, known: Lists, by: int, *_: Any) -> int:
     """Estimate the steps of `_fuse`: the mean needs one pass over the probabilities, coupling many."""
-    passes = ROUNDS if by in (COUPLED, BOTH) else 1
+    passes = ROUNDS if by == COUPLED else 1
     return int(passes * (len(given.per_class) + 2 * len(given.per_vote)))
 
 
 @kernel(steps=_steps)
 def _fuse(
-    runs: Ragged, given: Given, known: Lists, by: int, power: float, rivals: Rivals, table: Array,
+    runs: Ragged, given: Given, known: Lists, by: int, power: float, table: Array,
     found: Best, tie_sizes: Array,
 ) -> Array:  # fmt: skip
     """Score the heard classes of every item; return the classes of all tied items.
 
     `table` (items x classes) gets the scores, if it has rows. `tie_sizes` gets how many classes share the
-    best score; where one has it alone and `by` is BOTH or OWN, how many share the best N_k / d_k.
+    best score.
     """
     classes = table.shape[1]
     place = np.full(classes, -1, np.int64)
     heard = np.empty(classes, np.int64)
     whole_q, room = np.empty(classes), np.empty((3, classes))
-    votes, asked = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    asked = np.empty(classes, np.int64)
     mean, score = np.empty(classes, np.int64), np.empty(classes, np.int64)
     widest = 0
     for n in range(len(tie_sizes)):
@@ -307,38 +262,23 @@ def _fuse(
                 if place[k] < 0:
                     place[k] = count
                     heard[count] = k
-                    votes[count], asked[count], mean[count] = 0, 0, 0
+                    asked[count], mean[count] = 0, 0
                     count += 1
                 asked[place[k]] += 1
                 mean[place[k]] += np.int64(np.rint(out[c] * ONE))
                 member[at + c] = place[k]
-            if label >= 0:
-                votes[place[label]] += 1
-            if by in (COUPLED, BOTH):
+            if by == COUPLED:
                 tempered(out, len(members), power)
             at += len(members)
             bounds[p - first + 1] = at
         q = whole_q[:count]
-        if by in (COUPLED, BOTH):
+        if by == COUPLED:
             _couple(bounds, member, given_all, q, room)
-        if by >= BOTH and len(rivals.number):
-            span = slice(rivals.ties.start[n], rivals.ties.start[n + 1])
-            among, number = rivals.ties.classes[span], rivals.number[span]
-            if by == OWN:
-                q[:] = 0.0
-                for b in range(len(among)):
-                    q[place[among[b]]] = number[b]
-            else:
-                strength = SILENT if _alike(among, place, mean, asked) else TIES
-                _reshared(among, number, strength, place, q)
         for c in range(count):
             if by == MEAN:
                 score[heard[c]] = np.int64(np.rint(mean[c] / asked[c]))
-            elif by == COUPLED:
-                score[heard[c]] = np.int64(np.rint(q[c] * ONE))
             else:
-                share = np.int64(np.rint(votes[c] / asked[c] * ONE))
-                score[heard[c]] = np.int64(np.rint(WEIGHT * q[c] * ONE)) + share
+                score[heard[c]] = np.int64(np.rint(q[c] * ONE))
         begin = end
         found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(heard[:count], score)
         if count > 1:
@@ -348,9 +288,6 @@ def _fuse(
             found.confidence[n] = _sharpened(q, c, power) if by == COUPLED else mean[c] / asked[c] / ONE
         if found.shared[n] > 1:
             ties, end = list_equal(heard[:count], score, top, ties, end)
-        elif by >= BOTH:
-            ties = grown(ties, end + count)
-            end = _list_authorities(count, heard, votes, asked, ties, end)
         tie_sizes[n] = end - begin
         if len(table):
             for c in range(count):
@@ -377,50 +314,9 @@ def _log_given(runs: Ragged, given: Given, known: Lists, out: Array) -> None:
 
 
 @helper(inline="always")
-def _alike(among: Array, place: Array, mean: Array, asked: Array) -> bool:
-    """Whether the authorities of the best two of some classes gave them the same probability on average."""
-    first, second = -1.0, -1.0
-    for b in range(len(among)):
-        c = place[among[b]]
-        given = mean[c] / asked[c]
-        first, second = max(first, given), max(second, min(first, given))
-    return first - second <= ALIKE
-
-
-@helper(inline="always")
-def _reshared(among: Array, lag: Array, strength: float, place: Array, q: Array) -> None:
-    """Share out anew what some classes have of q together."""
-    before, after = 0.0, 0.0
-    for b in range(len(among)):
-        c = place[among[b]]
-        before += q[c]
-        q[c] *= math.exp(-strength * lag[b])
-        after += q[c]
-    if after > 0:
-        for b in range(len(among)):
-            q[place[among[b]]] *= before / after
-
-
-@helper(inline="always")
 def _sharpened(q: Array, best: int, power: float) -> float:
     """Return the coupled probability of a class as if probabilities had not been tempered."""
     total = 0.0
     for c in range(len(q)):
         total += (q[c] / q[best]) ** (1 / power)
     return 1 / total
-
-
-@helper(inline="always")
-def _list_authorities(count: int, heard: Array, votes: Array, asked: Array, ties: Array, at: int) -> int:
-    """List the classes that share the best N_k / d_k in `ties` from `at` on, if several; return the end."""
-    top_n, top_d, many, begin = np.int64(-1), np.int64(1), 0, at
-    for c in range(count):
-        left, right = votes[c] * top_d, top_n * asked[c]
-        if left > right:
-            top_n, top_d, many = votes[c], asked[c], 1
-        elif left == right:
-            many += 1
-    for c in range(count if many > 1 else 0):
-        if votes[c] * top_d == top_n * asked[c]:
-            at = insert(ties, begin, at, heard[c])
-    return at

@@ -86,8 +86,18 @@ def _integer(item: Any) -> Any:
     return int(item) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", str(item)) else item
 
 
-def given(labels: Labels, votes: Votes, gold: Gold | None, *, learned: bool) -> Labels:
-    """Return labels in which items keep the class that is known of them; how the votes did is in `gold`."""
+def given(
+    labels: Labels,
+    votes: Votes,
+    gold: Gold | None,
+    held_out: NDArray[np.int64] | None = None,
+    *,
+    learned: bool,
+) -> Labels:
+    """Return labels in which items keep the class that is known of them; how the votes did is in `gold`.
+
+    `held_out` has the labels of all items by a decoder that left out each gold item when it labelled it.
+    """
     if gold is None:
         return labels
     rows, truth = gold_rows(gold, votes)
@@ -97,10 +107,10 @@ def given(labels: Labels, votes: Votes, gold: Gold | None, *, learned: bool) -> 
     right = asked & (runs.label == of_answer)
     score = GoldScore(
         len(rows),
-        int((labels.index[rows] == truth).sum()),
+        int(((labels.index if held_out is None else held_out)[rows] == truth).sum()),
         np.bincount(runs.expert[asked], minlength=len(votes.panel)),
         np.bincount(runs.expert[right], minlength=len(votes.panel)),
-        learned,
+        learned and held_out is None,
     )
     return labels.with_given(rows, truth, score)
 

@@ -77,15 +77,7 @@ class Learner(Decoder, Protocol):
 
     It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
     parts may be counted in any order and anywhere.
-
-    Attributes
-    ----------
-    only_for_ties
-        Whether its labels (of votes without probabilities) depend on what it learns only where there are
-        ties: where the weights that it starts from leave none, labels without evidence need no others.
     """
-
-    only_for_ties: ClassVar[bool]
 
     def count(self, votes: Votes, weights: Any) -> Any:
         """Return what a part of the votes tells about the experts, under the weights so far."""
@@ -154,13 +146,6 @@ class Wanted:
 
 def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:
     """Yield the labels of every part, after having learned from all of them what the decoder learns."""
-    # The bare vote costs next to nothing; where nothing ties, nothing needs to be learned.
-    simple = not wanted.evidence and not wanted.proba and wanted.gold is None
-    if simple and learns(decoder) and decoder.only_for_ties:
-        bare = _without_ties(parts, decoder, decoder.start(parts.panel))
-        if bare is not None:
-            yield from bare
-            return
     yield from parts.map(fit(parts, decoder, wanted))
 
 
@@ -183,6 +168,16 @@ class Fitted:
     wanted: Wanted
     known: KnownRows | None = None
 
+    def _held_out(self, votes: Votes) -> NDArray[np.int64] | None:
+        """Return the labels of gold items as if their classes were not known, if the decoder can tell."""
+        apart = getattr(self.decoder, "held_out", None)
+        return None if apart is None or self.wanted.gold is None else apart(votes, self.weights)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a summary should say about how the labels were found."""
+        return tuple(getattr(self.weights, "notes", ()))
+
     @property
     def statistics(self) -> Statistics | None:
         """The counts behind the weights, if the decoder learns."""
@@ -198,7 +193,7 @@ class Fitted:
         labels = self.decoder.score(votes, self.weights, self.wanted.evidence or self.wanted.proba)
         if self.wanted.proba and estimates(self.decoder):
             labels = labels.with_proba(self.decoder.proba(votes, self.weights))
-        labels = given(labels, votes, self.wanted.gold, learned=learns(self.decoder))
+        labels = given(labels, votes, self.wanted.gold, self._held_out(votes), learned=learns(self.decoder))
         return replace(labels, ids=votes.ids, start=votes.start)
 
 
@@ -219,23 +214,6 @@ def no_proba(decoder: Decoder) -> InputError:
     return InputError(
         f"{decoder} gives no probabilities of classes; choose another method, such as 'learned'"
     )
-
-
-def _without_ties(parts: Parts, decoder: Decoder, weights: Any) -> list[Labels] | None:
-    """Return labels without evidence, if no item is tied."""
-    found = []
-    for labels in parts.map(partial(_if_none_tied, decoder=decoder, weights=weights)):
-        if labels is None:
-            return None
-        found.append(labels)
-    return found
-
-
-def _if_none_tied(votes: Votes, decoder: Decoder, weights: Any) -> Labels | None:
-    if votes.soft:
-        return None
-    labels = decoder.score(votes, weights, evidence=False)
-    return None if labels.tied.any() else labels
 
 
 def learned(parts: Parts, decoder: Decoder) -> Any:

@@ -27,7 +27,7 @@ FORMAT = "covote statistics 1"
 
 
 class ProbabilityCounts(NamedTuple):
-    """What votes tell about the experts' probabilities; see :mod:`covote.decoding.confidence`.
+    """What votes tell about the experts' probabilities; see :mod:`covote.decoding.curves`.
 
     Attributes
     ----------
@@ -37,14 +37,10 @@ class ProbabilityCounts(NamedTuple):
     margins
         How often each expert was so sure, of items whose class it knows and of others (experts x 2 x
         margins), in units of 1 / ONE items.
-    wins
-        How many clear labels only one of two readings confirms: that of all probabilities alike, and that of
-        each expert's by its own curve.
     """
 
     powers: NDArray[np.int64]
     margins: NDArray[np.int64]
-    wins: NDArray[np.int64]
 
     def plus(self, other: ProbabilityCounts | None) -> ProbabilityCounts:
         """Return the counts of both."""
@@ -93,6 +89,9 @@ class Statistics:
         sparse matrix of scipy where that would be too large.
     probabilities
         What the votes tell about the experts' probabilities; None where no votes had any.
+    trial
+        How likely each answer is by all others, if they count in full and if they do not, as logarithms in
+        whole units; None where that was not tried (:mod:`covote.decoding.methods.learned`).
     """
 
     panel: Panel
@@ -101,6 +100,7 @@ class Statistics:
     share: NDArray[np.int64]
     counts: Any
     probabilities: ProbabilityCounts | None = None
+    trial: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -139,7 +139,9 @@ class Statistics:
         mine, theirs = self.probabilities, other.probabilities
         probabilities = theirs if mine is None else mine.plus(theirs)
         items, share, counts = self.items + other.items, self.share + other.share, self.counts + other.counts
-        return replace(self, items=items, share=share, counts=counts, probabilities=probabilities)
+        trials = [one.trial for one in (self, other) if one.trial is not None]
+        trial = np.sum(trials, axis=0) if trials else None
+        return Statistics(self.panel, self.method, items, share, counts, probabilities, trial)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the counts that are not 0: (cell x classes + class in ascending order, count)."""
@@ -210,6 +212,7 @@ class Statistics:
             "items": self.items,
             "panel": self.panel.to_dict(),
             "share": self.share.tolist(),
+            "trial": None if self.trial is None else self.trial.tolist(),
             "probabilities": None
             if self.probabilities is None
             else {name: counts.tolist() for name, counts in self.probabilities._asdict().items()},
@@ -250,13 +253,18 @@ class Statistics:
             _check_counts(values, items)
             _check_counts(share, items)
             found = cls.of(panel, method, items, share, keys, values)
+            if head.get("trial") is not None:
+                trial = np.asarray(head["trial"], dtype=np.int64)
+                if trial.shape != (2,):
+                    raise ValueError("not two likelihoods")
+                found = replace(found, trial=trial)
             if head.get("probabilities") is None:  # files of earlier versions have none
                 return found
             given = ProbabilityCounts(
-                **{k: np.asarray(v, np.int64) for k, v in head["probabilities"].items()}
+                **{k: np.asarray(v, np.int64) for k, v in head["probabilities"].items() if k != "wins"}
             )
-            shapes = [(len(panel), len(POWERS)), (len(panel), 2, len(MARGINS) + 1), (2,)]
-            if [counts.shape for counts in given] != shapes or given.wins.min() < 0:
+            shapes = [(len(panel), len(POWERS)), (len(panel), 2, len(MARGINS) + 1)]
+            if [counts.shape for counts in given] != shapes:
                 raise ValueError("not one row of counts per expert")
             _check_counts(given.margins, items)
             return replace(found, probabilities=given)

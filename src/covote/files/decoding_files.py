@@ -125,7 +125,7 @@ def decode_file(
     outcome = decode_votes(
         file, output, method=method, gold=gold, progress=progress, engine=engine, **options
     )
-    outcome = replace(outcome, notes=(*assumed, *file.notes()), dropped=file.dropped)
+    outcome = replace(outcome, notes=(*assumed, *file.notes(), *outcome.notes), dropped=file.dropped)
     if output.report is not None:
         from covote.files.report.report import write_report
 
@@ -226,7 +226,7 @@ def decode_votes(
         if fitted.statistics is None:
             raise no_statistics(method)
         fitted.statistics.save(output.stats)
-    return Outcome(source.panel, tally, fitted.statistics, score, method, looks=looks)
+    return Outcome(source.panel, tally, fitted.statistics, score, method, notes=fitted.notes, looks=looks)
 
 
 def no_statistics(method: str) -> InputError:

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode
-from covote.decoding import DECODERS, InMemory, Statistics, learned, tie_score
+from covote.decoding import DECODERS, InMemory, Statistics, learned
 from covote.decoding.gold import gold_rows
-from covote.decoding.methods.learned import LearnedVote, TieWeights
 from covote.errors import FileError, InputError, TooLargeError
 from covote.votes.rows import row_parts
 
@@ -42,67 +41,6 @@ def test_em_learns_who_is_good():
     majority = (decode(votes, method="authority").index == truth).mean()
     assert (decode(votes, method="em").index == truth).mean() > majority
     assert (decode(votes, method="dawid-skene").index == truth).mean() > majority
-
-
-@quiet
-def test_the_tie_score_recovers_what_removed_experts_leave_tied():
-    votes, truth = similar(FANO.without("expert-1", "expert-2"))
-    bare = decode(votes, method="authority")
-    default = decode(votes)
-    assert bare.tied.mean() > 0.05
-    assert (default.index[~bare.tied] == bare.index[~bare.tied]).all()
-    tied = np.flatnonzero(bare.tied)
-    chance = np.mean([(truth[n] in bare.tied_classes(n)) / len(bare.tied_classes(n)) for n in tied])
-    assert (default.index == truth)[tied].mean() > chance + 0.05
-    assert (default.tied == bare.tied).all()
-
-
-def two_that_always_tie(first, second, others):
-    """Experts of 0 and of 1 that call every item of 0 and 1 their own, and one who sees a difference."""
-    panel = Panel.from_blocks(6, [[0, 2], [0, 3], [1, 2], [1, 3], [2, 3], [4, 5], [4, 5]])
-    rows = [[0, 0, 1, 1, 2, 4, 5]] * first + [[0, 0, 1, 1, 2, 5, 4]] * second
-    return Votes.from_dense(rows + [[0, 0, 2, 3, 2, 4, 5]] * others, panel)
-
-
-def test_a_tie_score_that_was_learned_from_the_ties_themselves_decides_nothing():
-    # Forty items tie between 0 and 1. One item that is surely 0 would tip them all.
-    labels = decode(two_that_always_tie(20, 20, 1))
-    assert labels.tied[:40].all()
-    assert (labels.index[:40] == -1).all()
-    assert labels.index[40] == 0
-    assert labels.tied_classes(0) == (0, 1)
-
-
-def test_experts_that_are_always_certain_leave_ties_to_the_tie_score():
-    # 1 has three authorities, 0 has two. Certain probabilities say no more than the votes do.
-    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
-    rows = np.array([[0, 0, 1, 1, 1, 2]] * 30 + [[0, 0, 2, 3, 2, 2]] * 30 + [[2, 3, 1, 1, 1, 3]] * 30)
-    certain = np.concatenate(
-        [(rows[:, [i]] == np.flatnonzero(known)).astype(np.float32) for i, known in enumerate(panel.knows)],
-        axis=1,
-    )
-    hard = decode(Votes.from_dense(rows, panel))
-    soft = decode(Votes.from_dense(rows, panel, probabilities=certain))
-    assert hard.tied[:30].all()
-    assert soft.index[:30].tolist() == [1] * 30
-
-
-@pytest.mark.parametrize(("sure", "label"), [(0.9, 1), (0.6, 0)])
-def test_the_tie_score_counts_most_where_probabilities_tie_too(sure, label):
-    # Ten items tie between 0 and 1; what was learned from the others speaks for 1.
-    panel = Panel.from_blocks(4, [[0, 2], [0, 3], [1, 2], [1, 3], [1, 2, 3], [2, 3]])
-    rows = [[0, 0, 1, 1, 1, 2]] * 10 + [[0, 0, 2, 3, 2, 2]] * 60 + [[2, 3, 1, 1, 1, 2]] * 60
-    chance = np.full((len(rows), len(panel)), 0.9, dtype=np.float32)
-    chance[:10, 2:5] = sure  # the authorities of 1; those of 0 are 90% sure
-    votes = Votes.from_dense(rows, panel, probabilities=chance)
-    assert decode(Votes.from_dense(rows, panel)).index[:10].tolist() == [1] * 10
-    assert decode(votes).index[:10].tolist() == [label] * 10
-
-
-def test_few_items_are_decided_by_the_number_of_authorities():
-    panel = Panel.from_blocks(3, [[0, 1], [0, 1], [2, 1], [0, 2]])
-    votes = Votes.from_dense([[0, 0, 2, 0]], panel)
-    assert decode(votes).index.tolist() == [0]
 
 
 def test_dawid_skene_warns_about_classifiers():
@@ -210,10 +148,7 @@ def test_items_without_answers_and_with_none_of_mine(method):
     labels = decode(Votes.from_dense(rows, votes.panel), method=method)
     assert labels.index[0] == -1
     assert labels.status[0] == "incomplete"
-    if method == "learned":
-        assert np.isnan(labels.confidence[0])  # there is no label to be confident of
-    else:
-        assert labels.confidence[0] == 0
+    assert labels.confidence[0] == 0
     assert (labels.index[2:] == truth[2:]).mean() > 0.9
 
 
@@ -248,14 +183,11 @@ def test_ten_thousand_classes():
     dense = Votes.from_dense(votes, panel)
     for method in ("learned", "em"):
         assert (decode(dense, method=method).index == truth).mean() > 0.9
-    counts = tie_score.statistics(dense)
+    counts = learned(InMemory(dense), DECODERS["anchored"]()).statistics
     assert counts.counts.nnz < 40 * experts * 30  # sparse: the table would have 300 million
     more = counts + counts
     assert more.items == 80
     assert (more.listed()[1] == 2 * counts.listed()[1]).all()
-    weights = TieWeights(tie_score.learn(counts), counts, enough=True)
-    labels = LearnedVote().score(dense, weights, evidence=False)
-    assert (labels.index[labels.tied] >= 0).any()
     with pytest.raises(TooLargeError, match="use method 'em'"):
         decode(dense, method="dawid-skene")
 

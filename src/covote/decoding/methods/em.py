@@ -69,7 +69,6 @@ class _ExpectationMaximisation:
     iterations: int
     tolerance: float
     needs_probabilities: ClassVar[bool] = False
-    only_for_ties: ClassVar[bool] = False
     has_proba: ClassVar[bool] = True
 
     @property

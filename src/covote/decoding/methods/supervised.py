@@ -12,18 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import linear, scoring
+from covote.decoding import answering, linear, scoring
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import Best, softmax
-from covote.decoding.methods.anchored import answer_weights
-from covote.decoding.methods.learned import LearnedVote, TieWeights, soft_scores
+from covote.decoding.methods.learned import LearnedVote, Lessons, total_scores
 from covote.decoding.methods.soft import Coupling
 from covote.decoding.methods.supervised_fits import (
     LONGEST,
@@ -93,7 +92,7 @@ class Examples:
 class Judgement:
     """Weights of the default, and then how far to trust them; or what labels better than they do."""
 
-    authority: TieWeights
+    authority: Lessons
     temperature: float = 1.0
     trust: tuple[float, float] = (0.0, 1.0)
     better: Combination | Correction | None = None
@@ -132,7 +131,6 @@ class Supervised:
     learn_by: Literal["auto", "temperature", "combination"] = "auto"
     past: Statistics | None = None
     needs_probabilities: ClassVar[bool] = False
-    only_for_ties: ClassVar[bool] = False
     has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -155,7 +153,7 @@ class Supervised:
         """Begin as the default does."""
         return Judgement(self._authority.start(panel))
 
-    def count(self, part: Votes, weights: Judgement) -> Statistics | Array | Examples:
+    def count(self, part: Votes, weights: Judgement) -> Any:
         """Count what the default learns from; then gather what the votes say about labelled items."""
         if not weights.ready:
             return self._authority.count(part, weights.authority)
@@ -252,7 +250,7 @@ class Supervised:
         return found
 
 
-def agreement(part: Votes, weights: TieWeights) -> Array:
+def agreement(part: Votes, weights: Lessons) -> Array:
     """Return the scores (items x classes) that make a confidence: I + O / 2, or log q of probabilities."""
     if part.soft:
         q = Coupling().table(part)
@@ -269,15 +267,15 @@ def _log_scores(part: Votes, counts: Statistics, outside: float) -> Array:
 
 @lru_cache(maxsize=4)
 def _answer_weights(counts: Statistics, outside: float) -> linear.Weights:
-    return linear.whole(counts.panel, answer_weights(counts, 1.0, outside))
+    return linear.whole(counts.panel, partial(answering.fit(counts).block, outside=outside))
 
 
-def _default(part: Votes, weights: TieWeights) -> Array:
+def _default(part: Votes, weights: Lessons) -> Array:
     """Return the default's scores of votes with probabilities (items x classes), else no columns."""
-    return soft_scores(part, weights) if part.soft else np.empty((len(part), 0))
+    return total_scores(part, weights) if part.soft else np.empty((len(part), 0))
 
 
-def _features(part: Votes, weights: TieWeights) -> Array:
+def _features(part: Votes, weights: Lessons) -> Array:
     """Return what a label is learned from (items x features)."""
     if part.soft:
         return log_given(part)
@@ -286,7 +284,7 @@ def _features(part: Votes, weights: TieWeights) -> Array:
 
 
 def _labelled_better(
-    votes: Votes, authority: TieWeights, better: Combination | Correction, evidence: bool
+    votes: Votes, authority: Lessons, better: Combination | Correction, evidence: bool
 ) -> Labels:
     """Return the labels that were learned; the margin is one of chances."""
     found = []
@@ -299,7 +297,7 @@ def _labelled_better(
     return joined(found, votes.ids, votes.start)
 
 
-def _chances(part: Votes, authority: TieWeights, better: Combination | Correction) -> Array:
+def _chances(part: Votes, authority: Lessons, better: Combination | Correction) -> Array:
     """Return the chances of all classes in whole millionths, so that none is ahead by rounding alone."""
     if isinstance(better, Correction):
         default, coupled = _default(part, authority), agreement(part, authority)

@@ -1,0 +1,192 @@
+"""How each expert's probabilities are to be read, learned from labels.
+
+Not all experts mean the same by their probabilities: naive Bayes is certain of everything. So each expert has
+a curve of its own. Its probabilities are raised to the power that makes the labels most likely, a temperature
+per expert: C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of modern neural networks".
+And most experts are surer of items whose class they know than of others. An answer's margin is the logarithm
+of the ratio of its two highest probabilities; how much more often its expert has such a margin inside its
+expertise than outside counts, as a logarithm, for every class that the expert knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import fusion
+from covote.decoding.linear import ONE, UNIT
+from covote.decoding.statistics import ProbabilityCounts
+from covote.decoding.tuning import CURVE_PRIOR, LEAST, MARGINS, POWERS, SMOOTHING, TINY
+from covote.votes import Votes
+
+Array = NDArray[Any]
+
+PIECE = 1 << 20
+"""Probabilities that are worked on at once."""
+
+
+ALIKE = 0.25
+"""Standard deviation of the logarithms of powers below which experts mean the same by their probabilities."""
+
+
+class Curves(NamedTuple):
+    """How each expert's probabilities are to be read.
+
+    Attributes
+    ----------
+    powers
+        What each expert's probabilities are raised to.
+    inside
+        Logarithm of how much more often each expert has a margin if it knows the class (experts x margins).
+    """
+
+    powers: NDArray[np.float64]
+    inside: NDArray[np.float64]
+
+    @property
+    def alike(self) -> bool:
+        """Whether all experts mean the same by their probabilities."""
+        return bool(np.log(self.powers).std() < ALIKE)
+
+
+def learn(counts: ProbabilityCounts) -> Curves:
+    """Return the curves of all experts; the margin of an expert who was not counted says nothing."""
+    seen = counts.powers.any(axis=1)
+    powers = np.where(seen, POWERS[counts.powers.argmax(axis=1)], 1.0)
+    margins = counts.margins / ONE
+    usual = margins.sum(axis=1) + 1e-9
+    usual /= usual.sum(axis=1, keepdims=True)
+    share = (margins + CURVE_PRIOR * usual[:, None]) / (margins.sum(axis=2, keepdims=True) + CURVE_PRIOR)
+    return Curves(powers, np.log(share[:, 0] / share[:, 1]))
+
+
+def pieces(votes: Votes) -> Iterator[tuple[Votes, slice]]:
+    """Yield (ragged votes with probabilities, which items they are), not too many at once."""
+    width = votes.answers * int(votes.panel.sizes.max(initial=1)) // max(len(votes), 1)
+    step = max(PIECE // max(width, len(votes.panel.classes), 1), 16)
+    for first in range(0, max(len(votes), 1), step):
+        span = slice(first, min(first + step, len(votes)))
+        yield votes.part(span.start, span.stop).to_ragged(), span
+
+
+class Given(NamedTuple):
+    """What the experts gave to the classes that they know, one answer after another.
+
+    `start` is where each answer begins; `row` and `expert` say whose answer it is, `label` what was said.
+    `chance` and `member` are the probability and the class at each place, `answer` the answer of the place.
+    """
+
+    start: Array
+    row: Array
+    expert: Array
+    label: Array
+    answer: Array
+    member: Array
+    chance: Array
+
+
+def given(piece: Votes) -> Given:
+    """Return what the experts gave; it adds up to 1, or to less with "none of mine"."""
+    runs, known, of = piece.ragged, piece.panel.layout.known, fusion.given(piece)
+    sizes = np.diff(known.start)
+    some = np.flatnonzero(sizes[runs.expert] > 0)
+    expert, label = runs.expert[some].astype(np.int64), runs.label[some]
+    row = np.repeat(np.arange(len(piece)), np.diff(runs.indptr))[some]
+    width = sizes[expert]
+    start = np.cumsum(width) - width
+    answer = np.repeat(np.arange(len(some)), width)
+    offset = np.arange(len(answer)) - start[answer]
+    member = known.members[known.start[expert][answer] + offset]
+    if len(of.per_class):
+        chance = of.per_class[of.class_start[some][answer] + offset].astype(np.float64)
+        total = np.add.reduceat(chance, start) if len(start) else np.empty(0)
+        whole = (total > 1) | ((label >= 0) & (total > 0))
+        chance /= np.where(whole, total, 1.0)[answer]
+    else:
+        sure = of.per_vote[some].astype(np.float64)
+        rest = np.where(label < 0, (1 - sure) / width, (1 - sure) / np.maximum(width - 1, 1))
+        sure = np.where(width > 1, sure, 1.0)
+        chance = np.where(member == label[answer], sure[answer], rest[answer])
+    return Given(start, row, expert, label, answer, member, chance)
+
+
+def count(piece: Votes, shares: Array) -> ProbabilityCounts:
+    """Count what a piece of the votes tells about the experts' probabilities.
+
+    `shares` say how likely each class is (items x classes). Logarithms are in whole units of 1 / UNIT, so
+    that those of parts add up exactly.
+    """
+    experts = len(piece.panel)
+    powers = np.zeros((experts, len(POWERS)), np.int64)
+    margins = np.zeros((experts, 2, len(MARGINS) + 1), np.int64)
+    gave = given(piece)
+    if not len(gave.start):
+        return ProbabilityCounts(powers, margins)
+    share = shares[gave.row[gave.answer], gave.member]
+    inside = np.add.reduceat(share, gave.start)
+    level = _level(gave)
+    some = np.flatnonzero(level >= 0)
+    amount = np.rint(np.minimum(inside[some], 1) * ONE).astype(np.int64)
+    place = gave.expert[some] * 2 * (len(MARGINS) + 1) + level[some]
+    np.add.at(margins.reshape(-1), place, amount)
+    np.add.at(margins.reshape(-1), place + len(MARGINS) + 1, ONE - amount)
+    # Only answers about items whose class the expert may know say how to read its probabilities.
+    kept = inside > 0
+    those = kept[gave.answer]
+    width = np.bincount(gave.answer, minlength=len(kept))[kept]
+    few = gave._replace(
+        start=np.cumsum(width) - width, row=gave.row[kept], expert=gave.expert[kept], label=gave.label[kept],
+        answer=np.repeat(np.arange(len(width)), width), member=gave.member[those], chance=gave.chance[those],
+    )  # fmt: skip
+    if len(width):
+        smooth, before = _smoothed(few)
+        for g, power in enumerate(POWERS):
+            gain = np.add.reduceat(share[those] * _tempered(few, smooth, before, power), few.start)
+            np.add.at(powers[:, g], few.expert, np.rint(gain * UNIT).astype(np.int64))
+    return ProbabilityCounts(powers, margins)
+
+
+def scores(piece: Votes, curves: Curves) -> NDArray[np.int64]:
+    """Return what the probabilities say about the classes that their experts know (items x classes)."""
+    shape = len(piece), len(piece.panel.classes)
+    gave = given(piece)
+    if not len(gave.start):
+        return np.zeros(shape, np.int64)
+    width = np.bincount(gave.answer)
+    level = _level(gave)
+    sure = np.where(level >= 0, curves.inside[gave.expert, level], 0.0)
+    tempered = _tempered(gave, *_smoothed(gave), curves.powers[gave.expert][gave.answer])
+    weight = np.rint((tempered + (np.log(width) + sure)[gave.answer]) * UNIT)
+    # Sums of whole numbers far below 2^53 are exact.
+    found = np.bincount(gave.row[gave.answer] * shape[1] + gave.member, weight, shape[0] * shape[1])
+    return found.astype(np.int64).reshape(shape)
+
+
+def _smoothed(gave: Given) -> tuple[Array, Array]:
+    """Return logarithms of probabilities that are never quite 0, and what those of each answer add up to."""
+    width = np.bincount(gave.answer)
+    smooth = (gave.chance + (SMOOTHING / width)[gave.answer]) / (1 + SMOOTHING)
+    return np.log(smooth), np.add.reduceat(smooth, gave.start)
+
+
+def _tempered(gave: Given, smooth: Array, before: Array, power: Any) -> Array:
+    """Return the logarithms of probabilities raised to a power, with the same sum as before."""
+    raised = power * smooth
+    after = np.add.reduceat(np.exp(raised), gave.start)
+    found: Array = np.maximum(raised + np.log(before / after)[gave.answer], np.log(LEAST))
+    return found
+
+
+def _level(gave: Given) -> NDArray[np.int64]:
+    """Return between which of MARGINS the margin of every answer is; -1 if the answer has none."""
+    first = np.maximum.reduceat(gave.chance, gave.start)
+    top = np.flatnonzero(gave.chance == first[gave.answer])
+    others = gave.chance.copy()
+    others[top[np.unique(gave.answer[top], return_index=True)[1]]] = 0.0
+    second = np.maximum.reduceat(others, gave.start)
+    margin = np.log(np.maximum(first, TINY) / np.maximum(second, TINY))
+    usable = (gave.label >= 0) & (np.bincount(gave.answer) > 1)
+    return np.where(usable, np.searchsorted(MARGINS, margin), -1)
