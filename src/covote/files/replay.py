@@ -99,7 +99,7 @@ def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:
     if not len(votes):
         raise InputError("there are no votes to replay; give a table with at least one item")
     truth = _truth(votes, gold)
-    full = decode(votes, evidence=False).index
+    full = decode(votes, method="authority", evidence=False).index
     known = truth >= 0
     rules: dict[str, Replayed] = {}
     for name in ["elimination", "vote"] + (["repair"] if votes.panel.correctable() else []):
@@ -146,7 +146,7 @@ def _ask(asker: Asker, rows: Array, dense: Array) -> Array:
     left = label < 0
     if left.any():
         # What the rule leaves tied is decided as all votes would be.
-        label = np.where(left, decode(asker.votes(), evidence=False).index, label)
+        label = np.where(left, decode(asker.votes(), method="authority", evidence=False).index, label)
     return label
 
 
