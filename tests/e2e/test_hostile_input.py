@@ -133,6 +133,9 @@ def test_columns_of_odd_types(folder, kind, column):
     argv = ["decode", "votes.parquet", "--panel", "panel.json", "-o", "labels.parquet"]
     if kind == "nothing" and column != "item":
         assert run(argv)[0] == 0  # no votes, but items
+    elif kind == "decimal256" and column == "item":
+        assert run(argv)[0] == 0
+        assert pq.read_table("labels.parquet").column("item").to_pylist() == [1, 2]
     else:
         assert "text" in refused(*argv) or kind in ("float16", "decimal256", "nothing")
         assert not (folder / "labels.parquet").exists()
@@ -285,7 +288,7 @@ def test_names_that_are_formulas_stay_and_are_warned_of(folder):
     status, said = run(["decode", "votes.csv", "--panel", "panel.json", "-o", "labels.csv"])
     assert status == 0
     assert said.startswith("Warning: a spreadsheet would take '=1+1' in column 'item' for a formula")
-    assert '\n"=1+1","skin"' in (folder / "labels.csv").read_text()
+    assert "\n=1+1,skin" in (folder / "labels.csv").read_text()
     assert run(["decode", "votes.csv", "--panel", "panel.json", "-o", "labels.parquet"]) == (0, "")
 
 
