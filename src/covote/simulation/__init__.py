@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.noise import Adversarial, Noise, Similar, confusions
-from covote.simulation.noise_kernels import Conduct, draw
+from covote.simulation.noise import Adversarial, Conduct, Noise, Similar, confusions, draw
 from covote.votes import NONE_OF_MINE, Votes
 
 __all__ = ["Adversarial", "Similar", "simulate"]

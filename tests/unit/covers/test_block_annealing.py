@@ -5,8 +5,7 @@ import pytest
 
 from covote.covers.blocks import OWN, pair_counts, uniform_need
 from covote.covers.random_kernels import chance
-from covote.covers.search.block_annealing import Attempt, anneal, fewer_blocks
-from covote.covers.search.block_annealing_kernels import change, swap
+from covote.covers.search.block_annealing import Attempt, anneal, change, fewer_blocks, swap
 from covote.covers.search.greedy import greedy
 from covote.progress import Work
 

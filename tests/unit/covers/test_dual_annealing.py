@@ -3,7 +3,7 @@ import pytest
 
 from covote.covers.constructions.planes import projective_plane
 from covote.covers.random_kernels import chance
-from covote.covers.search import dual_annealing, dual_annealing_kernels
+from covote.covers.search import dual_annealing
 from covote.progress import Work
 from tests.plain_covers import covers
 
@@ -28,9 +28,9 @@ def test_the_kernel_keeps_the_cost_that_a_plain_count_gives(classes, size, exper
     masks[:, 0] = 0
     load = dual_annealing.has_expert(masks, experts).sum(axis=1)
     cost = np.array(plain_cost(masks, experts, size, times))
-    meeting = dual_annealing_kernels.Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
+    meeting = dual_annealing.Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
     for _ in range(5):
-        dual_annealing_kernels.walk(meeting, chance(1), 1.0, 0.5, 2000)
+        dual_annealing.walk(meeting, chance(1), 1.0, 0.5, 2000)
         assert tuple(cost) == plain_cost(masks, experts, size, times)
         assert np.array_equal(load, dual_annealing.has_expert(masks, experts).sum(axis=1))
 

@@ -10,18 +10,175 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.compiled import helper, kernel
 from covote.covers.blocks import Blocks, Cover, padded
-from covote.covers.random_kernels import State
+from covote.covers.random_kernels import State, below, draw
 from covote.covers.search.annealing import cool
-from covote.covers.search.dual_annealing_kernels import PRICE, Meeting, walk
 from covote.progress import Work
 
 Masks = NDArray[np.uint64]
+Longs = NDArray[np.int64]
+
+# Position of the only set bit of a word: multiply by a de Bruijn number, look up the top six bits.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_POSITION = np.zeros(64, np.int64)
+for _bit in range(64):
+    _POSITION[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
+
+_ODD = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+PRICE = 2
+"""What an expert with a class too many costs, in pairs that do not meet."""
+COPYING = 0.3
+"""Share of the moves that give a class the experts of another one."""
+_NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
+
+
+class Meeting(NamedTuple):
+    """Sets of experts that should meet.
+
+    Attributes
+    ----------
+    masks
+        The experts of each class as bits (2 words x classes).
+    load
+        How many classes each expert has.
+    cost
+        How many experts the pairs lack plus `PRICE` times the overload; and the former alone.
+    new
+        Room for the experts of a move.
+    size, times
+        Most classes of an expert, and how many experts any two sets have to share.
+    """
+
+    masks: Masks
+    load: Longs
+    cost: Longs
+    new: Masks
+    size: int
+    times: int
+
+
+@helper
+def _lack(one: Any, two: Any, times: int) -> Any:
+    """Return how many of `times` experts are missing in a set of them, given as two words."""
+    if times == 1:
+        return 0 if one | two else 1
+    # Bits are counted side by side in fields of 2, 4 and 8 bits.
+    one -= (one >> _ONE) & _ODD
+    two -= (two >> _ONE) & _ODD
+    one = (one & _PAIRS) + ((one >> _TWO) & _PAIRS)
+    two = (two & _PAIRS) + ((two >> _TWO) & _PAIRS)
+    both = ((one + (one >> _FOUR)) & _NIBBLES) + ((two + (two >> _FOUR)) & _NIBBLES)
+    lack = times - np.int64((both * _BYTES) >> np.uint64(56))
+    return lack if lack > 0 else 0
+
+
+@helper
+def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
+    """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
+    count = 0
+    if times > 1:
+        for i in range(masks.shape[1]):
+            count += _lack(masks[0, i] & low, masks[1, i] & high, times)
+    elif wide:
+        for i in range(masks.shape[1]):
+            count += ((masks[0, i] & low) | (masks[1, i] & high)) == _NONE
+    else:
+        for i in range(masks.shape[1]):
+            count += (masks[0, i] & low) == _NONE
+    return count
+
+
+@helper
+def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) -> int:
+    """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2.
+
+    If `keep`, the loads are brought up to date as well. The experts of the word begin with `first`.
+    """
+    change = 0
+    bits = new ^ old
+    while bits != _NONE:
+        bit = bits & (~bits + _ONE)
+        j = first + _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)]
+        more = 1 if new & bit else 0
+        over = load[j] + more - size
+        if over > 0:
+            change += (2 * more - 1) * over
+        if keep:
+            load[j] += 2 * more - 1
+        bits ^= bit
+    return change
+
+
+@kernel(steps=lambda meeting, state, hot, cold, moves: moves * (60 + 2 * meeting.masks.shape[1]))
+def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) -> int:
+    """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
+
+    A move gives a class the experts of another class (with one expert more or less, at times), or takes one
+    of its experts, or gives one, or both.
+    """
+    masks, load, cost, new, size, times = meeting
+    v, b = masks.shape[1], len(load)
+    wide = b > 64
+    words = 2 if wide else 1
+    temperature = hot
+    for move in range(moves):
+        done = cost[0] == 0
+        if done:
+            return move
+        if move & 255 == 0:
+            temperature = hot * (cold / hot) ** (move / moves)
+        x = below(state, v)
+        kind = draw(state) / 4294967296.0
+        y = x
+        if kind < COPYING:
+            y = below(state, v)
+            flips = 1 if draw(state) & np.uint64(3) == _NONE else 0
+        else:
+            flips = 1 if kind < COPYING + 0.4 * (1.0 - COPYING) else 2
+        new[0] = masks[0, y]
+        new[1] = masks[1, y]
+        gained = _NONE
+        for flip in range(flips):
+            j = below(state, b)
+            if flip == 1:
+                # The second flip undoes the load of the first: one expert more, one less.
+                for _ in range(64):
+                    if (new[j >> 6] >> np.uint64(j & 63)) & _ONE == gained:
+                        break
+                    j = below(state, b)
+            new[j >> 6] ^= _ONE << np.uint64(j & 63)
+            gained = (new[j >> 6] >> np.uint64(j & 63)) & _ONE
+        low, high = masks[0, x], masks[1, x]
+        if new[0] == low and new[1] == high:
+            continue
+        change = 0
+        for word in range(words):
+            change += PRICE * _load(new[word], masks[word, x], load, size, word << 6, done)
+        room = -log((draw(state) + 1.0) / 4294967297.0) * temperature
+        if change - cost[1] > room:
+            continue
+        pairs = _strangers(masks, new[0], new[1], wide, times) - _strangers(masks, low, high, wide, times)
+        # Both counts include the class itself, as it was before.
+        pairs -= _lack(new[0] & low, new[1] & high, times) - _lack(low, high, times)
+        done = change + pairs <= room
+        if done:
+            for word in range(words):
+                _load(new[word], masks[word, x], load, size, word << 6, done)
+                masks[word, x] = new[word]
+            cost[0] += change + pairs
+            cost[1] += pairs
+    return moves
+
 
 MOST_EXPERTS = 128
 """The experts of a class are the bits of two words."""
