@@ -92,7 +92,7 @@ EXAMPLES = {
 
 
 def _shown(parameters: list[Any]) -> list[Any]:
-    """Let help show arguments in capitals, and no type beside flags, which take no value."""
+    """Let help show arguments in capitals, and no type next to flags, which take no value."""
     for parameter in parameters:
         if parameter.param_type_name == "argument":
             parameter.metavar = "" if parameter.hidden else parameter.name.removesuffix("_file").upper()

@@ -37,8 +37,8 @@ def demo(
     output.say(f"  one centralised model of all digits    {result.centralised:6.1%}")
     output.say()
     output.say(
-        f"On {result.sure} images one class has the votes of all its experts, as it must if nobody errs\n"
-        f"inside expertise; {result.tied} images were tied between classes (counted as a fair draw)."
+        f"On {result.sure} images one class has the votes of all its experts, as it must if no expert is\n"
+        f"wrong inside expertise; {result.tied} images were tied between classes (counted as a fair draw)."
     )
     picture, file = folder / "panel.png", folder / "panel.toml"
     output.keep(result.panel, file, picture, quiet=False)

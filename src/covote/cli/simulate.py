@@ -1,4 +1,4 @@
-"""`covote simulate`: how often random panels err, beside what theory says; or methods on one's own panel."""
+"""`covote simulate`: how often labels are wrong, next to the bounds, or for methods on your own panel."""
 
 from __future__ import annotations
 

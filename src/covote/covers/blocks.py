@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Blocks = NDArray[np.int32]
 
 CHUNK = 1 << 22
-"""Pairs that are looked at together; bounds the memory beside the pair counts."""
+"""Pairs that are looked at together; bounds the memory in addition to the pair counts."""
 
 OWN = 16_000
 """The slack of a class with itself: always covered, never critical."""
@@ -196,7 +196,7 @@ def without_least_needed(blocks: Blocks, need: NDArray[np.integer]) -> Blocks:
 
 
 def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:
-    """As :func:`prune`, for so many blocks that a table of all pairs is too large: the earliest go first.
+    """As :func:`prune`, where a table of all pairs would be too large: the earliest blocks go first.
 
     One class at a time is counted with all others. What it proves of the blocks that know it, that they are
     needed, stays true when others go; so in a cover with little to spare, a few classes prove it of all.

@@ -111,10 +111,10 @@ def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool
 
 
 def _at_most(pool: Pool, gains: Array, chosen: Flags, kept: Flags) -> float:
-    """Return what any others could remove beside these, if parts of experts could be paid.
+    """Return what any others could remove in addition to these, if parts of experts could be paid.
 
-    However they are chosen, each removes at most its gain beside these: submodularity. All of them together
-    cost at most what those who must stay leave of the budget.
+    However they are chosen, each removes at most its gain in addition to these: submodularity. All of
+    them together cost at most what those who must stay leave of the budget.
     """
     return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[kept].sum()))
 
@@ -128,7 +128,7 @@ def _parts(gains: Array, cost: Array, money: float) -> float:
 
 
 def _over(pool: Pool, best: Affordable, work: Work) -> bool:
-    """Report the entries that were touched; return whether they are enough, or somebody wants to stop."""
+    """Report the entries that were touched; return whether they are enough, or the work was stopped."""
     stopped = work.advance(pool.touched - work.done, f"error at most {best.error:.4g} so far")
     return stopped or work.done >= work.total
 

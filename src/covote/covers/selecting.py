@@ -62,7 +62,7 @@ def select(
     budget
         What the chosen experts may cost together, at most.
     accuracy, prior
-        With a budget: how often experts are right inside their expertise (one number, 1 unless given; one for
+        With a budget: how often experts are right inside their expertise (one number, default 1; one for
         each; or by name), and how likely every class is. See :func:`covote.bounds.confusion_bound`.
     effort
         "fast", "normal" (up to about 5 seconds) or "max" (a minute).
@@ -224,7 +224,7 @@ def _forced(panel: Panel, redundancy: int) -> Flags:
 
 
 def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
-    """Return what is left to choose beside the fixed experts."""
+    """Return what is left to choose in addition to the fixed experts."""
     need = np.full((len(panel.classes),) * 2, redundancy, dtype=np.int32)
     if fixed.any():
         need -= panel.only(*(panel.names[i] for i in np.flatnonzero(fixed))).pair_counts()
@@ -245,7 +245,7 @@ def _without_redundant(panel: Panel, inside: Flags, kept: Flags, redundancy: int
 
 
 def _counting(panel: Panel, kept: Flags, redundancy: int) -> tuple[float, str]:
-    """Return what so many experts cost at least, as every cover by experts of this size must have."""
+    """Return the least cost of the number of experts that every cover by experts of this size must have."""
     if len(panel.classes) < 2 or len(panel) == 0:
         return 0.0, "no pairs"
     fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), redundancy)

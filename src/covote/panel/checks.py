@@ -142,7 +142,7 @@ def knows_of_blocks(
 
 
 def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.float64]:
-    """Check the costs, 1 each unless given; return a read-only copy."""
+    """Check the costs (default: 1 each); return a read-only copy."""
     try:
         vector = np.ones(len(names)) if cost is None else np.array(cost, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -100,7 +100,7 @@ class Layout:
 
     @cached_property
     def heard(self) -> NDArray[np.int64]:
-        """The classes that somebody knows."""
+        """The classes that at least one expert knows."""
         return np.flatnonzero(self.knows.any(axis=0))
 
     @cached_property

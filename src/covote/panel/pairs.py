@@ -31,9 +31,9 @@ class _Block(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """The later classes that an expert knows beside one of a block's classes, one run after another.
+    """The later classes that an expert knows together with one of a block's classes, one run after another.
 
-    Class `codes % width` of a block with `width` columns is known beside its row ``codes // width``; the
+    Class `codes % width` of a block with `width` columns is known with its row ``codes // width``; the
     n-th run is ``codes[ends[n] - lengths[n]:ends[n]]`` and belongs to ``experts[n]``.
     """
 

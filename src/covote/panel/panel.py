@@ -97,9 +97,9 @@ class Panel:
     knows
         Boolean matrix (experts x classes): who knows what.
     names
-        One name per expert; ``expert-1``, ``expert-2``, ... unless given.
+        One name per expert (default: ``expert-1``, ``expert-2``, ...).
     cost
-        One finite, non-negative cost per expert; 1 each unless given.
+        One finite, non-negative cost per expert (default: 1 each).
     models
         What answers for each expert, as written in a panel file; kept as it is.
     certificate

@@ -1,4 +1,4 @@
-"""Votes from known truth, under a model of how experts err: :func:`simulate`."""
+"""Votes from known truth, under a model of the experts' mistakes: :func:`simulate`."""
 
 from __future__ import annotations
 

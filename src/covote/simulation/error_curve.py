@@ -1,4 +1,4 @@
-"""Error curves: against the number of experts, beside the bounds, and against how often experts are right.
+"""Error curves: against the number of experts, next to the bounds, and against the accuracy of the experts.
 
 Paper: the statistical setting (Thm 4, Thm 5), random experts that are perfect inside their expertise and
 uniform outside.
@@ -131,7 +131,7 @@ def error_curve(
     classes, size
         K and R: every expert knows R random classes.
     experts
-        The numbers of experts to try; unless given, from where errors are frequent to where they are rare.
+        The numbers of experts to try (default: from where errors are frequent to where they are rare).
     panels, items
         How many random panels for each number, and how many items for each panel.
     method
@@ -229,7 +229,7 @@ def method_errors(
     progress: Progress | None = None,
     **model: Any,
 ) -> MethodErrors:
-    """Measure how often methods err on votes of one panel; all of them see the same votes.
+    """Measure how often methods are wrong on votes of one panel; all of them see the same votes.
 
     Parameters
     ----------

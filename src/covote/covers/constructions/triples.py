@@ -82,7 +82,7 @@ def _free(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, de
 
 @helper
 def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
-    """Say that the pair lies in the triple with `new`, where it said `old`; -1 is no triple."""
+    """Say that the pair lies in the triple with `new`, where it said `old`; -1 stands for none."""
     for c in range(third.shape[2]):
         if third[x, y, c] == old:
             third[x, y, c] = new
@@ -122,7 +122,7 @@ def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
                 place[x, y] = degree[x]
                 degree[x] += 1
     for _ in range(steps):
-        # Classes with two open neighbours; few steps change the list, but a scan costs little beside them.
+        # Classes with two open neighbours; few steps change the list, and a scan costs little next to them.
         if lives == 0:
             for x in range(v):
                 if degree[x] >= 2:

@@ -9,7 +9,7 @@ PRUNED = 2_000_000
 """Blocks that hold more pairs are pruned without a table of pairs."""
 
 OTHERS = 3
-"""How many covers beside the best one are kept to start from."""
+"""How many covers besides the best one are kept to start from."""
 
 
 class CoverSearch:

@@ -225,7 +225,7 @@ def meet(
 
     Any two sets have to share `times` experts.
 
-    Returns the blocks, or None if the budget of moves ends before, or somebody stops the work.
+    Returns the blocks, or None if the budget of moves ends first, or the work is stopped.
     """
     load = has_expert(masks, experts).sum(axis=1)
     over = np.maximum(load - size, 0)

@@ -36,7 +36,7 @@ def greedy(
     size
         Classes per block, from 2 to `classes`.
     counts
-        How often each pair is covered already (classes x classes); nothing is unless given.
+        How often each pair is covered already (classes x classes) (default: not at all).
     tries
         Number of runs.
 

@@ -52,7 +52,7 @@ class Symmetry:
         return self.turn * self.twists
 
     def elements(self, turns: int = 0, twists: int = 0, skew: int = 0) -> Ints:
-        """Return the elements of a subgroup (`turns` and `twists` of it, all unless given), as rows."""
+        """Return the elements of a subgroup (`turns` and `twists` of it; default: all), as rows."""
         n = self.turn
         turns, twists = turns or n, twists or self.twists
         cycle, place = np.divmod(np.arange(n * self.cycles), n)
