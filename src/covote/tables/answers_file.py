@@ -10,6 +10,7 @@ The view ``votes`` shows the answers by name, for people and for other programs:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ ENDING = ".answers.sqlite"
 NOT_ASKED, NONE_OF_MINE, NO_ANSWER = -1, -2, -3
 """Labels that are not classes; an expert with `NO_ANSWER` was asked and gave nothing that can be used."""
 _NONE = "none of mine"
-_APPLICATION, _VERSION = 0x636F766F, 1
+_APPLICATION, _VERSION, _SEALED = 0x636F766F, 0x11, 0x22  # a file that was closed is sealed
 _STEP = 1 << 14  # items of a batch of the table of votes
 
 _SCHEMA = f"""
@@ -99,8 +100,47 @@ class AnswersFile:
                         self._db.execute(statement)
         if self._value("PRAGMA application_id") != _APPLICATION:
             raise FileError(f"{self.path} is a SQLite file, but not one of `covote label`; choose another")
-        if self._value("PRAGMA user_version") != _VERSION:
+        version = self._value("PRAGMA user_version")
+        if version not in (_VERSION, _SEALED):
             raise FileError(f"{self.path} was written by another version of covote; choose another -o")
+        if version == _SEALED:
+            self._check_content()
+
+    def _check_content(self) -> None:
+        """Reject a file in which something else stands than when it was closed; SQLite does not look."""
+        with self.reading():
+            structure = self._value("PRAGMA integrity_check(1)")
+            if structure != "ok" or self._value("SELECT value FROM run WHERE name = 'seal'") != self._seal():
+                raise ValueError("its content is not what was written")
+        if self._writes:  # a run that is killed leaves a file without a seal
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _seal(self) -> str:
+        """Return a checksum of everything in the file."""
+        whole = hashlib.blake2b(digest_size=16)
+        queries = [
+            "SELECT * FROM run WHERE name <> 'seal' ORDER BY name",
+            "SELECT * FROM experts ORDER BY id",
+            "SELECT * FROM knows ORDER BY expert, position",
+            "SELECT * FROM scores ORDER BY expert, item",
+        ]
+        for query in queries:
+            for row in self._db.execute(query):
+                whole.update(repr(row).encode())
+        last = self._value("SELECT max(position) FROM items")
+        for low in range(0, 0 if last is None else last + 1, _STEP):
+            span = (low, low + _STEP)
+            names = "SELECT json_group_array(name) FROM items WHERE position >= ? AND position < ?"
+            whole.update(str(self._value(names, *span)).encode())
+            for (key,) in self._db.execute("SELECT id FROM experts ORDER BY id").fetchall():
+                said = self._db.execute(
+                    "SELECT json_group_array(item), json_group_array(label), "
+                    "group_concat(hex(coalesce(probabilities, ''))) "
+                    "FROM answers WHERE expert = ? AND item >= ? AND item < ?",
+                    (key, *span),
+                ).fetchone()
+                whole.update(repr(said).encode())
+        return whole.hexdigest()
 
     def close(self) -> None:
         """Close the file; all of it is then in one piece. A file without a single answer is removed."""
@@ -108,6 +148,9 @@ class AnswersFile:
         if self._writes and self.path is not None:
             with suppress(sqlite3.Error):
                 empty = not self._value("SELECT EXISTS (SELECT 1 FROM answers)")
+                if not empty:
+                    self._db.execute("INSERT OR REPLACE INTO run VALUES ('seal', ?)", (self._seal(),))
+                    self._db.execute(f"PRAGMA user_version = {_SEALED}")
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         if empty and self.path is not None:

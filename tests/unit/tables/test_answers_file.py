@@ -151,17 +151,24 @@ def test_files_that_are_not_answers_are_named(path, tmp_path):
         AnswersFile(tmp_path / "nowhere" / "x.sqlite")
 
 
-def test_damage_anywhere_is_named_or_harms_no_reader(path):
+@pytest.mark.parametrize("soft", [False, True])
+def test_damage_anywhere_is_named_or_changes_no_answer(path, soft):
+    said = np.arange(400) % 3
+    chances = np.random.default_rng(1).dirichlet(np.ones(3), 400).astype(np.float32) if soft else None
     with closing(opened(path, items=400)) as file:
-        file.keep("ann", 0, np.arange(400) % 3)
-    whole = path.read_bytes()
-    for place in np.random.default_rng(0).integers(0, len(whole), 60).tolist():
-        path.write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
+        file.keep("ann", 0, said, chances)
+    whole, found = path.read_bytes(), 0
+    for place in np.random.default_rng(0).integers(0, len(whole), 150).tolist():
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 5]) + whole[place + 1 :])
         try:
             with closing(AnswersFile(path, write=False)) as file:
-                file.labels("ann", 0, 400)
+                assert file.labels("ann", 0, 400).tolist() == said.tolist()
+                assert file.items(0, 400) == [f"i{n}" for n in range(400)]
+                if soft:
+                    np.testing.assert_array_equal(file.probabilities("ann", 0, 400, 3), chances)
         except FileError:
-            pass
+            found += 1
+    assert found > 20
 
 
 @pytest.mark.parametrize("soft", [False, True])
