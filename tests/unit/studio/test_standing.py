@@ -43,3 +43,13 @@ def test_where_everybody_is_asked_what_is_needed_is_what_is_left(rig):
     rig.label_all("cyd", lambda _key: "cat")
     told = now(rig)
     assert (told.answers, told.needed, told.settled) == (18, 0, 6)
+
+
+def test_the_rate_of_a_project_of_days_has_its_pauses(rig):
+    rig.label_all("ann", lambda _key: "cat")
+    rig.label_all("bob", lambda _key: "none")
+    assert now(rig).per_hour > 12 * 30  # within a minute
+    with rig.studio.database.write() as connection:
+        connection.exec_driver_sql("UPDATE answer SET at = at - 172800 WHERE id <= 6")
+    assert now(rig).per_hour == pytest.approx(12 / 48, rel=0.01)
+    assert now(rig).hours_left == pytest.approx(6 / (12 / 48), rel=0.01)

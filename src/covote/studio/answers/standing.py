@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from covote.studio.rules import ADAPTIVE, Member, may_be_asked
 from covote.studio.storage.schema import ANSWERED, DONE, answer, assignment, item, person
 
 _POINTS = 60
-_RECENT = 3600.0
+_RECENT, _DAY, _WEEK = 3600.0, 86_400.0, 7 * 86_400.0
 _TIMED, _PAUSE = 50_000, 300.0
 """Answers by which people's speed is measured, and seconds after which somebody was away."""
 
@@ -112,14 +113,30 @@ def answered_by_all(setup: Row[Any], roster: Roster) -> Any:
 
 
 def _rate(connection: Connection) -> float:
-    """Return answers per hour, over the last hour in which there were any."""
+    """Return answers per hour: of the last week, with its pauses; if that is not a day, of the last hour.
+
+    The last hour is the last one in which there were answers.
+    """
     last = connection.execute(select(func.max(answer.c.at))).scalar_one()
     if last is None:
         return 0.0
-    recent = select(answer.c.at, answer.c.id).where(answer.c.at > last - _RECENT).order_by(answer.c.at)
-    first = connection.execute(recent.limit(1)).one()
+    now = time.time()
+    week = _answers_since(connection, now - _WEEK)
+    if week is not None and now - week[1] > _DAY:
+        return week[0] / (now - week[1]) * 3600.0
+    recent = _answers_since(connection, last - _RECENT)
+    return 0.0 if recent is None else recent[0] / max(60.0, last - recent[1]) * 3600.0
+
+
+def _answers_since(connection: Connection, moment: float) -> tuple[int, float] | None:
+    """Return how many answers came after a moment, and when the first of them; None if there are none."""
+    first = connection.execute(
+        select(answer.c.at, answer.c.id).where(answer.c.at > moment).order_by(answer.c.at).limit(1)
+    ).one_or_none()
+    if first is None:
+        return None
     newest = connection.execute(select(func.max(answer.c.id))).scalar_one()
-    return float((newest - first.id + 1) / max(60.0, last - first.at) * 3600.0)
+    return int(newest - first.id + 1), float(first.at)
 
 
 def _number(moment: float) -> Any:
