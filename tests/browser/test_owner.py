@@ -22,7 +22,7 @@ def owner(request, visit, answered):
 def test_an_owner_decides_what_is_in_doubt_and_goes_on(owner):
     owner.get_by_role("link", name="Review the doubtful ones").click()
     owner.locator("tbody a").first.click()
-    owner.get_by_label("Class").select_option("lemon")
+    owner.get_by_label("Class", exact=True).select_option("lemon")
     owner.get_by_label("Reason").fill("It has tips.")
     owner.get_by_role("button", name="Record the decision").click()
     expect(owner.locator("#said")).to_contain_text("on record")
