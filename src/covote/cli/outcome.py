@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from covote.cli import output
+from covote.decoding.explaining import settling
 from covote.decoding.gold import told, wilson
 from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
@@ -95,6 +96,8 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         _line(name, count, tally.items, meaning)
     if tally.unlabelled:
         output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
+        for line in _settling(outcome):
+            output.say(line)
     if tally.calibrated:
         output.say(_to_review(tally.doubt))
     if outcome.gold is not None:
@@ -107,6 +110,12 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         output.say(f"Possibly unreliable: {', '.join(named)}{more}.")
     else:
         output.say("No expert stands out as unreliable.")
+
+
+def _settling(outcome: Outcome) -> list[str]:
+    """Say what would settle the first item that has no label because classes tie."""
+    tied = [look for look in outcome.looks if look.label is None and look.tied]
+    return [f"  {look.item}: {settling(outcome.panel, look.tied)}" for look in tied[:1]]
 
 
 def _to_review(doubt: Doubt) -> str:

@@ -61,6 +61,7 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
     assert all(look.label is not None for look in others)
     page = page_of(outcome)
     assert "tied between <b>a</b>, <b>b</b>, <b>c</b>" in page
+    assert "The experts contradict each other: ask another one who knows them all" in page
 
 
 def test_the_headline_counts_what_is_open():

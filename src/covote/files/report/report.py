@@ -11,7 +11,7 @@ import numpy as np
 
 from covote import atomic
 from covote.decoding.expert_report import PairAgreement
-from covote.decoding.explaining import sides
+from covote.decoding.explaining import settling, sides
 from covote.decoding.gold import told as sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
@@ -99,7 +99,10 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
         "heat": _drawn(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
         if pairs.both.size and len(panel.classes) > 1
         else "",
-        "looks": [(look, *sides(panel, look.candidates, look.answers)) for look in outcome.looks],
+        "looks": [
+            (look, *sides(panel, look.candidates, look.answers), settling(panel, look.tied))
+            for look in outcome.looks
+        ],
         "unsure": tally.unsure,
         "doubtful": tally.experts.doubtful(),
     }
