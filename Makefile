@@ -78,9 +78,10 @@ test: .venv/installed-test .venv/peers/installed chromium
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
-# The statistical and exhaustive checks that take minutes, and properties with other examples in every run.
+# The statistical and exhaustive checks that take minutes, and properties with other examples in every run. All
+# tests run, so that the coverage can be stated; compiled loops are not traced, their plain twins are.
 slow: .venv/installed-test .venv/peers/installed
-	$(BIN)/pytest -n 2 --dist worksteal -m slow
+	$(BIN)/pytest -n 2 --dist worksteal --cov=covote --cov-report=term:skip-covered
 	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=search tests/property
 
 # 20,000 damaged files of all kinds, each in a process where a crash counts; a case is found again by its number:

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from covote import CovoteError, decode, decode_file, design, simulate
-from covote.decoding import labels_from_scores
+from covote import CovoteError, Panel, decode, decode_file, design, simulate
+from covote.decoding import Decoder, labels_from_scores
+from covote.errors import InputError
 
 PANEL = design(["a<b", "c", "d", "e"], 2)
 
@@ -65,19 +66,52 @@ def test_labels_draw_themselves():
 
 
 @dataclass(frozen=True)
-class Shares:
+class Shares(Decoder):
     """The authority score, written out."""
-
-    rounds = 0
-    needs_probabilities = False
-    has_proba = False
-
-    def start(self, panel):
-        return None
 
     def score(self, part, weights, evidence=True):
         counts = [(part.dense == k).sum(axis=1) for k in range(len(part.panel.classes))]
         return labels_from_scores(part, np.stack(counts, axis=1) / part.panel.knows.sum(axis=0), evidence)
+
+
+class Mapping:
+    """Something else that can score."""
+
+    def score(self, votes, weights, evidence=True):
+        return votes
+
+
+@dataclass(frozen=True)
+class Guesses(Decoder):
+    """A decoder that returns class indices instead of labels."""
+
+    def score(self, votes, weights, evidence=True):
+        return [0] * len(votes)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Mapping(), "a Mapping is not a decoder; make it a subclass of covote.decoding.Decoder"),
+        (Decoder(), "a Decoder is not a decoder"),
+        (Shares, r"method is the class Shares; give an object of it, Shares\(\)"),
+        (Guesses(), "score of Guesses returned a list, not Labels; covote.decoding.labels_from_scores"),
+        (3, "a int is not a decoder"),
+    ],
+)
+def test_what_is_not_a_decoder_is_rejected_in_one_line(method, message):
+    with pytest.raises(InputError, match=message) as caught:
+        decode(votes(), method=method)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_is_decoded_as_it_is():
+    import pandas as pd
+
+    table = pd.DataFrame({"item": ["x", "x", "y"], "expert": ["ann", "bob", "ann"], "label": ["cat"] * 3})
+    panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"])
+    assert decode(table).value.tolist() == decode(table, panel).value.tolist() == ["cat", "cat"]
+    assert decode(pa.Table.from_pandas(table), panel).items.tolist() == ["x", "y"]
 
 
 def test_a_decoder_of_ones_own_gets_all_that_stands_behind_labels():

@@ -28,6 +28,7 @@ def explain(
     from covote.decoding import decode, make
     from covote.decoding import explain as explained
     from covote.decoding.gold import like_items
+    from covote.decoding.loop import estimates
     from covote.files import VoteFile, read_gold
 
     panel = Panel.load(panel_file)
@@ -37,7 +38,7 @@ def explain(
         known = dict(like_items(known, read))
     (name,) = like_items({item: None}, read)
     with output.warnings_as_lines():
-        proba = method == "auto" or make(method, {}, known).has_proba
+        proba = method == "auto" or estimates(make(method, {}, known))
         labels = decode(read, method=method, gold=known, proba=proba)
     found = explained(read, name, labels)
     if as_json:

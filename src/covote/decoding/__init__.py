@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from covote.decoding.comparing import Comparison, compare
 from covote.decoding.expert_report import ExpertReport, PairAgreement, expert_report, pair_agreement
 from covote.decoding.explaining import Explanation, explain, settling
 from covote.decoding.gold import Gold, gold_rows, no_gold
-from covote.decoding.loop import Decoder, InMemory, Learner, Parts, Wanted, decode_parts, learned, learns
+from covote.decoding.loop import Decoder, InMemory, Parts, Pass, Wanted, decode_parts, learned
 from covote.decoding.methods import DECODERS, make
 from covote.decoding.scoring import labels_from_scores
 from covote.decoding.statistics import Statistics
@@ -25,9 +27,9 @@ __all__ = [
     "ExpertReport",
     "Explanation",
     "InMemory",
-    "Learner",
     "PairAgreement",
     "Parts",
+    "Pass",
     "Statistics",
     "Wanted",
     "compare",
@@ -37,7 +39,6 @@ __all__ = [
     "explain",
     "labels_from_scores",
     "learned",
-    "learns",
     "make",
     "pair_agreement",
     "settling",
@@ -45,7 +46,7 @@ __all__ = [
 
 
 def decode(
-    votes: Votes,
+    votes: Votes | Any,
     panel: Panel | None = None,
     method: str | Decoder = "learned",
     *,
@@ -55,17 +56,18 @@ def decode(
     proba: bool = False,
     **options: Any,
 ) -> Labels:
-    """Say the class of every item, and how sure that is.
+    """Infer the class of every item from the votes.
 
     Parameters
     ----------
     votes
-        What the experts answered.
+        What the experts answered; or a table of it, as :meth:`covote.Votes.from_table` takes it.
     panel
-        Who knows what, if not as in ``votes.panel``; experts and classes are matched by name.
+        Who knows what, if not as in ``votes.panel``; experts and classes are matched by name. Without a
+        panel, the experts of a table know everything.
     method
         The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or a
-        decoder of your own, an object with the members of :class:`covote.decoding.Decoder`. ``"auto"``
+        decoder of your own, a subclass of :class:`covote.decoding.Decoder`. ``"auto"``
         takes what :func:`compare` finds best on the gold items, and the default without any.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
@@ -85,12 +87,14 @@ def decode(
     >>> labels.tied_classes(1)
     ('cat', 'dog', 'fox')
     """
-    if not isinstance(votes, Votes):
+    if isinstance(votes, np.ndarray | list):
         raise InputError(
-            f"votes are a {type(votes).__name__}; make Votes of them first, with Votes.from_dense(array, "
-            "panel) or Votes.from_table(table, panel)"
+            f"votes are {'an array' if isinstance(votes, np.ndarray) else 'a list'}; make Votes of them "
+            "first, with Votes.from_dense(array, panel), or give a table"
         )
-    if panel is not None:
+    if not isinstance(votes, Votes):
+        votes = Votes.from_table(votes, panel)
+    elif panel is not None:
         votes = votes.for_panel(panel)
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import Field, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
@@ -23,57 +23,20 @@ from covote.votes.rows import Rows
 T = TypeVar("T")
 
 
-class Decoder(Protocol):
-    """A way to label votes: a frozen dataclass whose fields are its options.
-
-    Attributes
-    ----------
-    rounds
-        The most passes over the votes that it learns from. A decoder with 0 rounds learns nothing, any other
-        is a :class:`Learner`.
-    needs_probabilities
-        Whether it can only label votes that carry the experts' probabilities.
-    """
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-    needs_probabilities: ClassVar[bool]
-
-    @property
-    def rounds(self) -> int:
-        """The most passes over the votes that it learns from."""
-
-    def start(self, panel: Panel) -> Any:
-        """Return the weights that follow from the panel alone."""
-
-    def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
-        """Return the labels of a part of the votes, with or without what stands behind them."""
-
-    @property
-    def has_proba(self) -> bool:
-        """Whether it says how likely every class is; it is a :class:`Estimator` then."""
-
-
-class Estimator(Decoder, Protocol):
-    """A decoder that says how likely every class is."""
-
-    def proba(self, votes: Votes, weights: Any) -> NDArray[np.float64]:
-        """Return how likely every class is (items x classes); the label need not be the most likely one."""
-
-
 class Learned(Protocol):
     """Weights that were learned."""
 
     @property
     def statistics(self) -> Statistics | None:
-        """The counts behind the weights, which later votes can go on from."""
+        """The counts behind the weights, which later votes can continue from."""
 
     @property
     def settled(self) -> bool:
         """Whether another pass over the votes would change nothing."""
 
 
-class Learner(Decoder, Protocol):
-    """A decoder that finds its weights from the votes.
+class Pass(Protocol):
+    """One pass over all votes, from which a decoder learns better weights.
 
     It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
     parts may be counted in any order and anywhere.
@@ -86,14 +49,60 @@ class Learner(Decoder, Protocol):
         """Return better weights from the counts of all parts."""
 
 
-def learns(decoder: Decoder) -> TypeGuard[Learner]:
-    """Whether a decoder learns from the votes."""
-    return decoder.rounds > 0
+@dataclass(frozen=True)
+class Decoder:
+    """A way to label votes: a frozen dataclass whose fields are its options.
+
+    A decoder needs :meth:`score` alone. One that learns from the votes also has `passes`, and one that can
+    say how likely every class is has a method ``proba(votes, weights)``, which returns (items x classes).
+
+    Attributes
+    ----------
+    needs_probabilities
+        Whether it can only label votes that carry the experts' probabilities.
+    """
+
+    needs_probabilities: ClassVar[bool] = False
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes in which it learns, at most; they end early when the weights are settled."""
+        return ()
+
+    def start(self, panel: Panel) -> Any:
+        """Return the weights that follow from the panel alone."""
+        return None
+
+    def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
+        """Return the labels of a part of the votes, with or without what stands behind them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Estimator(Decoder):
+    """A decoder that says how likely every class is."""
+
+    def proba(self, votes: Votes, weights: Any) -> NDArray[np.float64]:
+        """Return how likely every class is (items x classes); the label need not be the most likely one."""
+        raise NotImplementedError
 
 
 def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
     """Whether a decoder says how likely every class is."""
-    return decoder.has_proba
+    return hasattr(decoder, "proba")
+
+
+def checked(decoder: object) -> Decoder:
+    """Return a decoder that somebody made, or say in one line what it lacks."""
+    if isinstance(decoder, type):
+        name = decoder.__name__
+        raise InputError(f"method is the class {name}; give an object of it, {name}()")
+    if not isinstance(decoder, Decoder) or type(decoder).score is Decoder.score:
+        raise InputError(
+            f"a {type(decoder).__name__} is not a decoder; make it a subclass of covote.decoding.Decoder "
+            "with score(votes, weights, evidence) (docs/decoders.md, Write your own decoder)"
+        )
+    return decoder
 
 
 class Parts(Protocol):
@@ -181,8 +190,7 @@ class Fitted:
     @property
     def statistics(self) -> Statistics | None:
         """The counts behind the weights, if the decoder learns."""
-        found: Statistics | None = self.weights.statistics if learns(self.decoder) else None
-        return found
+        return getattr(self.weights, "statistics", None)
 
     def __call__(self, votes: Votes) -> Labels:
         """Return the labels of a part of the votes."""
@@ -191,9 +199,16 @@ class Fitted:
             places = rows.places(self.known.rows)
             return self.known.labels.take(places[rows.inverse], votes.ids, votes.start)
         labels = self.decoder.score(votes, self.weights, self.wanted.evidence or self.wanted.proba)
+        if not isinstance(labels, Labels):
+            raise InputError(
+                f"score of {type(self.decoder).__name__} returned a {type(labels).__name__}, not Labels; "
+                "covote.decoding.labels_from_scores makes them from scores"
+            )
         if self.wanted.proba and estimates(self.decoder):
             labels = labels.with_proba(self.decoder.proba(votes, self.weights))
-        labels = given(labels, votes, self.wanted.gold, self._held_out(votes), learned=learns(self.decoder))
+        labels = given(
+            labels, votes, self.wanted.gold, self._held_out(votes), learned=bool(self.decoder.passes)
+        )
         return replace(labels, ids=votes.ids, start=votes.start)
 
 
@@ -219,11 +234,9 @@ def no_proba(decoder: Decoder) -> InputError:
 def learned(parts: Parts, decoder: Decoder) -> Any:
     """Return the decoder's weights, learned from all parts."""
     weights = decoder.start(parts.panel)
-    if not learns(decoder):
-        return weights
-    for _ in range(decoder.rounds):
-        counts = reduce(add, parts.map(partial(decoder.count, weights=weights)))
-        weights = decoder.learn(parts.panel, counts, weights)
+    for one in decoder.passes:
+        counts = reduce(add, parts.map(partial(one.count, weights=weights)))
+        weights = one.learn(parts.panel, counts, weights)
         if weights.settled:
             break
     return weights

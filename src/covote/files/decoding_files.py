@@ -206,7 +206,7 @@ def decode_votes(
     decoder = make(method, options, gold)
     if output.proba is not None:
         check_proba(decoder, source.panel)
-    if output.stats is not None and decoder.rounds == 0:
+    if output.stats is not None and not decoder.passes:
         raise no_statistics(method)
     if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)

@@ -210,7 +210,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         """
         models = inputs.by_expert(panel, fitted)
         chosen = decoder_of(decoder)
-        if chosen is not None and chosen.rounds:
+        if chosen is not None and chosen.passes:
             raise InputError(
                 f"decoder {decoder!r} learns from training data, and here there are none; use {FUSED!r}"
             )

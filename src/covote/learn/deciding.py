@@ -185,7 +185,7 @@ class Hearing:
         if not left:
             raise InputError("no expert is left that could tell two classes apart; keep at least one")
         fewer = replace(self, panel=self.panel.only(*(voice.name for voice in left)), voices=left)
-        if self.trained is None or self.trained.decoder.rounds:
+        if self.trained is None or self.trained.decoder.passes:
             return fewer
         return fewer.with_decoder(self.trained.decoder)
 
@@ -194,7 +194,7 @@ class Hearing:
         if decoder is None:
             return self
         weights = decoder.start(self.panel)
-        if decoder.rounds:
+        if decoder.passes:
             weights = learned(InMemory(self.votes(X)), decoder)
         return replace(self, trained=FittedDecoder(decoder, weights, self.panel))
 
@@ -243,7 +243,7 @@ class Hearing:
         votes = self.votes(X, decoder.needs_probabilities)
         if isinstance(decoder, Authority):
             return vote_score(votes, self._confidence(X, votes), self.panel)
-        seen = _as_trained(votes, panel) if decoder.rounds else votes
+        seen = _as_trained(votes, panel) if decoder.passes else votes
         if estimates(decoder):
             return np.log(np.maximum(decoder.proba(seen, weights), np.finfo(np.float64).tiny))
         labels = decoder.score(seen, weights, evidence=False)

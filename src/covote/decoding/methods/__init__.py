@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from covote.decoding.gold import Gold
-from covote.decoding.loop import Decoder
+from covote.decoding.loop import Decoder, checked
 from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
 from covote.decoding.methods.em import DawidSkene, Em
@@ -39,12 +39,12 @@ DECODERS: dict[str, type[Decoder]] = {
 def make(method: str | Decoder, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
     """Return the decoder of that name; options are the parameters of its class, as gold is if it learns.
 
-    A decoder of one's own is taken as it is.
+    A decoder of your own is taken as it is.
     """
     if not isinstance(method, str):
         if options:
             raise InputError(f"{method} is a decoder already; give it {', '.join(options)} when you make it")
-        return method
+        return checked(method)
     if method not in DECODERS:
         near = did_you_mean(method, tuple(DECODERS))
         raise InputError(f"no method {method!r}{near}; choose one of {', '.join(DECODERS)}, auto")

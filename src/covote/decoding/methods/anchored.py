@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from covote.decoding import answering, linear, scoring
 from covote.decoding.gold import Gold, shared_items
 from covote.decoding.linear import Weights
+from covote.decoding.loop import Decoder
 from covote.decoding.methods.em import vote_shares
 from covote.decoding.statistics import Statistics
 from covote.labels import Labels
@@ -42,7 +43,7 @@ class AnswerWeights:
 
 
 @dataclass(frozen=True)
-class Anchored:
+class Anchored(Decoder):
     """Learn from authority labels how experts answer, then let every answer speak about every class.
 
     Parameters
@@ -55,12 +56,11 @@ class Anchored:
 
     gold: Gold | None = None
     past: Statistics | None = None
-    rounds: ClassVar[int] = 1
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = True
 
-    def start(self, panel: Panel) -> None:
-        """Begin without weights: the only pass uses authority labels."""
+    @property
+    def passes(self) -> tuple[Anchored]:
+        """One pass: a second one does harm (theory.md section 9)."""
+        return (self,)
 
     def count(self, votes: Votes, weights: None) -> Statistics:
         """Count answers by authority label."""

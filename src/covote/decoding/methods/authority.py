@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
 from covote.decoding import shares
+from covote.decoding.loop import Decoder
 from covote.labels import NO_TIES, Labels, Ties, joined
-from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows, row_parts
 from covote.votes.vote_checks import smallest_int
 
 
 @dataclass(frozen=True)
-class Authority:
+class Authority(Decoder):
     """The class with the largest share of its authorities' votes, argmax_k N_k / d_k.
 
     N_k is the number of votes for class k and d_k the number of experts who know k; where an item was not
@@ -26,13 +25,6 @@ class Authority:
 
     Paper: Eq. (2)-(4).
     """
-
-    needs_probabilities: ClassVar[bool] = False
-    rounds: ClassVar[int] = 0
-    has_proba: ClassVar[bool] = False
-
-    def start(self, panel: Panel) -> None:
-        """Return nothing: the vote needs no weights."""
 
     def score(self, votes: Votes, weights: None = None, evidence: bool = True) -> Labels:
         """Return the labels, with or without what the vote says about them."""

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from covote.decoding import linear, scoring
 from covote.decoding.gold import Gold, shared_items
 from covote.decoding.linear import ONE, UNIT, Weights
+from covote.decoding.loop import Decoder
 from covote.decoding.statistics import Inside, Statistics, fits
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
@@ -60,7 +61,7 @@ class Model:
         return linear.scores(rows, self.weights, self.base)
 
 
-class _ExpectationMaximisation:
+class _ExpectationMaximisation(Decoder):
     """What both models have in common."""
 
     name: ClassVar[str]
@@ -68,13 +69,11 @@ class _ExpectationMaximisation:
     past: Statistics | None
     iterations: int
     tolerance: float
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = True
 
     @property
-    def rounds(self) -> int:
-        """At most `iterations` passes."""
-        return self.iterations
+    def passes(self) -> tuple[_ExpectationMaximisation, ...]:
+        """At most `iterations` rounds of both steps."""
+        return (self,) * self.iterations
 
     def first(self, rows: Rows) -> NDArray[np.float64]:
         """Return how items are shared out at first: by N_k / d_k."""
@@ -159,9 +158,6 @@ class Em(_ExpectationMaximisation):
             raise InputError(
                 f"prior={self.prior}, iterations={self.iterations}: give a prior >= 0, iterations >= 1"
             )
-
-    def start(self, panel: Panel) -> None:
-        """Begin without weights: the first pass shares every item out by its votes."""
 
     def first(self, rows: Rows) -> NDArray[np.float64]:
         """Return how items are shared out at first: by N_k / d_k, or equally by the best of them."""

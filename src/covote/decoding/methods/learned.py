@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from covote.decoding import answering, curves, fusion, linear, shares
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import ONE, UNHEARD, UNIT, across
+from covote.decoding.loop import Decoder
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, Labels, Ties, joined
@@ -130,7 +131,7 @@ class Lessons:
 
 
 @dataclass(frozen=True)
-class LearnedVote:
+class LearnedVote(Decoder):
     """The paper's vote, its near ties decided by how the experts answer.
 
     The vote s_k = N_k / d_k labels the items (ties are shared out by the coupled probabilities if there are
@@ -168,13 +169,15 @@ class LearnedVote:
     odds: float = 2.0
     gold: Gold | None = None
     past: Statistics | None = None
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = True
-    rounds: ClassVar[int] = 4 + AGAIN
 
     def __post_init__(self) -> None:
         if not 1 <= self.odds < math.inf:
             raise InputError(f"odds must be a number from 1 (label everything) upwards, not {self.odds}")
+
+    @property
+    def passes(self) -> tuple[LearnedVote, ...]:
+        """What the votes say, the trial, what answers that count in full say, and the gold items, at most."""
+        return (self,) * (4 + AGAIN)
 
     def start(self, panel: Panel) -> Lessons:
         """Begin with the vote, which needs no data."""

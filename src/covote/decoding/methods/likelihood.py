@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_accuracy, per_name
 from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, UNIT, Weights
+from covote.decoding.loop import Decoder
 from covote.decoding.methods.em import coin_weights
 from covote.decoding.scoring import by_rows, label_rows
 from covote.errors import InputError
@@ -59,7 +60,7 @@ class LogWeights:
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class Likelihood(Decoder):
     """The most likely class if experts answer uniformly at random outside what they know.
 
     Parameters
@@ -81,9 +82,6 @@ class Likelihood:
     prior: ArrayLike | Mapping[Name, float] | None = None
     false_none: float = 0.0
     false_alarm: float = 1.0
-    rounds: ClassVar[int] = 0
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = True
 
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""

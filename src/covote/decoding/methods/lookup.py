@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.linear import Best
+from covote.decoding.loop import Decoder
 from covote.decoding.scoring import labels_of_rows
 from covote.errors import InputError, TooLargeError
 from covote.labels import NO_LABEL, Labels, joined
@@ -24,16 +25,12 @@ LARGEST = 1 << 22
 
 
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(Decoder):
     """The class k with the answer vector in S_k: all authorities of k said k, the others anything they know.
 
     A vector in no output set gets no label (somebody erred), one in several is tied. Every expert must answer
     every item, and the panel must be small.
     """
-
-    rounds: ClassVar[int] = 0
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = False
 
     def start(self, panel: Panel) -> NDArray[np.bool_]:
         """Return the table (answer vectors x classes): which output sets each vector is in."""

@@ -7,16 +7,16 @@ has at least 2f + 1 common experts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, Best
+from covote.decoding.loop import Decoder
 from covote.decoding.scoring import label_rows
 from covote.labels import Labels
-from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows
 
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Pairwise:
+class Pairwise(Decoder):
     """The class that wins most comparisons with other classes.
 
     A class beats another one if more of the experts that know both vote for it. A win counts 1, a draw (also
@@ -34,13 +34,6 @@ class Pairwise:
     The margin is the difference of won comparisons, divided by the number of other classes that were heard.
     This method gives no probabilities: the confidence is NaN.
     """
-
-    rounds: ClassVar[int] = 0
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = False
-
-    def start(self, panel: Panel) -> None:
-        """Return nothing: comparisons need no weights."""
 
     def score(self, votes: Votes, weights: None, evidence: bool = True) -> Labels:
         """Return the labels."""

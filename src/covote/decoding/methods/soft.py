@@ -10,25 +10,20 @@ from numpy.typing import NDArray
 
 from covote.decoding import fusion
 from covote.decoding.linear import softmax
+from covote.decoding.loop import Decoder
 from covote.decoding.scoring import labels_of_rows
 from covote.errors import InputError
 from covote.labels import Labels, joined
-from covote.panel import Panel
 from covote.votes import Votes
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(Decoder):
     """Mean probability of the authorities outright; it is also the confidence (theory.md section 9)."""
 
     by: ClassVar[int] = fusion.MEAN
     power: ClassVar[float] = 1.0
-    rounds: ClassVar[int] = 0
     needs_probabilities: ClassVar[bool] = True
-    has_proba: ClassVar[bool] = True
-
-    def start(self, panel: Panel) -> None:
-        """Begin without weights; none are needed."""
 
     def score(self, votes: Votes, weights: None, evidence: bool = True) -> Labels:
         """Return the labels."""

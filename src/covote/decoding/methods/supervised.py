@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from covote.decoding import answering, linear, scoring
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import Best, softmax
+from covote.decoding.loop import Decoder
 from covote.decoding.methods.learned import LearnedVote, Lessons, total_scores
 from covote.decoding.methods.soft import Coupling
 from covote.decoding.methods.supervised_fits import (
@@ -110,7 +111,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Supervised:
+class Supervised(Decoder):
     """The authority vote with a confidence, or a combination of the votes, learned from labelled items.
 
     Parameters
@@ -124,14 +125,12 @@ class Supervised:
         default's scores. ``"auto"`` does so if there are 20 labelled items per class on average and at least
         5 of every class; with probabilities, only if that labels better what it was not shown.
     past
-        What was learned from earlier votes of the same panel, to go on from.
+        What was learned from earlier votes of the same panel, to continue from.
     """
 
     gold: Gold | None = None
     learn_by: Literal["auto", "temperature", "combination"] = "auto"
     past: Statistics | None = None
-    needs_probabilities: ClassVar[bool] = False
-    has_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("learn_by", self.learn_by, ("auto", "temperature", "combination"))
@@ -145,9 +144,9 @@ class Supervised:
         return LearnedVote(gold=self.gold, past=self.past)
 
     @property
-    def rounds(self) -> int:
+    def passes(self) -> tuple[Supervised, ...]:
         """The passes of the default, and one to gather the labelled items."""
-        return self._authority.rounds + 1
+        return (self,) * (len(self._authority.passes) + 1)
 
     def start(self, panel: Panel) -> Judgement:
         """Begin as the default does."""
@@ -177,9 +176,9 @@ class Supervised:
             item_keys(labelled),
         )
 
-    def learn(self, panel: Panel, counts: Statistics | Array | Examples, weights: Judgement) -> Judgement:
-        """Return the authority weights; then how far to trust them."""
-        if not isinstance(counts, Examples):
+    def learn(self, panel: Panel, counts: Any, weights: Judgement) -> Judgement:
+        """Return the authority weights; then, from examples, how far to trust them."""
+        if not weights.ready:
             return replace(weights, authority=self._authority.learn(panel, counts, weights.authority))
         each = np.bincount(counts.truth, minlength=len(panel.classes))[panel.knows.any(axis=0)]
         if len(counts.truth) < FEWEST:

@@ -1,0 +1,17 @@
+"""Lists of methods, made from the registry: a new decoder is in the tests of all of them at once."""
+
+from covote.decoding import DECODERS
+
+
+def _options(name):
+    return set(DECODERS[name].__dataclass_fields__)
+
+
+NEED_ALL_ANSWERS = ["lookup"]
+NEED_GOLD = ["supervised"]
+WITH_PROBABILITIES = [name for name, decoder in DECODERS.items() if decoder.needs_probabilities]
+PLAIN = [name for name in DECODERS if name not in NEED_ALL_ANSWERS + NEED_GOLD + WITH_PROBABILITIES]
+"""Methods that label any votes."""
+LEARNING = [name for name in PLAIN if "past" in _options(name)]
+"""Those that learn from the votes, and can continue tomorrow."""
+FROM_GOLD = [name for name in DECODERS if "gold" in _options(name)]

@@ -1,0 +1,90 @@
+"""A mistake in a decoder must fail one of its tests: every method is spoilt in a copy of the package."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import covote
+from covote.decoding import DECODERS
+
+ROOT = Path(__file__).parents[3]
+SOURCE = Path(covote.__file__).parent
+
+MUTATIONS = {
+    "authority": [
+        ("methods/authority.py", "number == 1, number > 1", "number >= 1, number > 2"),
+        ("shares.py", "listed &= share == share.max(axis=0)", "listed &= votes == votes.max(axis=0)"),
+    ],
+    "learned": [],
+    "lookup": [("methods/lookup.py", "table[:, members] &=", "table[:, members] |=")],
+    "likelihood": [
+        ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),
+        ("methods/likelihood.py", "np.where(scores == UNHEARD, self.prior, scores)", "scores"),
+    ],
+    "pairwise": [
+        ("methods/pairwise.py", "won = count > np.where", "won = count >= np.where"),
+        ("methods/pairwise.py", "(authorities, share)", "(share, authorities)"),
+    ],
+    "anchored": [],
+    "em": [
+        ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),
+        ("methods/em.py", "right + self.prior * common", "right + common"),
+    ],
+    "dawid-skene": [
+        ("methods/em.py", "np.rint(np.log(share / share.sum()) * UNIT)", "np.rint(0 * share)"),
+        ("methods/em.py", "counts.counts / ONE + self.smoothing", "counts.counts / ONE + 1 + self.smoothing"),
+    ],
+    "coupling": [],
+    "mean": [],
+    "supervised": [("methods/supervised_fits.py", "slope * np.log", "np.log")],
+}
+"""(file, what it has, what it gets instead): what a tired developer may type."""
+
+OTHERS, ESTIMATORS = "tests/property/test_decode_others.py", "tests/property/test_estimators.py"
+TESTS = {
+    "authority": ["tests/property/test_decode_authority.py"],
+    "learned": ["tests/unit/decoding/test_learned.py"],
+    "lookup": [OTHERS, "tests/theory/test_decoders.py"],
+    "likelihood": [OTHERS, "tests/unit/decoding/test_likelihood.py"],
+    "pairwise": [OTHERS],
+    "anchored": [ESTIMATORS],
+    "em": [ESTIMATORS],
+    "dawid-skene": [ESTIMATORS],
+    "coupling": [ESTIMATORS],
+    "mean": [ESTIMATORS],
+    "supervised": ["tests/unit/decoding/test_supervised.py"],
+}
+"""The tests of each method that take seconds."""
+
+
+def spoilt(folder: Path, file: str, old: str, new: str) -> None:
+    """Copy the package to a folder, with one place changed."""
+    shutil.copytree(SOURCE, folder / "covote", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "covote" / "decoding" / file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{file} has {old!r} {text.count(old)} times; choose another mutation"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_every_method_has_a_mutation():
+    assert set(MUTATIONS) == set(TESTS) == set(DECODERS)
+    assert all(MUTATIONS.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "file", "old", "new"),
+    [(method, *mutation) for method, mutations in MUTATIONS.items() for mutation in mutations],
+)
+def test_a_mistake_fails_a_test(method, file, old, new, tmp_path):
+    spoilt(tmp_path, file, old, new)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS[method]],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1, f"no test of {method} noticed:\n{done.stdout[-2000:]}"
