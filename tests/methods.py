@@ -14,4 +14,6 @@ PLAIN = [name for name in DECODERS if name not in NEED_ALL_ANSWERS + NEED_GOLD +
 """Methods that label any votes."""
 LEARNING = [name for name in PLAIN if "past" in _options(name)]
 """Those that learn from the votes, and can continue tomorrow."""
+ESTIMATING = [name for name in PLAIN if hasattr(DECODERS[name], "proba")]
+"""Those that say how likely every class is."""
 FROM_GOLD = [name for name in DECODERS if "gold" in _options(name)]

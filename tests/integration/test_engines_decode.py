@@ -20,6 +20,7 @@ from covote.files.report.report import report_page
 from covote.labelling import label_file
 from covote.tables import Reading
 from covote.votes import rows
+from tests.methods import PLAIN
 
 SMALL = Panel.from_blocks(
     ["ant", "bee", "cow", "dog", "elk"],
@@ -28,15 +29,7 @@ SMALL = Panel.from_blocks(
 LARGE = Panel(
     9, np.random.default_rng(0).random((25, 9)) < 0.6
 )  # its rows of answers do not fit into 64 bits
-METHODS = [
-    ("learned", {}),
-    ("authority", {}),
-    ("likelihood", {}),
-    ("pairwise", {}),
-    ("anchored", {}),
-    ("em", {}),
-    ("dawid-skene", {"iterations": 5}),
-]
+METHODS = [(name, {"iterations": 5} if name == "dawid-skene" else {}) for name in PLAIN]
 pytestmark = pytest.mark.filterwarnings("ignore:.*answers seem to be about classes.*:UserWarning")
 
 

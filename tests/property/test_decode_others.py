@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from covote import Votes, decode
 from tests import plain_decoders as plain
+from tests.methods import LEARNING, PLAIN
 from tests.property.test_decode_authority import panels_and_votes
-
-METHODS = ["authority", "likelihood", "pairwise"]
-LEARNING = ["learned", "anchored", "em", "dawid-skene"]
 
 
 @settings(max_examples=60)
@@ -57,7 +55,7 @@ def same(one, other, rows=slice(None), classes=None):
 
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
-@pytest.mark.parametrize("method", METHODS + LEARNING)
+@pytest.mark.parametrize("method", PLAIN)
 @settings(max_examples=25)
 @given(panels_and_votes(), st.randoms(use_true_random=False))
 def test_layout_order_and_names_change_nothing(method, case, random):
@@ -82,7 +80,7 @@ def test_layout_order_and_names_change_nothing(method, case, random):
 
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
-@pytest.mark.parametrize("method", METHODS + LEARNING)
+@pytest.mark.parametrize("method", PLAIN)
 @settings(max_examples=15)
 @given(panels_and_votes(), st.integers(1, 5))
 def test_threads_and_parts_change_nothing(method, case, workers):

@@ -7,6 +7,7 @@ from covote import Votes, decode
 from covote.decoding import DECODERS, InMemory, Statistics, learned
 from tests import plain_decoders
 from tests import plain_estimators as plain
+from tests.methods import LEARNING
 from tests.property.test_decode_authority import panels_and_votes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*of the answers seem")
@@ -119,7 +120,7 @@ def test_probabilities_in_both_layouts_give_the_same_labels(case):
             np.testing.assert_array_equal(dense.confidence, ragged.confidence)
 
 
-@pytest.mark.parametrize("method", ["learned", "anchored", "em", "dawid-skene"])
+@pytest.mark.parametrize("method", LEARNING)
 @settings(max_examples=20)
 @given(panels_and_votes(), st.integers(0, 12))
 def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, cut):

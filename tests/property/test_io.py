@@ -15,6 +15,7 @@ from covote.errors import InputError
 from covote.files import VoteFile, decode_file, vote_files
 from covote.tables import Reading, batches
 from covote.votes import NONE_OF_MINE, NOT_ASKED
+from tests.methods import PLAIN
 
 FORMATS = ["csv", "parquet", "jsonl"]
 names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=4)
@@ -117,7 +118,7 @@ def _bytes(item):
 
 
 @settings(max_examples=30)
-@given(cases(), st.sampled_from(["long", "wide"]), st.sampled_from(["learned", "likelihood", "pairwise"]))
+@given(cases(), st.sampled_from(["long", "wide"]), st.sampled_from(PLAIN))
 def test_streamed_labels_are_those_in_memory(tmp_path_factory, case, shape, method):
     panel, ids, matrix = case
     if mixed(panel, matrix):

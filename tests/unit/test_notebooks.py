@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from covote import CovoteError, Panel, decode, decode_file, design, simulate
 from covote.decoding import Decoder, labels_from_scores
@@ -52,10 +53,10 @@ def test_arrow_stream_and_files_give_the_same_table(tmp_path):
     assert pa.table(votes()).num_rows == votes().answers
     assert votes().to_pandas("wide").shape == (30, 1 + len(PANEL))
     labels.save(tmp_path / "labels.csv")
-    assert pa.csv.read_csv(tmp_path / "labels.csv").column("status").to_pylist() == labels.status.tolist()
+    assert csv.read_csv(tmp_path / "labels.csv").column("status").to_pylist() == labels.status.tolist()
     votes().save(tmp_path / "votes.parquet")
     decode_file(tmp_path / "votes.parquet", tmp_path / "again.csv", PANEL)
-    again = pa.csv.read_csv(tmp_path / "again.csv")
+    again = csv.read_csv(tmp_path / "again.csv")
     assert again.column("label").to_pylist() == [name or "" for name in labels.value]
     with pytest.raises(CovoteError, match=r"\.parquet, \.csv, \.jsonl or \.xlsx"):
         labels.save(tmp_path / "labels.txt")

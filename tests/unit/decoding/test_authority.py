@@ -7,6 +7,7 @@ import pytest
 from covote import CovoteError, Panel, Votes, decode
 from covote.files import decode_file
 from tests import plain_decoders as plain
+from tests.methods import FROM_GOLD
 
 
 def two_rivals(a, b):
@@ -150,7 +151,7 @@ def test_what_is_no_votes_is_told():
             decode(votes, panel)
 
 
-@pytest.mark.parametrize("method", ["learned", "em", "dawid-skene", "anchored", "supervised"])
+@pytest.mark.parametrize("method", FROM_GOLD)
 @pytest.mark.filterwarnings("ignore:.*answers seem to be about classes:UserWarning")
 def test_gold_that_names_no_item_is_told(tmp_path, method):
     panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])

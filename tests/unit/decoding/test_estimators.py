@@ -6,9 +6,9 @@ from covote.decoding import DECODERS, InMemory, Statistics, learned
 from covote.decoding.gold import gold_rows
 from covote.errors import FileError, InputError, TooLargeError
 from covote.votes.rows import row_parts
+from tests.methods import LEARNING, WITH_PROBABILITIES
 
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
-LEARNING = ["learned", "anchored", "em", "dawid-skene"]
 quiet = pytest.mark.filterwarnings("ignore:.*of the answers seem")
 
 
@@ -127,7 +127,7 @@ def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
 
 
 @quiet
-@pytest.mark.parametrize("method", [*LEARNING, "coupling", "mean"])
+@pytest.mark.parametrize("method", [*LEARNING, *WITH_PROBABILITIES])
 @pytest.mark.parametrize("rows", [0, 1])
 def test_degenerate_votes(method, rows):
     panel = Panel.from_blocks(3, [[0], [1, 2]])  # an expert with one possible answer; uncovered pairs

@@ -19,7 +19,10 @@ MUTATIONS = {
         ("methods/authority.py", "number == 1, number > 1", "number >= 1, number > 2"),
         ("shares.py", "listed &= share == share.max(axis=0)", "listed &= votes == votes.max(axis=0)"),
     ],
-    "learned": [],
+    "learned": [
+        ("methods/learned.py", "WEIGHT * likely * ONE", "0 * likely * ONE"),
+        ("answering.py", "(count + PRIOR * share) / (total + PRIOR)", "(count + share) / (total + 1)"),
+    ],
     "lookup": [("methods/lookup.py", "table[:, members] &=", "table[:, members] |=")],
     "likelihood": [
         ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),
@@ -29,7 +32,10 @@ MUTATIONS = {
         ("methods/pairwise.py", "won = count > np.where", "won = count >= np.where"),
         ("methods/pairwise.py", "(authorities, share)", "(share, authorities)"),
     ],
-    "anchored": [],
+    "anchored": [
+        ("answering.py", "(1 - right) / np.maximum(many - 1, 1)", "1 - right"),
+        ("answering.py", "(seen + 0.02) / (asked + 2)", "(seen + 1) / (asked + 2)"),
+    ],
     "em": [
         ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),
         ("methods/em.py", "right + self.prior * common", "right + common"),
@@ -38,8 +44,8 @@ MUTATIONS = {
         ("methods/em.py", "np.rint(np.log(share / share.sum()) * UNIT)", "np.rint(0 * share)"),
         ("methods/em.py", "counts.counts / ONE + self.smoothing", "counts.counts / ONE + 1 + self.smoothing"),
     ],
-    "coupling": [],
-    "mean": [],
+    "coupling": [("methods/soft.py", "(votes), 0)) / self.power", "(votes), 0))")],
+    "mean": [("methods/soft.py", "(votes), 0)  # -inf", "(votes), 0) + 1  # -inf")],
     "supervised": [("methods/supervised_fits.py", "slope * np.log", "np.log")],
 }
 """(file, what it has, what it gets instead): what a tired developer may type."""

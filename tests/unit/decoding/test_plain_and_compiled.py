@@ -7,6 +7,7 @@ from covote import Panel, Votes, decode, expert_report, pair_agreement, simulate
 from covote.compiled import running
 from covote.decoding.fusion import given
 from covote.decoding.shares import best_classes
+from tests.methods import FROM_GOLD, PLAIN, WITH_PROBABILITIES
 
 PANEL = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
 CROWD = Panel.from_blocks(3, [range(3)] * 5)
@@ -34,20 +35,13 @@ VOTES = {
     for shape, votes in shapes(panel)
 }
 PLAIN_METHODS = {
-    "authority": {},
-    "learned": {},
-    "learned, gold": {"gold": GOLD},
-    "likelihood": {},
+    **{name: {} for name in PLAIN},
+    **{f"{name}, gold": {"gold": GOLD} for name in FROM_GOLD},
     "likelihood, nones": {"accuracy": 0.8, "false_none": 0.1, "false_alarm": 0.7},
-    "pairwise": {},
-    "anchored": {},
-    "em": {},
-    "em, gold": {"gold": GOLD, "begin": "authority"},
-    "dawid-skene": {"iterations": 4},
-    "dawid-skene, gold": {"gold": GOLD, "iterations": 3, "smoothing": 0},
-    "supervised": {"gold": GOLD},
+    "em, authority": {"gold": GOLD, "begin": "authority"},
+    "dawid-skene, no smoothing": {"gold": GOLD, "iterations": 3, "smoothing": 0},
 }
-SOFT_METHODS = {"coupling": {}, "coupling, as given": {"power": 1.0}, "mean": {}}
+SOFT_METHODS = {**{name: {} for name in WITH_PROBABILITIES}, "coupling, as given": {"power": 1.0}}
 CASES = [
     (shape, method)
     for shape in VOTES

@@ -9,9 +9,9 @@ from covote import CovoteError, Labels, Panel, Votes, decode, decode_file, simul
 from covote.decoding.gold import told
 from covote.engines import Local
 from tests import plain_decoders
+from tests.methods import ESTIMATING
 from tests.unit.decoding.test_learned import RING, real_looking
 
-HARD = ("learned", "anchored", "likelihood", "em", "dawid-skene")
 SOFT = ("learned", "coupling", "mean")
 
 
@@ -39,7 +39,7 @@ def test_items_that_nobody_answered_have_no_label_and_change_no_other(silent):
 
 
 @pytest.mark.filterwarnings("ignore:.*of the answers seem")
-@pytest.mark.parametrize(("method", "soft"), [(m, False) for m in HARD] + [(m, True) for m in SOFT])
+@pytest.mark.parametrize(("method", "soft"), [(m, False) for m in ESTIMATING] + [(m, True) for m in SOFT])
 def test_probabilities_sum_to_one_and_the_label_has_its_confidence(method, soft):
     votes, _ = soft_votes() if soft else plain_votes()
     options = {"accuracy": 0.8} if method == "likelihood" else {}

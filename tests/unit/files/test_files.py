@@ -17,6 +17,7 @@ from covote.files.tally import Tally
 from covote.labels import STATUSES
 from covote.tables import Reading
 from covote.votes import NOT_ASKED
+from tests.methods import PLAIN
 
 PANEL = Panel.from_blocks(
     ["ant", "bee", "cow", "dog", "elk"],
@@ -34,7 +35,7 @@ def same(one, two):
     return [repr(row) for row in one] == [repr(row) for row in two]
 
 
-@pytest.mark.parametrize("method", ["learned", "likelihood", "pairwise", "anchored", "em"])
+@pytest.mark.parametrize("method", PLAIN)
 @pytest.mark.parametrize("shape", ["long", "wide"])
 def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, method, shape, monkeypatch):
     whole = votes()
