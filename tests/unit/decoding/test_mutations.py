@@ -29,7 +29,7 @@ MUTATIONS = {
         ("methods/likelihood.py", "np.where(scores == UNHEARD, self.prior, scores)", "scores"),
     ],
     "pairwise": [
-        ("methods/pairwise.py", "won = count > np.where", "won = count >= np.where"),
+        ("methods/pairwise.py", "(gained - lost).reshape", "(gained + lost).reshape"),
         ("methods/pairwise.py", "(authorities, share)", "(share, authorities)"),
     ],
     "anchored": [

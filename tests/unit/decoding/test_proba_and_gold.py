@@ -1,13 +1,14 @@
 """Probabilities of all classes, and items whose class is known: in memory, from files, in parts."""
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from covote import CovoteError, Labels, Panel, Votes, decode, decode_file, simulate
 from covote.decoding.gold import told
 from covote.engines import Local
+from covote.files import Output
 from tests import plain_decoders
 from tests.methods import ESTIMATING
 from tests.unit.decoding.test_learned import RING, real_looking
@@ -82,8 +83,8 @@ def test_a_file_has_the_same_probabilities(tmp_path, ending, engine):
     pq.write_table(votes.to_arrow(), tmp_path / "votes.parquet", row_group_size=100)
     gold = {n: int(truth[n]) for n in range(0, 30, 5)}
     out = tmp_path / f"proba.{ending}"
-    outcome = decode_file(tmp_path / "votes.parquet", None, RING, gold=gold, proba=out, engine=engine)
-    table = pa.csv.read_csv(out) if ending == "csv" else pq.read_table(out)
+    outcome = decode_file(tmp_path / "votes.parquet", Output(proba=out), RING, gold=gold, engine=engine)
+    table = csv.read_csv(out) if ending == "csv" else pq.read_table(out)
     expected = decode(votes, gold=gold, proba=True)
     assert table.column_names == ["item", "0", "1", "2", "3", "4"]
     at = np.searchsorted(np.arange(90), table["item"].to_numpy())
