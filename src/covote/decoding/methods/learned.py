@@ -89,7 +89,8 @@ class Lessons:
     def authorities(self) -> float:
         """How many authorities of its label answered an item, on average; at least 1."""
         assert self.statistics is not None
-        return max(float(self.statistics.inside().inside.sum()) / max(self.statistics.items, 1), 1.0)
+        items = round(int(self.statistics.share.sum()) / ONE)  # those that somebody answered
+        return max(float(self.statistics.inside().inside.sum()) / max(items, 1), 1.0)
 
     @property
     def temperature(self) -> float:
