@@ -180,7 +180,7 @@ def supervise(
             default = (decode(votes, gold=gold).index == case.truth)[rest]
             gains[f"supervised ({what}), {form}"][kind].append(100 * (correct.mean() - before))
             # Fewer panels have so many items: what the default gains on the same ones.
-            gains[f"authority beside it ({per_class}), {form}"][kind].append(100 * (default.mean() - before))
+            gains[f"learned beside it ({per_class}), {form}"][kind].append(100 * (default.mean() - before))
 
 
 def table(rows: Table, form: str, worst: str) -> list[str]:
@@ -258,12 +258,12 @@ def mixed_tables(given: argparse.Namespace) -> list[str]:
             base = paper(case, experts)
             for votes, form in zip(votes_of(case, experts), ("hard", "soft"), strict=True):
                 labels = decode(votes)
-                rows[f"authority, {form}"][kind].append(100 * (right(labels, case.truth) - base))
+                rows[f"learned, {form}"][kind].append(100 * (right(labels, case.truth) - base))
                 trusted(f"{case.data}, mixed", votes, case.truth, labels, trust)
         print(case.name, file=sys.stderr, flush=True)
     lines = []
     for name, rows in gains.items():
-        number = sum(len(values) for values in rows["authority, hard"].values())
+        number = sum(len(values) for values in rows["learned, hard"].values())
         lines += [
             f"Experts {name} ({', '.join(names)}; {number} panels):",
             "",
@@ -285,7 +285,7 @@ def heading() -> list[str]:
 
 def report(gains: dict[str, Table], errors: dict[str, Table], trust: Table) -> list[str]:
     """Return the tables as lines of Markdown."""
-    counts = {half: sum(len(v) for v in gains[half]["authority, hard"].values()) for half in gains}
+    counts = {half: sum(len(v) for v in gains[half]["learned, hard"].values()) for half in gains}
     lines = [
         *heading(),
         "",

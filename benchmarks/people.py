@@ -52,7 +52,7 @@ def main() -> None:
         f"`python {' '.join(sys.argv)}`, {datetime.date.today()}, covote {covote.__version__}. Similar "
         f"noise, independent errors, {given.items} items a panel; points against the default (worst panel).",
         "",
-        f"| accuracy of the experts, panel | authority | {' | '.join(METHODS[1:])} |",
+        f"| accuracy of the experts, panel | learned | {' | '.join(METHODS[1:])} |",
         "|---|" + "---|" * len(METHODS),
     ]
     for accuracy in ACCURACIES:
@@ -63,7 +63,7 @@ def main() -> None:
                     right = measured(classes, size, accuracy, removed, given.items, seed)
                     for method, share in right.items():
                         found[method].append(100 * (share - (method != "learned") * right["learned"]))
-            cells = [f"{np.mean(found['authority']):.1f}%"]
+            cells = [f"{np.mean(found['learned']):.1f}%"]
             cells += [f"{np.mean(found[m]):+.1f} ({min(found[m]):+.1f})" for m in METHODS[1:]]
             lines.append(f"| {accuracy:.0%}, {kind} | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)

@@ -69,6 +69,8 @@ class Lessons:
         How often the posterior was learned from.
     factor
         By how much gold items change the temperature.
+    voted
+        The model that was learned from the labels of the vote.
     """
 
     next: str = "votes"
@@ -79,6 +81,7 @@ class Lessons:
     independent: bool = False
     round: int = 0
     factor: float = 1.0
+    voted: answering.AnswerModel | None = None
 
     @property
     def settled(self) -> bool:
@@ -214,7 +217,7 @@ class LearnedVote(Decoder):
             trial = counts if before.trial is None else counts + before.trial
             independent = bool(trial[0] - trial[1] > CLEAR * UNIT)
             return Lessons(
-                "full" if independent else last, replace(before, trial=trial), answering.fit(before),
+                "full" if independent else last, replace(before, trial=trial), weights.voted,
                 independent=independent,
             )  # fmt: skip
         total = counts if self.past is None else self.past + counts
@@ -224,7 +227,7 @@ class LearnedVote(Decoder):
             crowd = read is None and bool(panel.knows.all())
             return Lessons(last if crowd or read is not None else "again", total, model, read, crowd)
         if weights.next == "again":
-            return replace(weights, next="trial", model=model)
+            return replace(weights, next="trial", model=model, voted=weights.model)
         done = weights.round + 1
         return replace(weights, next="full" if done < AGAIN else last, model=model, round=done)
 
