@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from covote import atomic
+from covote.arguments import some_of
 from covote.bounds import best_lower_bound, worst_case_accuracy
 from covote.cli import output
 from covote.cli.arguments import (
@@ -21,7 +22,6 @@ from covote.cli.arguments import (
 )
 from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
-from covote.panel.checks import some_of
 from covote.tables import Reading
 
 _SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote import atomic
+from covote.arguments import some_of
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import (
@@ -31,7 +32,6 @@ from covote.cli.arguments import (
 )
 from covote.cli.method import Method
 from covote.errors import InputError
-from covote.panel.checks import some_of
 from covote.tables import Reading
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from covote.arguments import some_of
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
-from covote.panel.checks import some_of
 from covote.votes import Votes
 
 MOST = 6

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import some_of
 from covote.decoding.linear import ONE, shared_out
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
-from covote.panel.checks import some_of
 from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, row_parts
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from covote.arguments import did_you_mean, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
-from covote.panel.checks import did_you_mean, some_of
 from covote.tables.batches import Shallow, Source
 from covote.tables.names import item_ids, whole_ids
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from covote.arguments import some_of
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.decoding.loop import Fitted, Parts, Wanted, estimates, fit, no_proba
@@ -24,7 +25,6 @@ from covote.files.tally import Tally
 from covote.files.vote_files import Slice, VoteFile, VoteSource, inferred_panel, open_panel
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
-from covote.panel.checks import some_of
 from covote.progress import Progress, Work
 from covote.tables import Reading
 from covote.tables.words import folded

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from covote.arguments import did_you_mean, shown, some_of
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.panel.checks import did_you_mean, shown, some_of
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.cells import read_cells

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from covote.arguments import some_of
 from covote.errors import InputError, UnknownNameError
 from covote.files.item_order import Nature, by_item, first_repeated, nature_of
 from covote.panel import Name, Panel
-from covote.panel.checks import some_of
 from covote.progress import Progress
 from covote.tables import Reading
 from covote.tables.batches import ROWS, Source

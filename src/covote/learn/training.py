@@ -17,11 +17,11 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
 
+from covote.arguments import did_you_mean
 from covote.covers import design
 from covote.errors import InputError
 from covote.learn import inputs
 from covote.panel import Name, Panel
-from covote.panel.checks import did_you_mean
 
 # Which panel
 

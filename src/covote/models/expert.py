@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from covote.arguments import some_of
 from covote.errors import CovoteError, ExpertError, InputError
 from covote.models.batches import Batch, chunks, pictured, read_only, selected, size
 from covote.models.chat import joined
@@ -17,7 +18,6 @@ from covote.models.kind import COMMON, Model, Setting, Trust, check_values
 from covote.models.scikit import Scikit
 from covote.models.understanding import Answers, Dictionary, understood
 from covote.panel import Name, Panel, formats
-from covote.panel.checks import some_of
 
 
 @dataclass(frozen=True)

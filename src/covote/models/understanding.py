@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import some_of
 from covote.errors import ExpertError, InputError
 from covote.panel import Name
-from covote.panel.checks import some_of
 from covote.votes import NONE_OF_MINE
 
 NONE = "none of mine"

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from covote import atomic
+from covote.arguments import some_of
 from covote.errors import InputError
 from covote.files.item_order import nature_of
 from covote.files.output import label_format, writing_labels
@@ -17,7 +18,6 @@ from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
-from covote.panel.checks import some_of
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.names import without_blanks

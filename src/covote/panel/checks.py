@@ -8,11 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import Name as Name
-from covote.arguments import did_you_mean as did_you_mean
-from covote.arguments import nearest as nearest
-from covote.arguments import shown as shown
-from covote.arguments import some_of as some_of
+from covote.arguments import Name, did_you_mean
 from covote.errors import InputError, TooLargeError, UnknownNameError
 
 LONGEST_INTEGER = 1000

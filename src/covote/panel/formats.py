@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from covote.arguments import shown
 from covote.errors import FileError, InputError, UnknownNameError
-from covote.panel.checks import LONGEST_INTEGER, shown
+from covote.panel.checks import LONGEST_INTEGER
 from covote.tables.cells import arrow_table, decoded, read_bytes, read_cells, split, without_empty
 from covote.tables.sheets import Row, read_sheet, text_of_cell
 from covote.tables.words import (

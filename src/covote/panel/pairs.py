@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.panel.checks import Name
+from covote.arguments import Name
 from covote.panel.layout import Layout
 
 _CELLS = 1 << 22  # counts of one block, and pairs that are counted for it

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
-from covote.arguments import check_count
+from covote.arguments import Name, check_count
 from covote.errors import InputError, TooLargeError
 from covote.panel import formats, pictures
 from covote.panel.checks import (
-    Name,
     class_names,
     cost_vector,
     knows_matrix,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from covote import __version__, atomic
+from covote.arguments import did_you_mean
 from covote.errors import DataError, InputError, MissingDependencyError
-from covote.panel.checks import did_you_mean
 from covote.reproduction.cores import end_processes
 from covote.reproduction.experiment import Context
 from covote.reproduction.pages import Report, write_pages

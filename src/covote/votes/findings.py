@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import shown, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
 from covote.panel import Name, Panel
-from covote.panel.checks import shown, some_of
 from covote.tables.names import STRANGE, Matcher
 
 _LISTED = 20  # names of one kind in a message

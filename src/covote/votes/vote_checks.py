@@ -7,10 +7,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_choice as check_choice
+from covote.arguments import shown, some_of
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.panel.checks import shown, some_of
 from covote.tables.names import NONE_OF_MINE as NONE_OF_MINE
 from covote.tables.names import NOT_ASKED as NOT_ASKED
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from covote.arguments import did_you_mean
 from covote.decoding.gold import Gold
 from covote.decoding.loop import Decoder, checked
 from covote.decoding.methods.anchored import Anchored
@@ -18,7 +19,6 @@ from covote.decoding.methods.pairwise import Pairwise
 from covote.decoding.methods.soft import Coupling, Mean
 from covote.decoding.methods.supervised import Supervised
 from covote.errors import InputError
-from covote.panel.checks import did_you_mean
 
 DECODERS: dict[str, type[Decoder]] = {
     "learned": LearnedVote,

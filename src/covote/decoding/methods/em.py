@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import check_choice
 from covote.decoding import linear, scoring
 from covote.decoding.gold import Gold, shared_items
 from covote.decoding.linear import ONE, UNIT, Weights
@@ -38,7 +39,6 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows, item_counts
-from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.arguments import check_choice
 from covote.decoding import answering, linear, scoring
 from covote.decoding.fusion import log_given
 from covote.decoding.gold import Gold, gold_rows
@@ -43,7 +44,6 @@ from covote.labels import Labels, joined
 from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.rows import row_parts
-from covote.votes.vote_checks import check_choice
 
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]
