@@ -35,6 +35,7 @@ import numpy as np
 from sqlalchemy import func, insert, select, text
 
 from covote.studio.context import open_studio
+from covote.studio.editing.classes import NewClass, add_classes
 from covote.studio.exchange import importing
 from covote.studio.people import doors, managing
 from covote.studio.people.roster import options_of
@@ -81,7 +82,7 @@ def fill(studio, people: int, classes: int, items: int, ask: str, size: int) -> 
     """Fill a project, and return a session cookie per person."""
     rng, cookies = np.random.default_rng(0), {}
     with studio.database.write() as connection:
-        classes.add_classes(connection, [classes.NewClass(f"class {k}") for k in range(classes)])
+        add_classes(connection, [NewClass(f"class {k}") for k in range(classes)])
         managing.change_project(connection, "load", "", ask)
         ids = list(connection.execute(select(class_.c.id).order_by(class_.c.position)).scalars())
         for n in range(people):

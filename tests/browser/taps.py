@@ -34,9 +34,11 @@ class Tapper:
     def tap(self, times=1, patient=True):
         """Tap the first class, once or several times as fast as a finger can."""
         if patient:
-            self.page.wait_for_selector("#desk[data-ready]")
+            self.page.wait_for_selector("#desk[data-ready], #nothing:not([hidden])")
         where, ready = self.page.evaluate(f"[{WHERE}, {READY}]")
-        if not where:
+        if not where:  # everything that is kept on the device is answered
+            if not self.online:
+                self.connection()
             return
         x, y = self.place()
         for _ in range(times):
