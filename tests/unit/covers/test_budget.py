@@ -120,7 +120,7 @@ def test_mistakes_are_told():
         select(panel, budget=1, keep=["expert-1"])
     with pytest.raises(InputError, match="give a budget"):
         select(panel, accuracy=0.9)
-    with pytest.raises(InputError, match="times cannot be promised"):
+    with pytest.raises(InputError, match="redundancy cannot be promised"):
         select(panel, budget=3, redundancy=2)
     with pytest.raises(InputError, match=r"accuracy 1\.5"):
         select(panel, budget=3, accuracy=1.5)
