@@ -17,7 +17,7 @@ from covote.files.tally import Tally
 from covote.labels import STATUSES
 from covote.tables import Reading
 from covote.votes import NOT_ASKED
-from tests.methods import PLAIN
+from tests.methods import LEARNING, PLAIN
 
 PANEL = Panel.from_blocks(
     ["ant", "bee", "cow", "dog", "elk"],
@@ -43,7 +43,7 @@ def test_decoders_that_learn_give_the_labels_they_give_in_memory(tmp_path, metho
     monkeypatch.setattr("covote.files.decoding_files._ROOM", 0)  # every pass reads the file
     outcome = decode_file(tmp_path / "votes.parquet", tmp_path / "labels.parquet", PANEL, method=method)
     assert same(pq.read_table(tmp_path / "labels.parquet"), decode(whole, method=method).to_arrow())
-    assert (outcome.statistics is None) == (method in ("likelihood", "pairwise"))
+    assert (outcome.statistics is None) == (method not in LEARNING)
 
 
 @pytest.mark.parametrize("column", ["probability", "probabilities"])
