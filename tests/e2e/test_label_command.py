@@ -262,7 +262,7 @@ def test_a_batch_that_fails_is_asked_again_by_the_next_run(covote, folder):
 @pytest.mark.parametrize(("model", "words", "missing"), [
     ("odd", "answered 'wolf'", "some"),
     ("shapeless", "gave 1 answers for 100 items", ITEMS),
-    ("unsure", "gave probabilities that are no numbers (NaN", ITEMS // 2),
+    ("unsure", "gave probabilities that are not numbers (NaN", ITEMS // 2),
 ])  # fmt: skip
 def test_answers_that_cannot_be_used_are_missing_or_stop_the_run(covote, folder, model, words, missing):
     save_panel(folder, ["a", "b", model, "d"])

@@ -9,7 +9,9 @@ from pyarrow import parquet
 from covote import Panel, Votes, decode, design
 from covote.files import Output, decode_file
 
-COVERS = [design(classes, size) for classes, size in ((2, 2), (3, 2), (5, 3), (7, 4), (8, 8), (6, 2), (10, 2))]
+COVERS = [
+    design(classes, size) for classes, size in ((2, 2), (3, 2), (5, 3), (7, 4), (8, 8), (6, 2), (10, 2))
+]
 COVERS.append(Panel.from_blocks(4, [[0, 1], [0, 1, 2], [0, 1, 2, 3], [2, 3], [1, 3]]))  # unequal sizes
 
 

@@ -22,7 +22,7 @@ _FORMAT = "covote asking 2"
 def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write the state of an Asker, all or nothing."""
     text = json.dumps({"format": _FORMAT, **head}, default=lambda value: value.tolist()).encode()  # numpy's
-    with atomic.replacing(path) as beside, beside.open("wb") as file:
+    with atomic.replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, head=np.frombuffer(text, dtype=np.uint8), **arrays)
 
 

@@ -157,7 +157,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
 
 def _write_names(path: Path, names: dict[str, Name | None]) -> None:
     """Write a table for --rename: names as the votes have them, and those of the panel that may be meant."""
-    with atomic.replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["votes", "panel"])
         table.writerows([old, "?" if new is None else str(new)] for old, new in names.items())

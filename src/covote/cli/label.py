@@ -102,7 +102,7 @@ def label(
         typer.Option(
             "--trust",
             help="Let models run code that the panel names: Python modules, pickles, torch programs. "
-            "Remembered for this panel until it, its models or the code beside it change.",
+            "Remembered for this panel until it, its models or the code next to it change.",
         ),
     ] = False,
     method: Method = "learned",

@@ -195,8 +195,8 @@ def draw(what: Drawable, path: Path) -> None:
     # In an SVG text stays text, so that whoever looks at it chooses the letters.
     with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing", UserWarning)
-        with atomic.replacing(path) as beside:
-            figure.savefig(beside, dpi=150, format=kind)  # type: ignore[union-attr]
+        with atomic.replacing(path) as temporary:
+            figure.savefig(temporary, dpi=150, format=kind)  # type: ignore[union-attr]
     if any("Glyph" in str(warning.message) for warning in caught) and kind != "svg":
         complain(f"Warning: {path} has boxes where matplotlib's font lacks letters; an .svg has them.")
 

@@ -16,7 +16,7 @@ from covote.models.entries import entry
 
 _CODE = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg")
 _MOST = 2000
-"""Files with code beside a panel above which it is not remembered."""
+"""The most files with code next to a panel that is remembered."""
 
 
 class Trusted:
@@ -57,7 +57,7 @@ def _place() -> Path | None:
 
 
 def _content(panel_file: Path, models: Sequence[Any]) -> str | None:
-    """Return a fingerprint of a panel, its models, and all code beside it that they could import."""
+    """Return a fingerprint of a panel, its models, and all code next to it that they could import."""
     whole = hashlib.sha256()
     try:
         for path in _files(panel_file, models):

@@ -35,7 +35,7 @@ WITH_PROBABILITIES = ("coupling", "mean")
 """What is compared as well if the votes have probabilities."""
 FOLDS = 5
 SURELY = 0.05
-"""How often a method that is no better than the default may be recommended, over all methods."""
+"""How often a method that is not better than the default may be recommended, over all methods."""
 
 
 @dataclass(frozen=True)

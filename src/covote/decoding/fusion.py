@@ -102,7 +102,7 @@ def coupled(votes: Votes, power: float = POWER) -> NDArray[np.float64]:
 
 
 def log_given(votes: Votes) -> NDArray[np.float32]:
-    """Return the logarithms of what the experts gave to the classes they know, expert beside expert.
+    """Return the logarithms of what the experts gave to the classes they know, expert by expert.
 
     Those of one answer have the mean 0, and all are 0 of an expert that was not asked.
 

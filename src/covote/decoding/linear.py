@@ -198,7 +198,7 @@ def best(scores: Array, chance: Array, slack: Array | None = None) -> tuple[Best
     """Find the best class of every row; return it and the classes that share the best score in tied rows.
 
     `chance` has the probability of every class (rows x classes). Scores that differ by at most the `slack` of
-    their row are equal; none unless given.
+    their row are equal; none by default.
 
     >>> scores = np.array([[5, 8, 1], [4, 4, UNHEARD]]) * UNIT
     >>> found, tied = best(scores, posterior(scores))

@@ -146,7 +146,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What labels shall have beside the class: evidence, probabilities of all classes, known classes."""
+    """What labels shall have besides the class: evidence, probabilities of all classes, known classes."""
 
     evidence: bool = True
     proba: bool = False

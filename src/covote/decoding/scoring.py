@@ -42,9 +42,9 @@ def labels_of_rows(
 
 
 def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> Labels:
-    """Return the labels with the highest scores (items x classes), for decoders of one's own.
+    """Return the labels with the highest scores (items x classes), for your own decoders.
 
-    -inf is for a class that cannot be; equal scores tie. The confidence is NaN: scores are no probabilities.
+    -inf is for a class that cannot be; equal scores tie. The confidence is NaN: scores are not probabilities.
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.shape != (len(votes), len(votes.panel.classes)) or np.isnan(table).any():

@@ -28,7 +28,7 @@ MOST = 181
 
 
 class Found(NamedTuple):
-    """What the authority scores say about every item, beside its label.
+    """What the authority scores say about every item, in addition to its label.
 
     The margin of the best score and the runner-up (theory: section 3); the fewest violations d_k - N_k of any
     class, those of the label, how many heard classes have none, and whether some class was not heard although

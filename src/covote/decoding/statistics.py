@@ -222,7 +222,7 @@ class Statistics:
             atomic.write_text(path, json.dumps(body))
             return
         text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-        with atomic.replacing(path) as beside, beside.open("wb") as file:
+        with atomic.replacing(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, head=text, keys=keys, values=values)
 
     @classmethod
@@ -233,7 +233,7 @@ class Statistics:
                 head = json.loads(Path(path).read_text(encoding="utf-8"))
                 keys, values = head["keys"], head["values"]
             else:
-                # Opened here, since numpy leaves a file open that is no archive.
+                # Opened here, since numpy leaves a file open that is not an archive.
                 with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                     head = json.loads(stored["head"].tobytes())
                     keys, values = stored["keys"], stored["values"]

@@ -11,8 +11,8 @@ MARGINS = np.array([.1, .25, .5, .75, 1, 1.5, 2, 3, 4, 6, 8, 12, 20])  # fmt: sk
 """Margins between which an expert counts as equally sure."""
 
 CURVE_PRIOR = 10.0
-"""How many answers, inside and outside expertise alike, count beside those that were seen, for the curve by
-which an expert's margins are read."""
+"""How many answers, inside and outside expertise alike, count in addition to those that were
+seen, for the curve by which an expert's margins are read."""
 
 SMOOTHING = 1e-3
 """What an expert's probabilities are mixed with, shared equally by its classes: none is ever quite 0."""

@@ -18,7 +18,7 @@ class Engine(Protocol):
     """Something that applies a function to parts of the data.
 
     Functions and parts can be pickled. A function may be run again on a part whose worker was lost, so
-    running it twice must be the same as running it once: what it writes, it writes beside and renames.
+    running it twice must be the same as running it once: it writes next to the destination and renames.
     """
 
     def map(self, function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:

@@ -51,7 +51,7 @@ class Dask:
         files under the same names. None: start worker processes on this machine, and stop them at the end.
         Only this process can talk to them.
     workers
-        How many processes to start when there is no scheduler; one for each core unless given.
+        How many processes to start when there is no scheduler; one per core by default.
     """
 
     def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
@@ -160,7 +160,7 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
                 scheduler_kwargs={"dashboard": False},
                 # Others on this machine could send the workers functions to run.
                 security=distributed.Security.temporary(),
-                # What matters is told to the scheduler; that a cluster has ended is no error.
+                # What matters is told to the scheduler; that a cluster has ended is not an error.
                 silence_logs=logging.CRITICAL,
             )
         except (RuntimeError, OSError) as error:

@@ -102,7 +102,7 @@ class Array:
                 f"{place.path} cannot be read as an array of numbers: {reason}; write one with numpy.save"
             ) from error
         if not isinstance(found, np.memmap) or found.ndim == 0:
-            raise InputError(f"{place.path} is no array with one entry per item")
+            raise InputError(f"{place.path} is not an array with one entry per item")
         # Only the head was looked at. The numbers are read, not mapped: a file that is cut while it is mapped
         # would end the process.
         self._shape, self._kind, self._offset = found.shape, found.dtype, found.offset
@@ -336,7 +336,7 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
         lengths = pc.unique(pc.list_value_length(array)).to_pylist()
         if len(lengths) > 1 or lengths == [None]:
             raise InputError(
-                f"{path}: the lists of column {name!r} have unequal lengths, so they are no matrix"
+                f"{path}: the lists of column {name!r} have unequal lengths, so they cannot form a matrix"
             )
         flat: NDArray[Any] = array.flatten().to_numpy(zero_copy_only=False)
         return flat.reshape(len(array), -1)

@@ -1,4 +1,4 @@
-"""Small tables beside the votes: items whose class is known, meanings of names, a number for each name."""
+"""Small tables next to the votes: items whose class is known, meanings of names, a number for each name."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def _words(
     what = {
         "data": f"the data {data} have changed since",
         "content": f"its model {entry(candidate.model).place} has changed since",
-        "model": "its model, or an option beside it, has been changed in the panel",
+        "model": "its model, or an option next to it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }
     was, now_is = (

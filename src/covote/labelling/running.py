@@ -178,8 +178,8 @@ def label_file(
     models
         Where the paths of models start (default: the folder of the panel file, else this one).
     id, columns
-        Tables: the column that names the items (``item``, ``task`` or ``id`` unless given; else their
-        positions), and the columns that experts see (all others unless given).
+        Tables: the column that names the items (default: ``item``, ``task`` or ``id``; else their
+        positions), and the columns that experts see (default: all others).
     size
         Images: (width, height) to bring them to.
     batch
@@ -202,7 +202,7 @@ def label_file(
     method, gold, options
         As for :func:`covote.files.decode_file`.
     engine
-        Where the experts are asked; this process unless given.
+        Where the experts are asked; this process by default.
     progress
         Called as (expert, batches done, batches in all).
     """
@@ -288,8 +288,8 @@ def _written(data: Any, folder: Path) -> Path:
 
     table = arrow_table(data, "data")
     index = [name for name in table.column_names if name.startswith("__index_level_")]
-    with atomic.replacing(folder / "data.parquet") as beside:
-        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), beside)
+    with atomic.replacing(folder / "data.parquet") as temporary:
+        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), temporary)
     return folder / "data.parquet"
 
 

@@ -167,7 +167,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         for model in models:
             if not hasattr(model, "fit") or not hasattr(model, "predict"):
                 raise InputError(
-                    f"estimator {model!r} is no classifier: it needs the methods fit and predict"
+                    f"estimator {model!r} is not a classifier: it needs the methods fit and predict"
                 )
         if not models:
             raise InputError("the list of estimators is empty; give at least one")

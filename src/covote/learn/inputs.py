@@ -85,7 +85,7 @@ def is_frame(X: Any) -> bool:
 
 
 def is_list_of_things(X: Any) -> bool:
-    """Whether X is a list of texts or other things that are no numbers, for an estimator that takes them."""
+    """Whether X is a list of texts or other things that are not numbers, for an estimator that takes them."""
     if hasattr(X, "ndim"):
         return bool(X.ndim == 1) and X.dtype.kind not in "fiubc"
     return isinstance(X, list | tuple) and all(isinstance(x, str | bytes | dict) for x in X)

@@ -85,7 +85,7 @@ def matrix(batch: Batch) -> NDArray[Any]:
     if text:
         raise ExpertError(
             f"takes numbers, but the column {text[0]!r} has none; choose columns with --columns, or for this "
-            "expert alone with columns = [...] beside its model"
+            "expert alone with columns = [...] next to its model"
         )
     if len(columns) == 1 and columns[0].ndim > 1:
         return columns[0]

@@ -35,11 +35,11 @@ class ModelExpert:
     classes
         What the columns of the model's probabilities are, in its own names, unless it says so itself.
     columns
-        Which columns of a table the model takes; all unless given.
+        Which columns of a table the model takes; all by default.
     logits
         Whether it gives scores before softmax instead of probabilities.
     batch
-        The most items to give it at a time; no limit unless given.
+        The most items to give it at a time; no limit by default.
     channels, scale
         Images: ``"first"`` moves the channels before height and width; values are multiplied by `scale`.
     """
@@ -143,7 +143,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
     if not said:
         raise InputError(
             f"the model of expert {name!r} does not say which classes it has; write knows = "
-            '["...", "..."], or classes = [...] beside the model'
+            '["...", "..."], or classes = [...] next to the model'
         )
     return {**inside, "knows": [name for k, name in enumerate(classes) if k in found.codes(said)]}
 

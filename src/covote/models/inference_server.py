@@ -135,7 +135,7 @@ def _address(url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.hostname and parts.port != 0 and parts.path.startswith("/v2/models/"):
             return parts
-    except ValueError:  # a port that is no number, brackets around nothing
+    except ValueError:  # a port that is not a number, brackets around nothing
         pass
     raise InputError(
         f'model "{without_password(url)}" is not understood; the address of a model on an inference server '

@@ -120,7 +120,7 @@ class Kind:
     options
         Those of this kind alone. One that is also in `COMMON` is the kind's own matter.
     endings
-        How files of this kind end; a kind without endings is no file.
+        How files of this kind end; a kind without endings is not a file.
     library, extra
         What must be installed, and covote's extra that installs it.
     runs_code

@@ -44,7 +44,7 @@ class Onnx:
     """An ONNX model.
 
     Of several outputs the one named `output` is used; without it, probabilities whose classes are known, else
-    labels. The classes of probabilities are given beside the model, or in the file's metadata under
+    labels. The classes of probabilities are given next to the model, or in the file's metadata under
     ``classes`` (a JSON list), or by the output itself (scikit-learn's ZipMap).
     """
 
@@ -79,8 +79,8 @@ class Onnx:
             if not options.terminate:
                 raise
             raise ExpertError(
-                f"did not answer within {self._timeout:g} s; write timeout = ... beside the model to give it "
-                "longer, or batch = ... to ask about fewer items at a time"
+                f"did not answer within {self._timeout:g} s; write timeout = ... next to the model to give "
+                "it longer, or batch = ... to ask about fewer items at a time"
             ) from error
         finally:
             clock.cancel()

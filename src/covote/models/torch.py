@@ -17,7 +17,7 @@ from covote.models.kind import COMMON, Kind, Option, Setting
 class Torch:
     """An exported program with one input, or one per named column.
 
-    The classes of its columns are given beside the model, or in the file as an extra file ``classes.json``.
+    The classes of its columns are given next to the model, or in the file as an extra file ``classes.json``.
     """
 
     def __init__(self, program: Any, classes: Sequence[Any] | None, output: int | str | None) -> None:
@@ -58,7 +58,7 @@ class Torch:
         if not isinstance(said, torch.Tensor):
             raise ExpertError(
                 f"gave a {type(said).__name__}, not one tensor; say which part to use with output = ... (a "
-                "number or a name) beside the model"
+                "number or a name) next to the model"
             )
         return said.float().numpy() if said.is_floating_point() else said.numpy()
 

@@ -96,7 +96,7 @@ class Dictionary(dict[Any, int]):
             code = self._ours(self._labels[str(whole)])
         else:
             code = self._ours(whole)
-        if label == label:  # not-a-number is no two times the same
+        if label == label:  # not-a-number never equals itself
             self[label] = code
         return code
 
@@ -204,7 +204,7 @@ def _summed(
     names: tuple[Any, ...],
     knows: tuple[Name, ...],
 ) -> Answers:
-    """Add up columns of the same class; a class outside that is the most probable is no answer."""
+    """Add up columns of the same class; if the most probable class is another one, there is no answer."""
     total = np.zeros((len(chances), len(knows)))
     for column in np.flatnonzero(codes >= 0):
         total[:, codes[column]] += chances[:, column]
@@ -220,7 +220,9 @@ def _summed(
         likely = int(np.argmax(np.where(codes == _STRANGE, chances[first], -1.0)))
         note = _not_known(names[likely], first, knows)
     if bad.any():
-        note = f"gave probabilities that are no numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
+        note = (
+            f"gave probabilities that are not numbers (NaN, first for row {int(np.argmax(bad))} of a batch)"
+        )
     label[strange | bad] = NO_ANSWER
     total[strange | bad] = 0.0
     return Answers(label, np.minimum(total, 1.0).astype(np.float32), note)
@@ -230,12 +232,12 @@ def _columns(count: int, knows: tuple[Name, ...], classes: tuple[Any, ...] | Non
     if classes is None:
         raise ExpertError(
             f"gave {count} columns of probabilities without saying which classes they are; write classes = "
-            f"[...] beside the model, in the order of its columns (the expert knows: {some_of(knows)})"
+            f"[...] next to the model, in the order of its columns (the expert knows: {some_of(knows)})"
         )
     if len(classes) != count:
         raise ExpertError(
             f"gave {count} columns of probabilities for {len(classes)} classes ({some_of(classes)}); correct "
-            "classes = [...] beside the model"
+            "classes = [...] next to the model"
         )
     return classes
 
@@ -248,12 +250,12 @@ def _check_probabilities(chances: NDArray[Any]) -> None:
     what = f"gave probabilities that add up to {sums[np.argmax(np.abs(sums - 1))]:.4g} for an item, not to 1"
     if outside.any():
         what = f"gave {chances[outside][0]:.4g} as a probability"
-    raise ExpertError(f"{what}; if these are scores before softmax, write logits = true beside the model")
+    raise ExpertError(f"{what}; if these are scores before softmax, write logits = true next to the model")
 
 
 def _not_known(label: Any, row: int, knows: tuple[Name, ...]) -> str:
     return (
         f"answered {label!r} (row {row} of a batch), which it does not know (it knows: {some_of(knows)}); if "
-        f'that is another name for one of these, write labels = {{ "{label}" = "..." }} beside the model, or '
-        f'"{NONE}" for a class outside'
+        f'that is another name for one of these, write labels = {{ "{label}" = "..." }} next to the model, '
+        f'or "{NONE}" for a class outside'
     )

@@ -115,7 +115,7 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         if surplus:
             raise InputError(
                 f"expert {named['name']!r} has an unexpected entry {surplus[0]!r}; an expert has "
-                "name, knows, cost and model, and beside a model its options"
+                "name, knows, cost and model, and next to a model its options"
             )
         if named.get("knows") == "all":
             named["knows"] = list(data["classes"])
@@ -128,21 +128,21 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def with_options(expert: dict[str, Any]) -> dict[str, Any]:
-    """Return an expert whose model's options, if they stand beside the model, are inside it.
+    """Return an expert whose model's options, if they stand next to the model, are inside it.
 
     Which options there are is the model's matter; only what looks like an entry of the expert stays.
     """
-    beside = {
+    options = {
         key: value
         for key, value in expert.items()
         if key not in _OF_AN_EXPERT and not difflib.get_close_matches(key, _OF_AN_EXPERT, n=1, cutoff=0.7)
     }
-    if not beside or "model" not in expert:
+    if not options or "model" not in expert:
         return expert
     model = expert["model"]
     inside = dict(model) if isinstance(model, Mapping) else {"use": model}
-    rest = {key: value for key, value in expert.items() if key not in beside}
-    return {**rest, "model": {**inside, **beside}}
+    rest = {key: value for key, value in expert.items() if key not in options}
+    return {**rest, "model": {**inside, **options}}
 
 
 # TOML

@@ -119,7 +119,7 @@ def answer_counts(
 
     It is one if every class that its expert now knows was in view, and the class that was chosen is still
     one of them, or is a class that was retired since. Somebody who never saw "ear" among the options has not
-    said that an item is no ear.
+    said that an item is not an ear.
     """
     if choice == UNSURE or not set(known) <= set(shown):
         return False
@@ -166,7 +166,7 @@ def check_text(text: str, what: str, longest: int) -> str:
 def check_cost(cost: float) -> float:
     """Return what an answer of a person costs, or refuse it."""
     if not 0 <= cost < 1e9:  # also refuses NaN
-        raise Refused(f"A cost of {cost} is no number between 0 and a thousand million.", 422)
+        raise Refused(f"A cost of {cost} is not a number between 0 and a thousand million.", 422)
     return float(cost)
 
 

@@ -340,7 +340,7 @@ def plain_items(column: pa.ChunkedArray | pa.Array, where: str) -> pa.Array:
 def whole_ids(ids: pa.Array) -> pa.Array | None:
     """Return ids that are text as integers; None if some are not written as such.
 
-    "007" and "+7" are no integers here: as such they would not come back as they were.
+    "007" and "+7" are not integers here: they would not come back as they were.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -351,7 +351,7 @@ def whole_ids(ids: pa.Array) -> pa.Array | None:
 
 
 def without_blanks(ids: pa.Array) -> pa.Array:
-    """Return ids without blanks around them, the same array if there are none; blanks alone are no id.
+    """Return ids without blanks around them, the same array if there are none; blanks alone are not an id.
 
     >>> import pyarrow as pa
     >>> without_blanks(pa.array(["a ", "b", " "])).to_pylist()

@@ -173,7 +173,7 @@ class _Csv:
 
 
 class _Lines:
-    """Writes one JSON object per row; what is no number is null."""
+    """Writes one JSON object per row; what is not a number is null."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="\n")
@@ -221,8 +221,8 @@ def writing(
     `repeating` are columns with few different values, which Parquet stores by code.
     """
     kind = written_format(path, what)
-    with atomic.replacing(path) as beside:
-        writer = TableWriter(beside, kind, repeating)
+    with atomic.replacing(path) as temporary:
+        writer = TableWriter(temporary, kind, repeating)
         try:
             yield writer
         finally:

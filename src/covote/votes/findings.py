@@ -87,7 +87,7 @@ class Findings:
     # Collecting
 
     def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
-        """Add answers that are no votes: (expert, its code, label, its code, how many, the first row)."""
+        """Add answers that are not votes: (expert, its code, label, its code, how many, the first row)."""
         for expert, i, label, k, answers, row in pairs:
             new = Count(0, row, str(expert))
             if i < 0:
@@ -117,7 +117,7 @@ class Findings:
 
     @property
     def dropped(self) -> int:
-        """How many answers are no votes of the panel."""
+        """How many answers are not votes of the panel."""
         return self.answers - self.left
 
     @property

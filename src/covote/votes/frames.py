@@ -82,12 +82,12 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     ending = Path(path).suffix.lower()
     if ending not in (".parquet", ".pq", ".csv"):
         raise InputError(f"{path}: a table is saved as .parquet or .csv, not as {ending!r}")
-    with atomic.replacing(path) as beside:
+    with atomic.replacing(path) as temporary:
         if ending == ".csv":
             from pyarrow import csv
 
-            csv.write_csv(table, beside)
+            csv.write_csv(table, temporary)
         else:
             import pyarrow.parquet as pq
 
-            pq.write_table(table, beside)
+            pq.write_table(table, temporary)

@@ -61,7 +61,7 @@ class Codes(NamedTuple):
     item
         The ids.
     who, what
-        Expert and class; both are -1 where a row is no vote.
+        Expert and class; both are -1 where a row is not a vote.
     row
         The number of each row in its table.
     chance
@@ -319,7 +319,7 @@ class Reader:
         return np.array(sorted(kept.values()), dtype=np.int64)
 
     def _refuse(self, wrong: list[tuple[Any, int, Any, int, int, int]]) -> None:
-        """Refuse answers that are no votes of the panel, or collect them."""
+        """Reject answers that are not votes of the panel, or collect them."""
         if not wrong:
             return
         found = self.found or Findings(self.panel, self.experts, self.classes, self.where)

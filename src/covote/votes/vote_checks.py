@@ -97,7 +97,7 @@ def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
 
 
 def _check_range(votes: NDArray[Any], panel: Panel, drop: bool) -> None:
-    """Refuse what is no index at all, before a smaller integer type could wrap it."""
+    """Reject what is not an index at all, before a smaller integer type could wrap it."""
     classes = len(panel.classes)
     if votes.size == 0 or (votes.max() < classes and votes.min() >= NONE_OF_MINE):
         return

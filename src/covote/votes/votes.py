@@ -103,7 +103,7 @@ class Votes:
             Indices into ``panel.classes``; -1 where the expert was not asked, -2 where it answered "none of
             mine". An array of the smallest integer type in Fortran order is used as it is, not copied.
         items
-            One id per item; 0, 1, 2, ... unless given.
+            One id per item; default: 0, 1, 2, ....
         probabilities
             Optional: (items x experts), the probability of each vote; or (items x experts x classes), what
             each expert gave to each class; or (items x sum of sizes), to the classes it knows.

@@ -485,7 +485,7 @@ def test_a_table_is_shown_with_every_problem_before_anything_is_added(rig):
     chosen = {"content": "what", "kind": "text", "id": "number", "gold": "class"}
     shown = owner.get(begun.url.path, params=chosen).text
     for told in ("2 can be added, 4 cannot", "Row 2 has the id “1” of an earlier row", "Row 3 (“3”) is empty",
-                 "Row 4 has no id", "“horse”, which is no class here"):  # fmt: skip
+                 "Row 4 has no id", "“horse”, which is not a class here"):  # fmt: skip
         assert told in shown
     assert len(rig.rows(item)) == 6
     refused = owner.post(begun.url.path, data=chosen)

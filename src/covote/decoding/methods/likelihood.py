@@ -69,7 +69,7 @@ class Likelihood(Decoder):
         How often an expert that knows the class names it: one number, one per expert, or a mapping by name.
         At 1, the paper's model, the class with fewest violations wins and likelihood decides among equals.
     prior
-        How frequent the classes are: one weight per class, or a mapping by name. Equal unless given.
+        How frequent the classes are: one weight per class, or a mapping by name. Default: equal.
     false_none
         How often an expert says "none of mine" although it knows the class (alpha).
     false_alarm

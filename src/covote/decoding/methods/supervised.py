@@ -121,7 +121,7 @@ class Supervised(Decoder):
         be among the votes; 5 per class are good, 20 in all are needed.
     learn_by
         ``"temperature"`` keeps the authority labels and makes their confidence honest; ``"combination"``
-        learns the labels too: a logistic regression on the answers, or on the probabilities beside the
+        learns the labels too: a logistic regression on the answers, or on the probabilities next to the
         default's scores. ``"auto"`` does so if there are 20 labelled items per class on average and at least
         5 of every class; with probabilities, only if that labels better what it was not shown.
     past
@@ -324,7 +324,7 @@ def _best(table: Array) -> Best:
 
 
 def _pieces(part: Votes) -> Iterator[tuple[Votes, slice]]:
-    """Yield (votes, which items they are), so few items at a time that all classes fit beside them."""
+    """Yield (votes, which items they are), so few items at a time that all classes fit into memory."""
     size = max(1, (1 << 22) // (len(part.panel.classes) + len(part.panel.layout.cells.label)))
     for first in range(0, max(len(part), 1), size):
         last = min(first + size, len(part))

@@ -47,7 +47,7 @@ def write_report(
     source
         What the votes are called in the report.
     method
-        What the method is called; the outcome's own unless given.
+        What the method is called; by default the outcome's own.
     notes
         Warnings to show at its top, besides those of the outcome.
     """

@@ -12,7 +12,7 @@ from covote.studio.rules import Member
 from covote.studio.storage.schema import WITHDRAWN, assignment, item
 
 ONE_IN = 5
-"""Where they come among the others, one item of so many is a gold one."""
+"""Where they come among the others, one item in this many is a gold one."""
 
 
 def trial_items(
@@ -20,8 +20,8 @@ def trial_items(
 ) -> list[int]:
     """Return the gold items that a person is given next, of up to `count` items; nothing without a round.
 
-    Everybody gets `setup.trial` gold items of each class that he or she is said to know, as far as there are
-    so many.
+    Everyone gets `setup.trial` gold items of each class that they are said to know, as far as there are that
+    many.
     """
     if not setup.trial:
         return []

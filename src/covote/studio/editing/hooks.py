@@ -45,7 +45,7 @@ def set_hook(connection: Connection, url: str, by: int | None) -> str:
     """Tell an address from now on, and return the secret of the signature."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise Refused(f"“{url[:200]}” is no address; write https://HOST/PATH.", 422)
+        raise Refused(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422)
     secret = secrets.token_urlsafe(32)
     connection.execute(delete(hook))
     connection.execute(insert(hook).values(id=1, url=url, secret=secret))

@@ -160,7 +160,7 @@ def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
     found = roster.class_by_name.get(gold.strip())
     if found is None:
         raise Refused(
-            f"Row {number} says that the item is “{gold}”, which is no class here; correct the column of "
+            f"Row {number} says that the item is “{gold}”, which is not a class here; correct the column of "
             "gold, or add the class first.",
             422,
         )
@@ -323,7 +323,7 @@ def import_path(database: Database, folder: Path, roster: Roster, path: Path) ->
         return import_media(database, stored)
     if not path.is_file():
         raise Refused(f"There is no file or folder {path}.", 404)
-    beside: dict[str, tuple[str, str]] = {}
+    pictures: dict[str, tuple[str, str]] = {}
     table, _ = table_files.read_table(path.name, path)
     columns = _columns_or_refuse(table)
     if columns.kind != "text":
@@ -331,8 +331,8 @@ def import_path(database: Database, folder: Path, roster: Roster, path: Path) ->
             place = path.parent / str(name)
             if not str(name).startswith("https://") and place.is_file():
                 with database.write() as connection:
-                    beside[str(name)] = media.keep(connection, folder, str(name), place.read_bytes())
-    examined = examine(table, columns, roster, beside)
+                    pictures[str(name)] = media.keep(connection, folder, str(name), place.read_bytes())
+    examined = examine(table, columns, roster, pictures)
     examined.refuse()
     return add_items(database, examined.items)
 
@@ -341,7 +341,7 @@ def read_panel(name: str, content: bytes) -> Panel:
     """Read a panel file that was sent."""
     ending = Path(name).suffix.lower()
     if ending not in (".toml", ".json", ".csv"):
-        raise Refused(f"“{name}” is no panel file; it ends in .toml, .json or .csv.", 415)
+        raise Refused(f"“{name}” is not a panel file; it ends in .toml, .json or .csv.", 415)
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         place = Path(folder) / f"panel{ending}"
         place.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The labelling screen: one item, one's own classes, the next item at once."""
+"""The labelling screen: one item, your own classes, the next item at once."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def number_field(form: FormData, name: str, otherwise: float = 1.0) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise Refused(f"“{text[:50]}” is no number; type digits, for example 1.5.", 422) from error
+        raise Refused(f"“{text[:50]}” is not a number; type digits, for example 1.5.", 422) from error
 
 
 def whole_fields(values: Iterable[Any]) -> list[int]:

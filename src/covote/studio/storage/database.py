@@ -110,7 +110,7 @@ class Database:
         )
 
     def _version(self) -> str | None:
-        """Return the version of the tables; None where there are none. Refuse what is no project."""
+        """Return the version of the tables; None where there are none. Reject what is not a project."""
         try:
             with self.engine.connect() as connection:
                 names = set(inspect(connection).get_table_names())
@@ -167,8 +167,8 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
         with closing(sqlite3.connect(source)) as used, closing(sqlite3.connect(copy)) as written:
             used.backup(written, pages=1000)
         with (
-            atomic.replacing(target) as beside,
-            zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive,
+            atomic.replacing(target) as temporary,
+            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             archive.write(copy, "studio.db")
             for path in sorted((folder / "files").rglob("*")):

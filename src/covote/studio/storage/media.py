@@ -66,7 +66,7 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
     mime = mime_of(content)
     if mime is None:
         raise Refused(
-            f"“{name}” is no picture or sound that browsers show safely; give PNG, JPEG, GIF, WebP, WAV, "
+            f"“{name}” is not a picture or sound that browsers show safely; give PNG, JPEG, GIF, WebP, WAV, "
             "MP3, OGG or FLAC.",
             415,
         )
@@ -76,8 +76,8 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
     place = path_of(folder, digest)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(place) as beside:
-            beside.write_bytes(content)
+        with atomic.replacing(place) as temporary:
+            temporary.write_bytes(content)
     shown = os.path.basename(name)[:200].replace("\0", "")
     insert_if_new(connection, file, {"sha256": digest, "name": shown, "mime": mime, "size": len(content)})
     return mime.partition("/")[0], f"/media/{digest}"
@@ -99,7 +99,7 @@ def _check_picture(name: str, content: bytes) -> None:
 
 
 def path_of(folder: Path, digest: str) -> Path:
-    """Return where a file is kept; refuse what is no hash."""
+    """Return where a file is kept; reject what is not a hash."""
     if not _NAME.fullmatch(digest):
         raise Refused("There is no such picture or sound.", 404)
     return folder / "files" / digest[:2] / digest
