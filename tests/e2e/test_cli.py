@@ -209,7 +209,9 @@ def test_check_lists_the_single_points_of_failure(covote, tmp_path):
 def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path):
     pool = Panel.from_blocks(["a", "b", "c"], ["abc", "ab", "bc"], ["all", "x", "y"], [5, 1, 1])
     pool.save(tmp_path / "pool.toml")
-    ran = covote("select", "pool.toml", "--budget", 4, "--accuracy", 0.9, "--plot", "curve.svg", "--json")
+    ran = covote(
+        "select", "pool.toml", "--budget", 4, "--accuracy", 0.9, "--plot-budget", "curve.svg", "--json"
+    )
     assert ran.status == 0, ran.err
     curve = json.loads(ran.out)["curve"]
     assert [step["expert"] for step in curve] == [None, "x", "y", "all"]
@@ -218,8 +220,8 @@ def test_select_says_and_draws_what_the_next_unit_of_money_buys(covote, tmp_path
     assert errors == sorted(errors, reverse=True)
     assert errors[1] == pytest.approx(min(1, bounds.confusion_bound(pool.only("x"), accuracy=0.9)))
     assert "error at most" in (tmp_path / "curve.svg").read_text()
-    ran = covote("select", "pool.toml", "--plot", "curve.svg")
-    assert (ran.status, "--plot shows what a budget buys" in ran.err) == (2, True)
+    ran = covote("select", "pool.toml", "--plot-budget", "curve.svg")
+    assert (ran.status, "--plot-budget shows what a budget buys" in ran.err) == (2, True)
 
 
 def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):

@@ -76,9 +76,9 @@ def both(engine, votes, panel, folder, **options):
     for name, where in (("here", None), ("there", engine)):
         output = folder / f"{name}{options.get('ending', '.parquet')}"
         chosen = {key: value for key, value in options.items() if key != "ending"}
-        files = Output(output, review=folder / f"{name}.csv")
+        files = Output(output, review=folder / f"{name}-review.csv")
         outcome = decode_file(votes, files, panel, engine=where, **chosen)
-        found.append((output.read_bytes() + (folder / f"{name}.csv").read_bytes(), outcome))
+        found.append((output.read_bytes() + (folder / f"{name}-review.csv").read_bytes(), outcome))
         assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
     return found
 
@@ -134,7 +134,7 @@ def test_names_as_people_write_them(engine, tmp_path):
     votes = write(tmp_path / "votes.parquet", SMALL)
     clean = both(engine, votes, SMALL, tmp_path)[0][0]
     table = pq.read_table(votes)
-    forms = [str, str.upper, lambda name: f" {name} ", lambda name: f"{name[0]}\u0301{name[1:]}"]
+    forms = [str, str.upper, lambda name: f" {name} ", lambda name: f"{name}."]
     for place, column in ((1, "expert"), (2, "label")):
         names = [forms[(n // 1000) % 4](name) for n, name in enumerate(table.column(column).to_pylist())]
         table = table.set_column(place, column, pa.array(names))

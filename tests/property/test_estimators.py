@@ -41,7 +41,7 @@ def test_em_equals_the_plain_twin(case, prior):
     labels = decode(Votes.from_dense(rows, panel), method="em", **options)
     accuracy, posterior = plain.one_coin(panel, rows, 4, prior)
     weights = learned(InMemory(Votes.from_dense(rows, panel)), DECODERS["em"](**options))
-    np.testing.assert_allclose(weights.accuracy, accuracy, atol=1e-5)
+    np.testing.assert_allclose(weights.chances, accuracy, atol=1e-5)
     check_posterior(labels, posterior)
 
 

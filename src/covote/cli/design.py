@@ -42,7 +42,7 @@ def design(
     seed: Seed = 0,
     model: Annotated[
         str | None,
-        typer.Option(help="Who answers for every expert, as in panel files: chat:http://localhost:8080/v1."),
+        typer.Option(help="What answers for every expert, as in a panel file (chat:ADDRESS)."),
     ] = None,
     output_file: Output = None,
     plot: Plot = None,

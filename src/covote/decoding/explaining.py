@@ -117,6 +117,7 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
       fox  1 of 2 experts who know fox, 33% likely
         for: cy
         against (wrong if this is the class): bob (dog)
+      The experts contradict each other: ask another one who knows them all, or look at the item.
     """
     from covote.decoding import decode  # which offers this function, too
 

@@ -166,6 +166,7 @@ def open_expert(
         Whether a model that a panel names may run code of its author (Python modules, pickles, torch): True,
         or the trusted ones as the panel writes them, ``["pickle:skin.pkl"]``.
 
+    >>> import numpy as np
     >>> expert = open_expert("sign", ["minus", "plus"], lambda batch: np.where(batch < 0, "minus", "plus"))
     >>> expert.answer(np.array([-1.0, 2.0])).label
     array([0, 1])

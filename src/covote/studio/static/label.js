@@ -139,8 +139,9 @@
     picture.src = next.content;
   }
 
-  function choose(button, clicks) {
-    const lease = queue[0], now = performance.now();
+  // The moment of the tap counts, not the moment in which a busy browser gets round to it.
+  function choose(button, now, clicks) {
+    const lease = queue[0];
     if (!lease || now < ready || document.hidden) return;
     if (clicks > 1 && now < chosenAt + DOUBLE) return;
     if (broken && Number(button.value) !== data.unsure) { say("The picture was not loaded: choose “not sure”, or try again.", true); return; }
@@ -258,7 +259,7 @@
     const button = event.target.closest(".choice");
     if (!button) return;
     event.preventDefault();
-    choose(button, event.detail);
+    choose(button, event.timeStamp, event.detail);
   });
   at("undo").addEventListener("click", undo);
   at("skip").addEventListener("click", () => { // leave an answer that is open for a change as it is
@@ -272,7 +273,7 @@
       if (event.key !== "Enter") return;
       event.preventDefault();
       const first = document.querySelector("#choices .choice:not([hidden])");
-      if (first && at("search").value.trim()) choose(first, 1);
+      if (first && at("search").value.trim()) choose(first, event.timeStamp, 1);
     });
   }
 
@@ -315,7 +316,7 @@
     if (key === "u") { undo(); return; }
     if (key === "z" && !at("zoom").hidden) { at("zoom").click(); return; }
     const button = document.querySelector(`.choice[data-key="${CSS.escape(key)}"]`);
-    if (button) { event.preventDefault(); choose(button, 1); }
+    if (button) { event.preventDefault(); choose(button, event.timeStamp, 1); }
   });
   addEventListener("online", flush);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
