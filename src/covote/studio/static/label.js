@@ -42,11 +42,12 @@
     place.append(line);
   }
 
-  // Whether a choice counts: the item has been visible, with its picture, for a moment.
+  // A choice counts once the item has been visible, with its picture, for a moment, and no double tap can still end.
   function arm() {
     clearTimeout(readyTimer);
-    ready = performance.now() + SEEN;
-    readyTimer = setTimeout(() => { desk.dataset.ready = "yes"; }, SEEN);
+    const delay = Math.max(SEEN, chosenAt + DOUBLE - performance.now());
+    ready = performance.now() + delay;
+    readyTimer = setTimeout(() => { desk.dataset.ready = "yes"; }, delay);
   }
   function disarm() { clearTimeout(readyTimer); ready = Infinity; delete desk.dataset.ready; }
 
@@ -140,10 +141,9 @@
   }
 
   // The moment of the tap counts, not the moment in which a busy browser gets round to it.
-  function choose(button, now, clicks) {
+  function choose(button, now) {
     const lease = queue[0];
     if (!lease || now < ready || document.hidden) return;
-    if (clicks > 1 && now < chosenAt + DOUBLE) return;
     if (broken && Number(button.value) !== data.unsure) { say("The picture was not loaded: choose “not sure”, or try again.", true); return; }
     chosenAt = now;
     outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), at: Date.now(), change: lease.chosen !== null });
@@ -259,7 +259,7 @@
     const button = event.target.closest(".choice");
     if (!button) return;
     event.preventDefault();
-    choose(button, event.timeStamp, event.detail);
+    choose(button, event.timeStamp);
   });
   at("undo").addEventListener("click", undo);
   at("skip").addEventListener("click", () => { // leave an answer that is open for a change as it is
@@ -273,7 +273,7 @@
       if (event.key !== "Enter") return;
       event.preventDefault();
       const first = document.querySelector("#choices .choice:not([hidden])");
-      if (first && at("search").value.trim()) choose(first, event.timeStamp, 1);
+      if (first && at("search").value.trim()) choose(first, event.timeStamp);
     });
   }
 
@@ -316,7 +316,7 @@
     if (key === "u") { undo(); return; }
     if (key === "z" && !at("zoom").hidden) { at("zoom").click(); return; }
     const button = document.querySelector(`.choice[data-key="${CSS.escape(key)}"]`);
-    if (button) { event.preventDefault(); choose(button, event.timeStamp, 1); }
+    if (button) { event.preventDefault(); choose(button, event.timeStamp); }
   });
   addEventListener("online", flush);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
