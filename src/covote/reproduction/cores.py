@@ -59,10 +59,12 @@ def in_processes(
 
     Processes stay for the next call, because loading torch takes them seconds; see :func:`end_processes`.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
     number = max(1, min(workers or cores(), len(items)))
-    parallel = Parallel(n_jobs=number, return_as="generator_unordered", pre_dispatch=number)
+    # Workers that end after being idle have been seen to leave a later call waiting for ever.
+    with parallel_config("loky", idle_worker_timeout=24 * 3600):
+        parallel = Parallel(n_jobs=number, return_as="generator_unordered", pre_dispatch=number)
     yield from parallel(delayed(function)(item) for item in items)
 
 

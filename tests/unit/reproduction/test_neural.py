@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from covote.errors import InputError, MissingDependencyError
+from covote.reproduction.cores import end_processes
 from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import TRAINERS, Context
 from covote.reproduction.reproduce import reproduce
@@ -35,6 +36,12 @@ from covote.reproduction.trainers.neural import (
 from tests.unit.reproduction.made_up import bars
 
 TINY = Recipe("strided", batch=16, rate=0.1, steps=60, schedule="one-cycle", centre="channels")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_process_is_left():
+    yield
+    end_processes()
 
 
 def parameters(name: str, channels: int, side: int, classes: int) -> int:
