@@ -284,7 +284,7 @@ def test_a_refusal_is_a_sentence_on_the_page(desk):
 def test_no_screen_has_an_accessibility_problem(open_screen, axe, screen, scheme):
     for size in SIZES:
         page = open_screen(size, screen)
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # no colour in between
         page.evaluate(axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         problems = [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]

@@ -81,7 +81,7 @@ def test_a_panel_that_does_not_cover_is_used_with_a_warning(animals):
         ({"panel": [[0, 1]]}, "must be a covote.Panel"),
         ({"decoder": "magic"}, "no decoder 'magic'"),
         ({"estimator": []}, "empty"),
-        ({"estimator": StandardScaler()}, "no classifier"),
+        ({"estimator": StandardScaler()}, "not a classifier"),
         ({"size": 1}, "size"),
         ({"redundancy": 0}, "redundancy"),
         ({"method": "magic"}, "magic"),
