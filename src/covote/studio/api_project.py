@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import select
-from starlette.background import BackgroundTask
 
 from covote.studio.answers.results import shown_lists
 from covote.studio.api import REFUSALS, ids_of
 from covote.studio.context import Studio
 from covote.studio.editing import classes, hooks, items
 from covote.studio.editing.record import noted
-from covote.studio.exchange.exporting import write_export
+from covote.studio.exchange.exporting import export_response
 from covote.studio.pages.rendering import Owner, Project, Reviewer, page
 from covote.studio.people import managing
 from covote.studio.people.roster import Roster
@@ -403,16 +399,7 @@ def read_record(
 @router.get("/exports/{name}")
 def export(studio: Project, who: Owner, name: str) -> Response:
     """Give a file: votes, labels, items or panel, with its ending (.parquet, .csv, .jsonl; .toml)."""
-    folder = FilePath(tempfile.mkdtemp(prefix="covote-"))
-    try:
-        place = write_export(studio, name, folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return FileResponse(
-        place, filename=name, media_type="application/octet-stream",
-        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
-    )  # fmt: skip
+    return export_response(studio, name)
 
 
 @router.get("/hook")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from fastapi.responses import FileResponse, Response
 from sqlalchemy import Connection, select
+from starlette.background import BackgroundTask
 
 from covote.files import decode_file
 from covote.studio.answers.results import Results, shown_lists
@@ -18,6 +22,20 @@ from covote.studio.people.managing import decisions
 from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 from covote.studio.storage.schema import CHOICE, answer, item
+
+
+def export_response(studio: Studio, name: str) -> Response:
+    """Send one of the files of the export page; it is removed once it is sent."""
+    folder = Path(tempfile.mkdtemp(prefix="covote-"))
+    try:
+        place = write_export(studio, name, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(
+        place, filename=name, media_type="application/octet-stream",
+        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+    )  # fmt: skip
 
 
 def write_export(studio: Studio, name: str, folder: Path) -> Path:

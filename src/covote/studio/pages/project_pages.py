@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from sqlalchemy import select, update
-from starlette.background import BackgroundTask
 
 from covote.studio.answers.inquiry import gold_answers
 from covote.studio.editing import classes
 from covote.studio.editing.guide import add_example, examples_of, remove_example
 from covote.studio.editing.record import note
 from covote.studio.exchange import importing, table_files
-from covote.studio.exchange.exporting import write_export
+from covote.studio.exchange.exporting import export_response
 from covote.studio.exchange.importing import Columns
 from covote.studio.exchange.previewing import forget, keep_table, look_at
 from covote.studio.pages.rendering import (
@@ -290,16 +286,7 @@ def offer(request: Request, studio: Project, who: Owner) -> Response:
 @router.get("/export/{name}")
 def export(studio: Project, who: Owner, name: str) -> Response:
     """Give a file."""
-    folder = Path(tempfile.mkdtemp(prefix="covote-"))
-    try:
-        place = write_export(studio, name, folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return FileResponse(
-        place, filename=name, media_type="application/octet-stream",
-        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
-    )  # fmt: skip
+    return export_response(studio, name)
 
 
 @router.post("/import")
