@@ -28,7 +28,7 @@ Array = NDArray[Any]
 WEIGHT = 0.3
 """Weight of the posterior next to N_k / d_k.
 
-Shares of up to three authorities are at least 1/3 apart, so the posterior settles ties and near ties only.
+Below 1/3, so a lead of one authority in three stands: the posterior settles ties and near ties only.
 """
 
 TRIAL = 1 << 22
