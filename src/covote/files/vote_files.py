@@ -88,7 +88,7 @@ class VoteFile:
     ) -> None:
         self.panel = panel
         self.reader = Reader(panel, reading or Reading(), f"{Path(path)}, ", trimmed=True)
-        self.source = source = Source(path)
+        self.source = source = Source(path, exports=True)
         if len(source.names) == 1:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         self.columns = self.reader.columns(source.names, "auto", source.look)
@@ -401,7 +401,7 @@ def inferred_panel(path: str | os.PathLike[str], reading: Reading | None = None)
 
 
 def _panel(path: str | os.PathLike[str], reading: Reading, *, everything: bool) -> Panel:
-    source = Source(path)
+    source = Source(path, exports=True)
 
     def read(names: list[str]) -> Iterator[list[pa.Array]]:
         source.refuse_nested(names)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.errors import FileError, InputError
+from covote.tables import formats
 from covote.tables.answers_file import read_votes, votes_schema
 from covote.tables.cells import heading_row, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
@@ -60,7 +61,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if kind is None or "." not in stem or (kind in ("parquet", "xlsx", "sqlite") and stem != name):
         raise InputError(
             f"{path}: a table ends in .parquet, .csv, .tsv, .jsonl (text also with .gz), .xlsx or .sqlite "
-            f"(answers of `covote label`), not in {Path(path).suffix!r}"
+            f"(answers of `covote label`), an export of other tools in .json, not in {Path(path).suffix!r}"
         )
     return kind
 
@@ -68,10 +69,12 @@ def format_of(path: str | os.PathLike[str]) -> str:
 class Source:
     """A file of votes that can be read again and again, batch by batch.
 
+    With `exports`, files of other labelling tools are recognised and read, too; see `covote.tables.formats`.
+
     Attributes
     ----------
     path, kind
-        The file and its format.
+        The file and its format; "export" if another tool wrote it.
     total
         Its rows (Parquet) or bytes (text), for progress.
     mark, encoding
@@ -82,13 +85,14 @@ class Source:
         The numbers of a spreadsheet's rows; None where they are 1, 2, 3, ... below the heading.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, exports: bool = False) -> None:
         self.path = Path(path)
-        if self.path.is_dir():
-            raise FileError(f"{self.path} is a folder; give a file inside it")
         refuse_pipes(path)
+        export = formats.from_file(path) if exports else None
+        if export is None and self.path.is_dir():
+            raise FileError(f"{self.path} is a folder; give a file inside it")
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
-        self.kind = format_of(path)
+        self.kind = format_of(path) if export is None else "export"
         self._zipped = self.path.suffix.lower() == ".gz"
         self.done = 0
         self.mark, self.encoding = "\t" if self.kind == "tsv" else ",", "utf8"
@@ -98,7 +102,9 @@ class Source:
         self._above = 0  # lines of text above the names of the columns
         self._kept: pa.Table | None = None  # a spreadsheet, or a small file of text
         with self.explained():
-            if self.kind == "parquet":
+            if export is not None:
+                self._take(export)
+            elif self.kind == "parquet":
                 import pyarrow.parquet as pq
 
                 with pq.ParquetFile(self._place) as file:
@@ -129,6 +135,16 @@ class Source:
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
+            if exports and self.untyped:
+                export = formats.from_table(self.path, names, self.table)
+                if export is not None:
+                    self._take(export)
+
+    def _take(self, export: formats.Export) -> None:
+        """Hold the answers of an export in place of the rows of a file."""
+        self.kind, self._kept, self.numbers = "export", export.table, None
+        self.schema, self.total = export.table.schema, len(export.table)
+        self.notes += export.notes
 
     @property
     def names(self) -> list[str]:

@@ -505,7 +505,7 @@ def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Readin
     """Return all votes of a file; without a panel, everybody knows everything."""
     from covote.tables.batches import Source  # which loads pyarrow
 
-    source = Source(path)
+    source = Source(path, exports=True)
     table = source.table()
     if panel is None:
         panel = open_panel(table, "auto", reading)

@@ -1,0 +1,164 @@
+"""Exports of other labelling tools, recognised by what is in them and read as one plain table of answers.
+
+Each tool has a module that says whether a record is its own (`fits`) and adds the answers of all records to
+:class:`covote.tables.formats.rows.Rows` (`read`). A record is an object of JSON or a row of CSV.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from covote.errors import CovoteError, FileError
+from covote.tables.formats import (
+    argilla,
+    doccano,
+    ground_truth,
+    hugging_face,
+    label_studio,
+    mturk,
+    prodigy,
+    toloka,
+)
+from covote.tables.formats.rows import Rows
+
+Record = Mapping[str, Any]
+
+
+class Format(NamedTuple):
+    """What another tool writes: its name, which records are its own, and how they are read."""
+
+    name: str
+    fits: Callable[[Any], bool]
+    read: Callable[[Iterable[Any], Rows], None]
+
+
+OBJECTS = {
+    "label-studio": Format("a Label Studio export (JSON)", label_studio.fits, label_studio.read),
+    "label-studio-min": Format(
+        "a Label Studio export (JSON-MIN)", label_studio.fits_min, label_studio.read_min
+    ),
+    "ground-truth": Format(
+        "a SageMaker Ground Truth consolidation file", ground_truth.fits, ground_truth.read
+    ),
+    "argilla": Format("an Argilla export", argilla.fits, argilla.read),
+    "prodigy": Format("a Prodigy export", prodigy.fits, prodigy.read),
+    "doccano": Format("a doccano export", doccano.fits, doccano.read),
+}
+"""Exports in JSON, one array or one object per line; the first that fits a file's first record reads it."""
+TABLES = {
+    "mturk": Format("results of Amazon Mechanical Turk", mturk.fits, mturk.read),
+    "toloka": Format("assignments of Toloka", toloka.fits, toloka.read),
+}
+"""Exports in CSV or TSV, told by the names of their columns."""
+_FIRST = 1 << 20  # bytes of a file in which the first line is looked for
+
+
+class Export(NamedTuple):
+    """The answers in an export, and what there is to say about it."""
+
+    table: pa.Table
+    notes: list[str]
+
+
+def from_file(path: str | os.PathLike[str]) -> Export | None:
+    """Return the answers in a file of JSON or in a folder; None if it is not an export that covote knows.
+
+    A file that ends in .json is always an export: covote's own tables have one object per line.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return _from_folder(place)
+    ending = place.suffix.lower()
+    if ending == ".json":
+        records = _array(place)
+        found = _fitting(OBJECTS, records[0]) if records else None
+        if found is None:
+            names = ", ".join(dict.fromkeys(one.name.partition(" (")[0] for one in OBJECTS.values()))
+            raise FileError(f"{place} is none of these: {names}; save a table as .csv, .jsonl or .parquet")
+        return _read(found, [(place, records)])
+    if ending in (".jsonl", ".ndjson") and place.is_file():
+        found = _fitting(OBJECTS, _first_line(place))
+        return None if found is None else _read(found, [(place, _lines(place))])
+    return None
+
+
+def from_table(
+    path: str | os.PathLike[str], names: Sequence[str], table: Callable[[], pa.Table]
+) -> Export | None:
+    """Return the answers in a table of another tool, told by the names of its columns."""
+    found = _fitting(TABLES, dict.fromkeys(names))
+    return None if found is None else _read(found, [(Path(path), table().to_pylist())])
+
+
+def _from_folder(folder: Path) -> Export | None:
+    if hugging_face.fits(folder):
+        return Export(hugging_face.read(folder), ["recognised as a Hugging Face dataset"])
+    files = sorted(folder.glob("*.jsonl"))
+    if files and all(doccano.fits(_first_line(file)) for file in files):
+        return _read(OBJECTS["doccano"], [(file, _lines(file)) for file in files])
+    return None
+
+
+def _fitting(formats: Mapping[str, Format], first: Any) -> Format | None:
+    if not isinstance(first, Mapping):
+        return None
+    return next((one for one in formats.values() if one.fits(first)), None)
+
+
+def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Export:
+    """Return the answers of all records, or say which record is damaged."""
+    rows = Rows()
+    for path, records in files:
+        rows.file = path.stem
+        try:
+            found.read(rows.counted(records), rows)
+        except CovoteError as error:
+            raise type(error)(f"{path}: {error}") from error
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            what = f"has no {error}" if isinstance(error, KeyError) else "is not as that tool writes it"
+            raise FileError(
+                f"{path} looks like {found.name}, but record {rows.record} {what}; export it again"
+            ) from error
+    if not rows.found:
+        raise FileError(f"{files[0][0]} is {found.name} without answers")
+    return Export(rows.table(), [f"recognised as {found.name}", *rows.notes()])
+
+
+def _array(path: Path) -> list[Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise FileError(f"no file {path}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    return found if isinstance(found, list) else []
+
+
+def _lines(path: Path) -> list[Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+
+
+def _first_line(path: Path) -> Any:
+    """Return the first record of a file of lines; None if it is not JSON."""
+    try:
+        with path.open("rb") as file:
+            return json.loads(file.readline(_FIRST).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _damaged(path: Path, error: Exception) -> FileError:
+    reason = "it is nested too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())
+    return FileError(
+        f"{path} cannot be read as JSON: {reason}; check that it was written and copied to the end"
+    )

@@ -1,0 +1,47 @@
+"""Argilla: records with the responses of each user, of 2.x (``records.to_json``) and of 1.x.
+
+Format: https://docs.argilla.io/latest/reference/argilla/records/records (2.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from covote.tables.formats.rows import Rows, one_of
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Whether a record has fields and responses."""
+    return "fields" in record and "responses" in record
+
+
+def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+    """Add the responses that were submitted; a user is named by an id."""
+    for record in records:
+        item = record.get("id") or record.get("external_id") or rows.record
+        for user, status, answers in _responses(record["responses"] or {}):
+            if status not in (None, "submitted"):
+                rows.drop(f"{status} response")
+                continue
+            labels = {
+                question: one_of(value if isinstance(value, list) else [value], f"record {item}")
+                for question, value in answers.items()
+            }
+            rows.add(item, user, labels, more=record["fields"])
+
+
+def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield user, status and the answer to each question; 2.x groups responses by question, 1.x by user."""
+    if isinstance(given, list):
+        for one in given:
+            answers = {question: said["value"] for question, said in one["values"].items()}
+            yield one["user_id"], one.get("status"), answers
+        return
+    users: dict[str, tuple[str | None, dict[str, Any]]] = {}
+    for question, responses in given.items():
+        for one in responses:
+            _, answers = users.setdefault(one["user_id"], (one.get("status"), {}))
+            answers[question] = one["value"]
+    for user, (status, answers) in users.items():
+        yield user, status, answers

@@ -1,0 +1,31 @@
+"""doccano 1.x: the lines of one member, in a file with the member's name, or a folder of such files.
+
+Format: https://doccano.github.io/doccano/tutorial (1.8), text and image classification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from covote.tables.formats.rows import Rows, one_of
+
+
+def fits(record: Any) -> bool:
+    """Whether a record is a document with a list of labels."""
+    return (
+        isinstance(record, Mapping)
+        and "id" in record
+        and isinstance(record.get("label"), list)
+        and ("text" in record or "filename" in record)
+    )
+
+
+def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+    """Add the labels; the file bears the name of the member who gave them."""
+    for document in records:
+        label = one_of(document["label"], f"document {document['id']}")
+        if label is None:
+            rows.drop("unlabelled document")
+        else:
+            rows.add(document["id"], rows.file, label, more=document)

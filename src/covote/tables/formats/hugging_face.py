@@ -1,0 +1,72 @@
+"""Hugging Face datasets on disk, as ``Dataset.save_to_disk`` writes them: Arrow files and their features.
+
+Format: ``dataset_info.json``, ``state.json`` and streams of Arrow (datasets 4); read without that library.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from covote.arguments import some_of
+from covote.errors import FileError
+
+_INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
+
+
+def fits(folder: Path) -> bool:
+    """Whether a folder holds a dataset, or several splits of one."""
+    return (folder / _STATE).is_file() or (folder / _SPLITS).is_file()
+
+
+def read(folder: Path) -> pa.Table:
+    """Return the rows; whole numbers that stand for classes become the names of the classes."""
+    if (folder / _SPLITS).is_file():
+        splits = _json(folder / _SPLITS).get("splits", [])
+        if len(splits) != 1:
+            raise FileError(f"{folder} has {len(splits)} splits; give the folder of one: {some_of(splits)}")
+        folder = folder / str(splits[0])
+    try:
+        files = [folder / str(file["filename"]) for file in _json(folder / _STATE)["_data_files"]]
+        table = pa.concat_tables([_arrow(file) for file in files])
+        features = _json(folder / _INFO)["features"]
+        for place, name in enumerate(table.column_names):
+            kind = features.get(name, {})
+            if isinstance(kind, dict) and kind.get("_type") == "ClassLabel":
+                table = table.set_column(place, name, _named(table.column(name), kind["names"]))
+        table.validate(full=True)
+    except (LookupError, TypeError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
+        if isinstance(error, FileError):
+            raise
+        reason = " ".join(str(error).split())
+        raise FileError(
+            f"{folder} is not a complete Hugging Face dataset: {reason}; save it again with save_to_disk"
+        ) from error
+    return table
+
+
+def _json(path: Path) -> Any:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(
+            f"{path} cannot be read: {' '.join(str(error).split())}; save the dataset again"
+        ) from error
+    if not isinstance(found, dict):
+        raise FileError(f"{path} is not an object of JSON; save the dataset again")
+    return found
+
+
+def _arrow(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_stream(file).read_all()
+
+
+def _named(column: pa.ChunkedArray, names: list[Any]) -> pa.ChunkedArray:
+    """Return the names of classes; -1 means that there is no label."""
+    codes = pc.if_else(pc.equal(column, -1), None, column)
+    return pa.chunked_array([pa.array(list(map(str, names)), pa.string())]).take(codes)

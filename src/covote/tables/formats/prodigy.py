@@ -1,0 +1,32 @@
+"""Prodigy 1.x: the lines of ``prodigy db-out``, one for each answer.
+
+Format: https://prodi.gy/docs/api-interfaces (1.18): textcat with one label, and choices with options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from covote.tables.formats.rows import Rows, one_of
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    """Whether a record is an answer."""
+    return "_input_hash" in record and "answer" in record
+
+
+def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
+    """Add the answers that were accepted; the hash of the input names the item.
+
+    A rejected label says what an item is not, which is not a vote.
+    """
+    for said in records:
+        item = said["_input_hash"]
+        if said["answer"] != "accept":
+            rows.drop("ignored answer" if said["answer"] == "ignore" else "rejected answer")
+            continue
+        choices = said["accept"] if "accept" in said else [said["label"]]
+        expert = said.get("_annotator_id") or said.get("_session_id") or rows.file
+        more = {name: value for name, value in said.items() if not name.startswith("_") and name != "answer"}
+        rows.add(item, expert, one_of(choices, f"the answer to input {item}"), more=more)
