@@ -60,6 +60,8 @@ def make(number: int, folder: Path) -> Case:
         case.argv[-1] = "loose"
         if case.votes is not None and case.panel is not None and case.kind.startswith("votes"):
             _loosen(random, case.votes, case.panel)
+    if "--method" not in case.argv and case.argv[0] == "decode" and random.random() < 0.75:
+        case.argv[-2:-2] = ["--method", "authority"]  # whose labels the oracle knows
     return case
 
 

@@ -62,8 +62,9 @@ def verdict(number: int, folder: Path) -> tuple[str, str | None]:
         return case.kind, f"exit status {status}: {said[-300:]!r}"
     if case.votes is not None and case.panel is not None:
         return f"{case.kind}, accepted", oracle.disagreement(
-            case.votes, case.panel, output, "drop" in case.argv, "loose" in case.argv
-        )
+            case.votes, case.panel, output, "drop" in case.argv, "loose" in case.argv,
+            "authority" in case.argv,
+        )  # fmt: skip
     if case.same is not None and output.read_bytes() != case.same:
         return case.kind, "other labels than before"
     return f"{case.kind}, accepted", None

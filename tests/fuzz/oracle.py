@@ -282,11 +282,14 @@ def best(classes: list[str], experts: dict[str, set[str]], answers: dict[str, st
     return {k for k, s in share.items() if s == max(share.values())}
 
 
-def disagreement(votes: Path, panel: Path, labels: Path, drop: bool, loose: bool) -> str | None:
+def disagreement(
+    votes: Path, panel: Path, labels: Path, drop: bool, loose: bool, authority: bool
+) -> str | None:
     """Return how the labels of an accepted file differ from the authority vote; None if they do not.
 
     With `drop`, answers that an expert cannot give count as silence; else none is accepted. With `loose`,
-    names match over case, blanks and accents.
+    names match over case, blanks and accents. Labels other than by the method `authority` may differ; only
+    which items there are is compared then.
     """
     try:
         classes, experts = panel_of(panel)
@@ -319,7 +322,7 @@ def disagreement(votes: Path, panel: Path, labels: Path, drop: bool, loose: bool
             return "two items became one"
     if set(map(str, wanted)) != set(map(str, got)):
         return f"items differ: {sorted(map(str, set(wanted) ^ set(got)))[:4]}"
-    for item, said in wanted.items():
+    for item, said in wanted.items() if authority else ():
         row = got[item] if item in got else next(r for i, r in got.items() if str(i) == str(item))
         winners = best(classes, experts, said)
         label = None if row["label"] is None else str(row["label"])

@@ -362,10 +362,28 @@ def without_blanks(ids: pa.Array) -> pa.Array:
 
     if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
         return ids
-    found = pc.utf8_trim_whitespace(ids)
-    if pc.sum(pc.binary_length(found)).as_py() == pc.sum(pc.binary_length(ids)).as_py():
+    some = ids.take(arrow(_odd_edges(ids)))
+    if pc.sum(pc.binary_length(pc.utf8_trim_whitespace(some))) == pc.sum(pc.binary_length(some)):
         return ids
+    found = pc.utf8_trim_whitespace(ids)
     return pc.if_else(pc.equal(found, ""), None, found)
+
+
+def _odd_edges(ids: pa.Array) -> NDArray[np.int64]:
+    """Return which texts begin or end with a byte that may be of a blank: a space, or no letter of ASCII.
+
+    Nearly all names have none, and two bytes of each are looked at in a tenth of the time of trimming.
+    """
+    import pyarrow as pa
+
+    _, offsets, data = ids.buffers()
+    kind = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+    bounds = np.frombuffer(offsets, kind)[ids.offset : ids.offset + len(ids) + 1]
+    if bounds[0] == bounds[-1]:
+        return np.empty(0, np.int64)
+    letters = np.frombuffer(data, np.int8)  # those beyond ASCII are below 0
+    first, last = letters.take(bounds[:-1], mode="clip"), letters.take(bounds[1:] - 1, mode="clip")
+    return np.flatnonzero(np.minimum(first, last) <= ord(" "))
 
 
 def changes(ids: pa.Array) -> NDArray[np.bool_]:
