@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.errors import InputError
+from covote.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from covote.panel import Panel
@@ -142,6 +144,16 @@ def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: 
 
 
 # How values stand in messages
+
+
+@contextmanager
+def naming(place: str | os.PathLike[str]) -> Iterator[None]:
+    """Let messages about what is in a file begin with its name."""
+    try:
+        yield
+    except (InputError, UnknownNameError) as error:
+        named = str(error).startswith(str(place))  # as all text does with no name
+        raise type(error)(str(error) if named else f"{place}: {error}") from error
 
 
 def some_of(names: Sequence[Name]) -> str:

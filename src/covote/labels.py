@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import names
-from covote.votes import vote_checks
+from covote.votes.arrays import plain_ids
 from covote.votes.frames import SHOWN, html_table, polars_frame
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Labels:
     @cached_property
     def items(self) -> NDArray[Any]:
         """The id of every item."""
-        return vote_checks.plain_ids(self.ids, self.start, self.start + len(self))
+        return plain_ids(self.ids, self.start, self.start + len(self))
 
     @cached_property
     def value(self) -> NDArray[np.object_]:

@@ -23,7 +23,7 @@ from covote.errors import InputError
 from covote.labels import Ties
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes
-from covote.votes.vote_checks import frozen
+from covote.votes.arrays import frozen
 
 Array = NDArray[Any]
 

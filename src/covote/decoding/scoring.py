@@ -16,8 +16,8 @@ from covote.errors import InputError
 from covote.labels import Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Ragged, Votes
+from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows, row_parts
-from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
 

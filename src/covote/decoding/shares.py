@@ -19,7 +19,7 @@ from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
 from covote.panel import Panel
 from covote.panel.layout import Lists
 from covote.votes import Ragged, Votes
-from covote.votes.vote_checks import smallest_int
+from covote.votes.arrays import smallest_int
 
 Array = NDArray[Any]
 

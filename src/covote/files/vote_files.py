@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covote.arguments import some_of
+from covote.arguments import naming, some_of
 from covote.errors import InputError, UnknownNameError
 from covote.files.item_order import Nature, by_item, first_repeated, nature_of
 from covote.panel import Name, Panel
@@ -23,13 +23,20 @@ from covote.progress import Progress
 from covote.tables import Reading
 from covote.tables.batches import ROWS, Source
 from covote.tables.columns import find_columns
-from covote.tables.names import arrow, changes, flat, plain_items, repeated_item, without_blanks
+from covote.tables.names import (
+    NOT_ASKED,
+    arrow,
+    changes,
+    flat,
+    plain_items,
+    repeated_item,
+    without_blanks,
+)
 from covote.votes import Votes
 from covote.votes.answered_panel import answered_panel
-from covote.votes.arrays import joined
+from covote.votes.arrays import frozen, is_complete, joined, smallest_int
 from covote.votes.findings import DroppedWarning, Findings
 from covote.votes.tables import Codes, Reader, fill, given
-from covote.votes.vote_checks import NOT_ASKED, frozen, is_complete, smallest_int
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""
@@ -155,8 +162,7 @@ class VoteFile:
 
         Two different answers of an expert to an item are looked for in files of up to `_MOST` rows.
         """
-        reader = self.collecting()
-        assert reader.found is not None
+        reader = self.fresh_reader()
         found = reader.found
         try:
             nature = self.nature
@@ -167,7 +173,8 @@ class VoteFile:
         if self.shape == "wide":
             whole = self.source.total <= _SMALL  # then rows that repeat others can be told
             for rows, (ids, *columns) in self._joined(self.batches(self.answers, like=nature), whole):
-                reader.wide(self._experts, columns, ids, rows, whole=whole)
+                runs = reader.wide(self._experts, columns, ids, rows, whole=whole).ragged
+                found.count(runs.expert, runs.label)
         else:
             self._examine_rows(reader, nature)
         self.remember(reader.loosely())
@@ -176,7 +183,9 @@ class VoteFile:
     def _examine_rows(self, reader: Reader, nature: Nature) -> None:
         kept: list[Codes] = []
         rows = 0
-        for codes in self.codes(reader, like=nature):
+        for numbers, columns in self.batches(self.answers, like=nature):
+            codes = reader.codes(columns, numbers)
+            reader.found.count(codes.who, codes.what)
             rows += len(codes.who)
             kept = [*kept, codes._replace(chance=None)] if rows <= _MOST else []
         if not kept or reader.reading.duplicates != "error":
@@ -186,16 +195,16 @@ class VoteFile:
             ids = joint.item.dictionary_encode()
             at = np.from_dlpack(ids.indices).astype(np.int64)
             if again := reader.conflicts(joint, at):
-                reader.fault(again)
+                reader.found.fault(again)
 
-    def collecting(self) -> Reader:
-        """Return a reader that collects what is wrong, and has seen which columns are nobody's."""
-        reader, strangers = self.reader.collecting(), list(self.columns.strangers)
+    def fresh_reader(self) -> Reader:
+        """Return a reader that has seen nothing yet but which columns are nobody's."""
+        reader, strangers = replace(self.reader), list(self.columns.strangers)
         counts = dict.fromkeys(strangers, 0)
         for batch in self.source.batches(strangers) if strangers else ():
             for name in strangers:
                 counts[name] += len(batch) - batch.column(name).null_count
-        reader.refuse_strangers(self.columns, counts.__getitem__)
+        reader.found.add_columns(strangers, counts.__getitem__)
         return reader
 
     def slices(self) -> list[Slice]:
@@ -248,11 +257,15 @@ class VoteFile:
 
     def read_rows(self, rows: range | None) -> Iterator[Votes]:
         """Yield the votes of some rows, or of all; refuse a file with everything that is wrong with it."""
+        unknown, found = self.reader.reading.unknown, self.reader.found
         try:
-            self.reader.refuse_strangers(self.columns, lambda name: 1)
-            yield from self._read_rows(rows)
+            found.add_columns(self.columns.strangers, lambda name: 1)
+            found.refuse(unknown)
+            for part in self._read_rows(rows):
+                found.refuse(unknown)
+                yield part
         except (InputError, UnknownNameError):
-            self.examine().judge(self.reader.reading.unknown)
+            self.examine().judge(unknown)
             raise
 
     def _read_rows(self, rows: range | None) -> Iterator[Votes]:
@@ -260,7 +273,7 @@ class VoteFile:
         if self.shape == "wide":
             return _gathered(self._wide(rows))
         if nature.ordered:
-            return _gathered(self._whole_items(self.codes(self.reader, rows)))
+            return _gathered(self._whole_items(self._codes(rows)))
         cell = smallest_int(len(self.panel.classes)).itemsize
         if span and not self._chance and (len(self.panel) * cell + 1) * (span[1] - span[0] + 1) <= _ROOM:
             return self._placed(span[0], span[1])
@@ -298,10 +311,12 @@ class VoteFile:
     def _chance(self) -> list[str]:
         return [self.columns.chance] if self.columns.chance else []
 
-    def codes(self, reader: Reader, rows: range | None = None, like: Nature | None = None) -> Iterator[Codes]:
-        """Yield the rows of a long file as indices."""
-        for numbers, found in self.batches(self.answers, rows, like):
-            yield reader.codes(found, numbers)
+    def _codes(self, rows: range | None = None) -> Iterator[Codes]:
+        """Yield the rows of a long file as indices, until something is wrong with them."""
+        for numbers, columns in self.batches(self.answers, rows):
+            codes = self.reader.codes(columns, numbers)
+            self.reader.found.refuse(self.reader.reading.unknown)
+            yield codes
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
         """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""
@@ -327,7 +342,7 @@ class VoteFile:
         shape = len(self.panel), greatest - least + 1
         columns = np.full(shape, NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
         there, votes, kind = np.zeros(shape[1], np.bool_), 0, pa.int64()
-        for codes in self.codes(self.reader):
+        for codes in self._codes():
             kind = codes.item.type
             at = np.from_dlpack(codes.item).astype(np.int64) - least
             silent = np.flatnonzero(codes.who < 0)
@@ -351,7 +366,7 @@ class VoteFile:
 
         def records() -> Iterator[pa.RecordBatch]:
             nonlocal kind
-            for codes in self.codes(self.reader):
+            for codes in self._codes():
                 item, kind = codes.item, codes.item.type
                 if pa.types.is_temporal(kind):
                     # DuckDB would give them back in its own time zone, or as another type.
@@ -407,9 +422,6 @@ def _panel(path: str | os.PathLike[str], reading: Reading, *, everything: bool) 
         source.refuse_nested(names)
         return (batch.columns for batch in source.batches(names))
 
-    try:
+    with naming(source.path):
         columns = find_columns(source.names, reading.columns, "auto", None, source.look)
         return answered_panel(columns, read, reading, everything=everything)
-    except InputError as error:
-        named = str(error).startswith(str(source.path))
-        raise InputError(str(error) if named else f"{source.path}: {error}") from error

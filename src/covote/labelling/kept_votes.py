@@ -13,7 +13,7 @@ from covote.panel import Panel
 from covote.progress import Progress
 from covote.tables.answers_file import AnswersFile
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
-from covote.votes.vote_checks import smallest_int
+from covote.votes.arrays import smallest_int
 
 _ITEMS, _CELLS = 1 << 16, 1 << 25  # items of one part of the votes, and probabilities, at most
 

@@ -19,7 +19,7 @@ from covote.learn import inputs
 from covote.models.scikit import Scikit
 from covote.panel import Name, Panel
 from covote.votes import NOT_ASKED, Votes
-from covote.votes.vote_checks import smallest_int
+from covote.votes.arrays import smallest_int
 
 Array = NDArray[Any]
 

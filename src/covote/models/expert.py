@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from covote.arguments import some_of
+from covote.arguments import naming, some_of
 from covote.errors import CovoteError, ExpertError, InputError
 from covote.models.batches import Batch, chunks, pictured, read_only, selected, size
 from covote.models.chat import joined
@@ -96,7 +96,7 @@ class ModelExpert:
 
 def models_of(path: str | Path) -> list[Any]:
     """Return the models that a panel file names; none is opened."""
-    with formats.naming(path):
+    with naming(path):
         experts = formats.load(path).get("experts")
     named = [expert for expert in experts if isinstance(expert, dict)] if isinstance(experts, list) else []
     return [formats.with_options(expert).get("model") for expert in named]
@@ -109,7 +109,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 
 def panel_of_models(path: str | os.PathLike[str], trust: Trust = False) -> Panel:
     """Return the panel of a file; an expert without `knows` knows what its model says."""
-    with formats.naming(path):
+    with naming(path):
         data = formats.load(path)
         experts, classes = data.get("experts"), data.get("classes")
         if isinstance(experts, list) and isinstance(classes, list):

@@ -77,8 +77,7 @@ def read_reports(
     raise them.
     """
     source = Source(path)
-    reader = Reader(panel, reading or Reading(), f"{source.path}, ").collecting()
-    assert reader.found is not None
+    reader = Reader(panel, reading or Reading(), f"{source.path}, ")
     columns = reader.columns(source.names, "auto", lambda: without_lists(source.look()))
     if columns.item is None:
         raise InputError(
@@ -91,7 +90,7 @@ def read_reports(
     for batch in source.batches(strangers) if strangers else ():
         for name in strangers:
             counts[name] += len(batch) - batch.column(name).null_count
-    reader.refuse_strangers(columns, counts.__getitem__)
+    reader.found.add_columns(strangers, counts.__getitem__)
     wide = columns.answers is not None
     nature = nature_of(source, columns.item, wide=wide, loose=reader.reading.match == "loose")
     parts: list[Codes] = []

@@ -147,17 +147,16 @@ class Reports:
         >>> reports.lists()
         [[('cat', 'dog'), None]]
         """
-        reader = Reader(panel, Reading.of(reading, options)).collecting()
+        reader = Reader(panel, Reading.of(reading, options))
         found = arrow_table(table)
         columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, LOOK)))
-        reader.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
+        reader.found.add_columns(columns.strangers, lambda name: len(found) - found.column(name).null_count)
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
             given[0] = arrow(np.arange(len(found)))
         codes = spread(reader, columns, given, np.arange(1, len(found) + 1))
         reports = cls.from_codes(reader, codes, wide=columns.answers is not None)
-        assert reader.found is not None
         dropped = reader.found.judge(reader.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=2)
@@ -169,6 +168,7 @@ class Reports:
         import pyarrow.compute as pc
 
         panel = reader.panel
+        reader.found.count(codes.who, codes.what)
         found = codes.item.dictionary_encode()
         ids, at = found.dictionary, np.from_dlpack(found.indices).astype(np.int64)
         if ascending:
@@ -186,7 +186,7 @@ class Reports:
         both = np.flatnonzero(declined[item, who] & (what >= 0))
         if len(both):
             p = both[0]
-            reader.fault(
+            reader.found.fault(
                 f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
                 f"for item {names[item[p]]!r}, but also answered {reader.reading.none!r}; remove one"
             )
@@ -263,7 +263,7 @@ def _refuse_repeated(reader: Reader, codes: Codes, at: NDArray[np.int64], names:
     again = np.flatnonzero(codes.row != rows[at])
     if len(again):
         p = again[0]
-        reader.fault(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p])))
+        reader.found.fault(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p])))
 
 
 # Cells with several classes

@@ -13,12 +13,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from covote.arguments import shown
-from covote.errors import FileError, InputError, UnknownNameError
+from covote.errors import FileError, InputError
 from covote.panel.checks import LONGEST_INTEGER
 from covote.tables.cells import arrow_table, decoded, read_bytes, read_cells, split, without_empty
 from covote.tables.sheets import Row, read_sheet, text_of_cell
@@ -58,16 +57,6 @@ def is_panel_file(path: str | os.PathLike[str]) -> bool:
         return has_panel(read_cells(path))
     except (FileError, InputError):
         return False
-
-
-@contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let messages about what is in a file begin with its name."""
-    try:
-        yield
-    except (InputError, UnknownNameError) as error:
-        named = str(error).startswith(str(path))
-        raise type(error)(str(error) if named else f"{path}: {error}") from error
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:

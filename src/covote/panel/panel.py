@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote import atomic
-from covote.arguments import Name, check_count
+from covote.arguments import Name, check_count, naming
 from covote.errors import InputError, TooLargeError
 from covote.panel import formats, pictures
 from covote.panel.checks import (
@@ -397,7 +397,7 @@ class Panel:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Panel:
         """Read a panel from a ``.toml`` or ``.json`` file, or a table: ``.csv``, ``.tsv``, ``.xlsx``."""
-        with formats.naming(path):
+        with naming(path):
             return cls.from_dict(formats.load(path))
 
     @classmethod

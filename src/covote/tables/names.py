@@ -377,7 +377,7 @@ def _odd_edges(ids: pa.Array) -> NDArray[np.int64]:
     import pyarrow as pa
 
     _, offsets, data = ids.buffers()
-    kind = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+    kind: Any = np.int64 if pa.types.is_large_string(ids.type) else np.int32
     bounds = np.frombuffer(offsets, kind)[ids.offset : ids.offset + len(ids) + 1]
     if bounds[0] == bounds[-1]:
         return np.empty(0, np.int64)

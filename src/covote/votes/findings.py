@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,15 @@ def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
             f"belong to these votes: classes that the expert does not know: {who}"
         )
     return f"{count:,} of {count + left:,} answers were dropped: classes that the expert does not know: {who}"
+
+
+def unknown_class(panel: Panel, expert: int, name: object) -> str:
+    """Say that an expert answered a class that it does not know."""
+    known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[expert])])
+    return (
+        f"expert {panel.names[expert]!r} answered {shown(name)}, which it does not know (it knows: {known}); "
+        "fix the panel or pass unknown='drop'"
+    )
 
 
 @dataclass
@@ -86,9 +95,20 @@ class Findings:
 
     # Collecting
 
+    def fault(self, message: str) -> None:
+        """Add something that cannot be dropped."""
+        if message not in self.others:
+            self.others.append(message)
+
+    def add_columns(self, names: Iterable[str], answers: Callable[[str], int]) -> None:
+        """Add columns of answers whose expert is not in the panel; `answers` counts those of a column."""
+        for name in names:
+            self.columns[name] = Count(answers(name), 0)
+            self.answers += self.columns[name].answers
+
     def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
         """Add answers that are not votes: (expert, its code, label, its code, how many, the first row)."""
-        for expert, i, label, k, answers, row in pairs:
+        for expert, i, label, k, answers, row in sorted(pairs, key=lambda entry: entry[-1]):
             new = Count(0, row, str(expert))
             if i < 0:
                 found = self.experts.setdefault(str(expert), new)
@@ -103,7 +123,8 @@ class Findings:
             self.answers += answers
 
     def count(self, who: NDArray[Any], what: NDArray[Any]) -> None:
-        """Count votes that are left."""
+        """Count votes that are left, and who gave which; where the expert is -1, there is none."""
+        who, what = who[who >= 0], what[who >= 0]
         self.left += len(who)
         self.answers += len(who)
         self.heard.update(np.unique(who).tolist())
@@ -119,6 +140,10 @@ class Findings:
     def dropped(self) -> int:
         """How many answers are not votes of the panel."""
         return self.answers - self.left
+
+    @property
+    def _kinds(self) -> list[Any]:
+        return [*self.columns, *self.experts, *self.labels, *self.outside]
 
     @property
     def problems(self) -> list[str]:
@@ -143,11 +168,9 @@ class Findings:
 
     def error(self, *, dropping: bool = False) -> CovoteError:
         """Return the one message that says everything that is wrong."""
-        unknown = [] if dropping else self._unknown()
-        kinds = [*self.columns, *self.experts, *self.labels, *self.outside]
-        if dropping or not kinds:
+        if dropping or not self._kinds:
             return InputError("; ".join(f"{self.where}{problem}" for problem in self.others[:_LISTED]))
-        if len(kinds) == 1 and not self.others:
+        if len(self._kinds) == 1 and not self.others:
             return self._single()
         hint = ""
         texts = {str(name) for name in self.panel.classes}
@@ -155,7 +178,7 @@ class Findings:
             hint = "; the experts of the votes are classes of the panel: is it the wrong way round?"
         names_only = not (self.labels or self.outside or self.others)
         return (UnknownNameError if names_only else InputError)(
-            f"{self._place}{'; '.join([*unknown, *self.others])}"
+            f"{self._place}{'; '.join(self.problems)}"
             f"{hint}; correct them, say what they mean with rename={{...}} (--rename names.csv), add them to "
             f"the panel, or {_DROP}"
         )
@@ -192,17 +215,14 @@ class Findings:
             f"{_DROP}"
         )
 
-    def judge(self, unknown: str) -> str:
-        """Refuse votes with faults; return what was dropped, in a sentence, or nothing.
+    def refuse(self, unknown: str) -> None:
+        """Refuse votes with faults; with ``unknown="drop"``, those of names and classes are none."""
+        if self.others or (unknown != "drop" and self._kinds):
+            raise self.error(dropping=unknown == "drop")
 
-        Where answers are dropped, something has to be left.
-        """
-        if unknown != "drop":
-            if self.problems:
-                raise self.error()
-            return ""
-        if self.others:
-            raise self.error(dropping=True)
+    def judge(self, unknown: str) -> str:
+        """Refuse votes with faults, and those of which hardly any are left; return what was dropped."""
+        self.refuse(unknown)
         if self.dropped and self.left * NEARLY_NOTHING < self.answers:
             raise InputError(
                 f"{self._place}only {self.left:,} of {self.answers:,} answers would be left, so this "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from covote.panel import Panel
 from covote.tables.names import arrow
-from covote.votes.vote_checks import Ragged, frozen, is_complete, smallest_int
+from covote.votes.arrays import Ragged, frozen, is_complete, smallest_int
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -10,19 +10,21 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import some_of
-from covote.errors import InputError, UnknownNameError
+from covote.arguments import naming, some_of
+from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.columns import LOOK, Columns, find_columns
 from covote.tables.names import (
+    NONE_OF_MINE,
+    NOT_ASKED,
     NULL,
     STRANGE,
     Matcher,
@@ -35,17 +37,9 @@ from covote.tables.names import (
     without_blanks,
 )
 from covote.votes.answered_panel import answered_panel
-from covote.votes.findings import Count, DroppedWarning, Findings
-from covote.votes.vote_checks import (
-    NONE_OF_MINE,
-    NOT_ASKED,
-    Ragged,
-    contradiction,
-    frozen,
-    is_complete,
-    repeated,
-    smallest_int,
-)
+from covote.votes.arrays import Ragged, frozen, is_complete, repeated, smallest_int
+from covote.votes.findings import DroppedWarning, Findings
+from covote.votes.probabilities import checked_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,14 +93,13 @@ class Codes(NamedTuple):
 class Reader:
     """How to read tables; see :meth:`covote.Votes.from_table`.
 
-    `where` begins a message: the file and a comma. With `found`, what is wrong is collected there, and
-    nothing is rejected. `trimmed` says that there are no blanks around items, or that they count.
+    `where` begins a message: the file and a comma. `trimmed` says that there are no blanks around items, or
+    that they count. What is wrong with a table is collected in :attr:`found`, for the caller to judge.
     """
 
     panel: Panel
     reading: Reading = field(default_factory=Reading)
     where: str = ""
-    found: Findings | None = None
     trimmed: bool = False
 
     @cached_property
@@ -127,23 +120,15 @@ class Reader:
         """The names of the classes."""
         return Matcher(self.panel.classes, self.reading, self.meanings, labels=True)
 
-    def collecting(self) -> Reader:
-        """Return a reader that collects what is wrong."""
-        found = Findings(self.panel, self.experts, self.classes, self.where)
-        return replace(self, found=found)
+    @cached_property
+    def found(self) -> Findings:
+        """What is wrong with the tables that were read."""
+        return Findings(self.panel, self.experts, self.classes, self.where)
 
-    def columns(
-        self,
-        names: list[str],
-        shape: str,
-        look: Callable[[], pa.Table],
-    ) -> Columns:
+    def columns(self, names: list[str], shape: str, look: Callable[[], pa.Table]) -> Columns:
         """Return which column of a table is which."""
-        try:
+        with naming(self.where.removesuffix(", ")):
             return find_columns(names, self.reading.columns, shape, (self.experts, self.classes), look)
-        except (InputError, UnknownNameError) as error:
-            where = self.where.removesuffix(", ")
-            raise type(error)(f"{where}: {error}" if where else str(error)) from error
 
     def loosely(self) -> dict[str, Name | None]:
         """Return the names that were matched over case, blanks and accents so far."""
@@ -175,10 +160,8 @@ class Reader:
         if untyped and columns.item is not None:
             place = found.column_names.index(columns.item)
             found = found.set_column(place, columns.item, self._numbers(found.column(columns.item)))
-        reader = self.collecting()
-        votes = reader._read(found, columns, rows)
-        assert reader.found is not None
-        dropped = reader.found.judge(self.reading.unknown)
+        votes = self._read(found, columns, rows)
+        dropped = self.found.judge(self.reading.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=3)
         return votes
@@ -191,27 +174,23 @@ class Reader:
 
     def _read(self, found: pa.Table, columns: Columns, rows: NDArray[np.int64]) -> Votes:
         if columns.answers is not None:
-            self.refuse_strangers(columns, lambda name: len(found) - found.column(name).null_count)
-            return self.wide(
+            self.found.add_columns(columns.strangers, lambda name: len(found) - found.column(name).null_count)
+            votes = self.wide(
                 list(columns.answers.values()), [found.column(name) for name in columns.answers],
                 None if columns.item is None else found.column(columns.item), rows, whole=True,
             )  # fmt: skip
+            self.found.count(votes.ragged.expert, votes.ragged.label)
+            return votes
         names = [columns.item, *columns.of_answers, *([columns.chance] if columns.chance else [])]
         codes = self.codes([found.column(str(name)) for name in names], rows)
+        self.found.count(codes.who, codes.what)
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
 
-    def fault(self, message: str) -> None:
-        """Reject what cannot be dropped, or collect it."""
-        if self.found is None:
-            raise InputError(f"{self.where}{message}")
-        if message not in self.found.others:
-            self.found.others.append(message)
-
-    def _refuse_twins(self) -> None:
-        """Reject names in two spellings of which nobody can say whether they are one."""
+    def _find_twins(self) -> None:
+        """Find names in two spellings of which nobody can say whether they are one."""
         for sentence in (*self.experts.twins, *self.classes.twins):
-            self.fault(sentence)
+            self.found.fault(sentence)
 
     def _items(
         self, column: Any, others: Sequence[Any], rows: NDArray[np.int64]
@@ -229,22 +208,10 @@ class Reader:
         wrong = np.flatnonzero(said & ~there)
         if len(wrong):
             more = f" ({len(wrong):,} rows have none)" if len(wrong) > 1 else ""
-            self.fault(f"row {rows[wrong[0]]}: no item; give every row an item{more}")
+            self.found.fault(f"row {rows[wrong[0]]}: no item; give every row an item{more}")
         return ids.drop_null(), there
 
     # Wide: one column for each expert
-
-    def refuse_strangers(self, columns: Columns, answers: Callable[[str], int]) -> None:
-        """Refuse columns of answers whose expert is not in the panel, or collect them."""
-        if not columns.strangers or (self.reading.unknown == "drop" and self.found is None):
-            return
-        reader = self if self.found is not None else self.collecting()
-        assert reader.found is not None
-        for name in columns.strangers:
-            reader.found.columns[name] = Count(answers(name), 0)
-            reader.found.answers += reader.found.columns[name].answers
-        if self.found is None:
-            raise reader.found.error()
 
     def wide(
         self,
@@ -276,7 +243,7 @@ class Reader:
             codes, entries, at = self.classes.codes(column)
             known = np.append(self.panel.knows[i], True)  # codes below 0 are looked at apart
             wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
-            if wrong.any() and (self.reading.unknown == "error" or self.found is not None):
+            if wrong.any():
                 bad = np.flatnonzero(wrong[at])  # a dictionary may hold labels that no row has
                 which, first, count = np.unique(at[bad], return_index=True, return_counts=True)
                 refused += [
@@ -289,11 +256,8 @@ class Reader:
                 out=dense[i],
                 mode="clip",
             )
-            if self.found is not None:
-                said = dense[i][dense[i] != NOT_ASKED]
-                self.found.count(np.full(len(said), i), said)
-        self._refuse(refused)
-        self._refuse_twins()
+        self.found.add(refused)
+        self._find_twins()
         return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), ids=ids)
 
     def _once(
@@ -315,17 +279,8 @@ class Reader:
             if self.reading.duplicates == "last":
                 kept[item] = place
             elif self.reading.duplicates == "error" and any(c[before] != c[place] for c in columns):
-                self.fault(repeated_item(item, int(rows[before]), int(rows[place])))
+                self.found.fault(repeated_item(item, int(rows[before]), int(rows[place])))
         return np.array(sorted(kept.values()), dtype=np.int64)
-
-    def _refuse(self, wrong: list[tuple[Any, int, Any, int, int, int]]) -> None:
-        """Reject answers that are not votes of the panel, or collect them."""
-        if not wrong:
-            return
-        found = self.found or Findings(self.panel, self.experts, self.classes, self.where)
-        found.add(sorted(wrong, key=lambda entry: entry[-1]))
-        if self.found is None:
-            raise found.error()
 
     # Long: one row for each vote
 
@@ -352,11 +307,11 @@ class Reader:
         pair += what
         verdict = self._verdicts.take(pair)
         if verdict.any():
-            if verdict.max() > 1 and (self.reading.unknown == "error" or self.found is not None):
+            if verdict.max() > 1:
                 bad = np.flatnonzero(verdict > 1)
                 pairs = expert_row[bad].astype(np.int64) * (len(labels) + 1) + label_row[bad]
                 which, first, count = np.unique(pairs, return_index=True, return_counts=True)
-                self._refuse(
+                self.found.add(
                     [
                         (
                             experts[e],
@@ -371,11 +326,18 @@ class Reader:
                 )
             who[verdict > 0] = -1
             what[verdict > 0] = NOT_ASKED
-        self._refuse_twins()
-        if self.found is not None:
-            self.found.count(who[who >= 0], what[who >= 0])
-        chance = self._chances(columns[3], who, what, rows) if len(columns) > 3 else None
-        return Codes(item, who, what, rows, chance)
+        self._find_twins()
+        return Codes(item, who, what, rows, self._chance(columns[3:], who, what, rows))
+
+    def _chance(
+        self, column: Sequence[Any], who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64]
+    ) -> pa.Array | None:
+        """Return the probabilities, if there is a column of them and nothing is wrong with it."""
+        try:
+            return checked_column(column[0], who, what, rows, self.panel) if column else None
+        except InputError as error:
+            self.found.fault(str(error))
+            return None
 
     @cached_property
     def _verdicts(self) -> NDArray[np.int8]:
@@ -389,50 +351,6 @@ class Reader:
         found[4:, NONE_OF_MINE + 4] = 0
         found[NULL + 4], found[:, NULL + 4] = 1, 1
         return np.roll(found.reshape(-1), -4 * (classes + 4) - 4)
-
-    def _chances(
-        self, column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64]
-    ) -> pa.Array | None:
-        """Return the probabilities as float32, or lists of them, after a look at every one of a vote."""
-        import pyarrow as pa
-
-        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        lists = pa.types.is_nested(column.type) and not pa.types.is_struct(column.type)
-        try:
-            column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            self.fault(f"probabilities must be numbers between 0 and 1 ({error})")
-            return None
-        voted, owner, values = who >= 0, np.arange(len(who)), column
-        if lists:
-            lengths = np.asarray(column.value_lengths().fill_null(0))
-            sizes = self.panel.sizes[np.maximum(who, 0)]
-            wrong = np.flatnonzero(voted & (lengths != sizes))
-            if len(wrong):
-                p = int(wrong[0])
-                self.fault(
-                    f"row {rows[p]}: {lengths[p]} probabilities of expert {self.panel.names[int(who[p])]!r}, "
-                    f"which knows {sizes[p]} classes; give one for each class it knows, in the order of the "
-                    "panel"
-                )
-                return None
-            owner, values = np.repeat(owner, lengths), column.flatten()
-        chances = values.to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(~((chances >= 0) & (chances <= 1)) & voted[owner])
-        if len(wrong):
-            more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
-            self.fault(
-                f"row {rows[int(owner[wrong[0]])]}: {chances[wrong[0]]} is not a probability between 0 "
-                f"and 1; correct it or remove the row{more}"
-            )
-            return None
-        if lists:
-            starts = np.concatenate([[0], np.cumsum(lengths)])
-            found = contradiction(chances, starts, who, what, self.panel)
-            if found is not None:
-                self.fault(f"row {rows[found[0]]}: {found[1]}")
-                return None
-        return column
 
     # Rows of whole items to votes
 
@@ -458,7 +376,7 @@ class Reader:
         indptr = np.searchsorted(at[order], np.arange(size + 1)).astype(np.int64)
         keep, differ = repeated(indptr, who, what, self.reading.duplicates == "last")
         if differ and self.reading.duplicates == "error":
-            self.fault(self.conflicts(codes, at))
+            self.found.fault(self.conflicts(codes, at))
         if not keep.all():
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
             who, what, order = who[keep], what[keep], order[keep]

@@ -16,11 +16,12 @@ from covote.arguments import check_choice
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
-from covote.tables.names import arrow_table
-from covote.votes import arrays, frames, tables, vote_checks
+from covote.tables.names import NONE_OF_MINE, NOT_ASKED, arrow_table
+from covote.votes import arrays, frames, tables
+from covote.votes.arrays import Ragged, frozen
 from covote.votes.findings import DroppedWarning, dropped_outside
+from covote.votes.probabilities import checked_probabilities, ragged_probabilities
 from covote.votes.rows import Rows, answer_rows
-from covote.votes.vote_checks import NONE_OF_MINE, NOT_ASKED, Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,13 +113,13 @@ class Votes:
             a warning tells.
         """
         check_choice("unknown", unknown, ("error", "drop"))
-        columns, complete, dropped = vote_checks.checked_columns(array, panel, unknown == "drop")
+        columns, complete, dropped = arrays.checked_columns(array, panel, unknown == "drop")
         if dropped:
-            left = int(np.count_nonzero(columns != vote_checks.NOT_ASKED))
+            left = int(np.count_nonzero(columns != NOT_ASKED))
             warnings.warn(dropped_outside(panel, dropped, left), DroppedWarning, stacklevel=2)
         size = columns.shape[1]
-        vote, per_class = vote_checks.checked_probabilities(probabilities, columns, panel)
-        ids = vote_checks.checked_ids(items, size)
+        vote, per_class = checked_probabilities(probabilities, columns, panel)
+        ids = arrays.checked_ids(items, size)
         return cls(panel, columns, None, 0, size, complete, vote, per_class, None, ids)
 
     @classmethod
@@ -136,10 +137,10 @@ class Votes:
         An expert may answer an item once. `probabilities` is one per vote, or flat, one per vote and class
         that its expert knows.
         """
-        runs = Ragged(*vote_checks.checked_runs(indptr, expert, label, panel))
-        vote, per_class, starts = vote_checks.ragged_probabilities(probabilities, runs.expert, panel)
+        runs = Ragged(*arrays.checked_runs(indptr, expert, label, panel))
+        vote, per_class, starts = ragged_probabilities(probabilities, runs.expert, panel)
         size = len(runs.indptr) - 1
-        ids = vote_checks.checked_ids(items, size)
+        ids = arrays.checked_ids(items, size)
         complete = len(runs.expert) == size * len(panel)
         return cls(panel, None, runs, 0, size, complete, vote, per_class, starts, ids)
 
@@ -159,10 +160,10 @@ class Votes:
         choose; `items` is an Arrow or a numpy array. `complete` may be said only if nobody was left out.
         """
         if runs is not None:
-            runs = Ragged(*(vote_checks.frozen(array) for array in runs))
+            runs = Ragged(*(frozen(array) for array in runs))
             return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, ids=items)
         assert columns is not None  # a mistake in the code that calls this, not in anybody's data
-        columns = vote_checks.frozen(columns)
+        columns = frozen(columns)
         return cls(panel, columns, None, 0, columns.shape[1], complete, ids=items)
 
     @classmethod
@@ -246,7 +247,7 @@ class Votes:
     @cached_property
     def items(self) -> NDArray[Any]:
         """The id of every item."""
-        return vote_checks.plain_ids(self.ids, self.start, self.stop)
+        return arrays.plain_ids(self.ids, self.start, self.stop)
 
     @cached_property
     def answers(self) -> int:
@@ -296,11 +297,6 @@ class Votes:
         if self.columns is None:
             return self
         return arrays.raggedised(self)
-
-    def _dense_is_smaller(self) -> bool:
-        assert self.runs is not None
-        ragged = self.answers * (self.runs.expert.itemsize + self.runs.label.itemsize) + 8 * len(self)
-        return len(self) * len(self.panel) * self.runs.label.itemsize <= ragged
 
     def part(self, start: int, stop: int) -> Votes:
         """Return the items start:stop, sharing the arrays of the whole."""

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
-from covote.votes import NONE_OF_MINE, NOT_ASKED, vote_checks
+from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes.arrays import repeated
 from covote.votes.findings import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
@@ -263,6 +264,6 @@ def plain_repeated(indptr, expert, label, keep_last):
 def test_answers_that_come_again(items, keep_last):
     indptr = np.cumsum([0, *map(len, items)])
     votes = np.array([vote for item in items for vote in item], dtype=np.int64).reshape(-1, 2)
-    keep, differ = vote_checks.repeated(indptr, votes[:, 0], votes[:, 1], keep_last)
+    keep, differ = repeated(indptr, votes[:, 0], votes[:, 1], keep_last)
     plain = plain_repeated(indptr.tolist(), votes[:, 0].tolist(), votes[:, 1].tolist(), keep_last)
     assert (keep.tolist(), differ) == plain

@@ -11,8 +11,8 @@ from covote.decoding import shares
 from covote.decoding.loop import Decoder
 from covote.labels import NO_TIES, Labels, Ties, joined
 from covote.votes import Votes
+from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows, row_parts
-from covote.votes.vote_checks import smallest_int
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, Labels, Ties, joined
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows, each_row, row_parts
-from covote.votes.vote_checks import smallest_int
 
 Array = NDArray[Any]
 

@@ -1,0 +1,151 @@
+"""The probabilities that experts give: to their answers, or to all classes that they know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from covote.errors import InputError
+from covote.panel import Panel
+from covote.tables.names import NOT_ASKED
+from covote.votes.arrays import frozen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SLACK = 0.005
+"""How much more than 1 probabilities may add up to, for each class: people round to two digits."""
+
+
+def checked_probabilities(
+    probabilities: ArrayLike | None, columns: NDArray[Any], panel: Panel
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+    """Return (per vote, per known class), at most one of them, laid out like the dense votes."""
+    if probabilities is None:
+        return None, None
+    given = np.asarray(probabilities, dtype=np.float32)
+    experts, size = columns.shape
+    owner, member = np.nonzero(panel.knows)
+    if given.shape == (size, experts, len(panel.classes)):
+        given = given[:, owner, member]
+    if given.shape not in ((size, experts), (size, len(owner))):
+        raise InputError(
+            f"probabilities have shape {given.shape}; give (items, experts) = {(size, experts)}, or (items, "
+            f"experts, classes), or (items, sum of sizes) = {(size, len(owner))}"
+        )
+    per_vote = given.shape[1] == experts
+    asked = columns if per_vote else columns[owner]
+    rows = np.ascontiguousarray(given.T)
+    rows[asked == NOT_ASKED] = 0
+    wrong = np.argwhere(~((rows >= 0) & (rows <= 1)).T)
+    if len(wrong):
+        n, r = wrong[0]
+        name = panel.names[r if per_vote else owner[r]]
+        raise InputError(f"item {n}, expert {name!r}: {rows[r, n]} is not a probability between 0 and 1")
+    return (frozen(rows), None) if per_vote else (None, frozen(rows))
+
+
+def ragged_probabilities(
+    probabilities: ArrayLike | None, expert: NDArray[Any], panel: Panel
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None, NDArray[np.int64] | None]:
+    """Return (per vote, per known class, where each vote's classes start)."""
+    if probabilities is None:
+        return None, None, None
+    flat = np.ascontiguousarray(probabilities, dtype=np.float32)
+    wrong = np.flatnonzero(~((flat >= 0) & (flat <= 1)))
+    if len(wrong):
+        raise InputError(f"probability {wrong[0]}: {flat[wrong[0]]} is not between 0 and 1")
+    if flat.shape == expert.shape:
+        return frozen(flat), None, None
+    starts = np.concatenate([[0], np.cumsum(panel.sizes[expert])]).astype(np.int64)
+    if len(flat) != starts[-1]:
+        raise InputError(
+            f"{len(flat)} probabilities for {len(expert)} votes; give one per vote, or one per vote and "
+            f"class its expert knows ({starts[-1]})"
+        )
+    return None, frozen(flat), frozen(starts)
+
+
+def contradiction(
+    flat: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    expert: NDArray[Any],
+    label: NDArray[Any],
+    panel: Panel,
+) -> tuple[int, str] | None:
+    """Return the first vote whose probabilities cannot be, and why; None if there is none.
+
+    Those of vote p, one for each class that its expert knows, are ``flat[starts[p]:starts[p + 1]]``. They add
+    up to at most 1 (less where the expert thinks of other classes), and none is above that of the answer.
+    """
+    some = np.flatnonzero(np.diff(starts) > 0)
+    if not len(some):
+        return None
+    sums = np.add.reduceat(flat, starts[some], dtype=np.float64)
+    best = np.maximum.reduceat(flat, starts[some])
+    sizes, who, what = np.diff(starts)[some], expert[some], label[some]
+    answered = what >= 0
+    place = np.where(answered, np.cumsum(panel.knows, axis=1)[who, np.maximum(what, 0)] - 1, 0)
+    own = np.where(answered, flat[starts[some] + place], best)
+    wrong = (sums > 1 + SLACK * (2 + sizes)) | (answered & ((best <= 0) | (own < best)))
+    wrong &= what != NOT_ASKED
+    if not wrong.any():
+        return None
+    p = int(np.argmax(wrong))
+    name = f"expert {panel.names[int(who[p])]!r}"
+    if sums[p] > 1 + SLACK * (2 + sizes[p]):
+        why = f"the probabilities of {name} add up to {sums[p]:.4g}; divide them by their sum"
+    elif best[p] <= 0:
+        why = f"the probabilities of {name} are all 0; leave them out where there are none"
+    else:
+        why = (
+            f"{name} answered {panel.classes[int(what[p])]!r} and gives it the probability {own[p]:.4g}, but "
+            f"another class {best[p]:.4g}; correct one of the two, or leave the probabilities out"
+        )
+    return int(some[p]), why
+
+
+def checked_column(
+    column: Any, who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64], panel: Panel
+) -> pa.Array:
+    """Return the column of probabilities of a long table as float32, or lists of them.
+
+    `who` and `what` are the indices of expert and class of every row, -1 where a row is not a vote; `rows`
+    are their numbers for messages.
+    """
+    import pyarrow as pa
+
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    lists = pa.types.is_nested(column.type) and not pa.types.is_struct(column.type)
+    try:
+        column = column.cast(pa.large_list(pa.float32()) if lists else pa.float32())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"probabilities must be numbers between 0 and 1 ({error})") from error
+    voted, owner, values = who >= 0, np.arange(len(who)), column
+    if lists:
+        lengths = np.asarray(column.value_lengths().fill_null(0))
+        sizes = panel.sizes[np.maximum(who, 0)]
+        wrong = np.flatnonzero(voted & (lengths != sizes))
+        if len(wrong):
+            p = int(wrong[0])
+            raise InputError(
+                f"row {rows[p]}: {lengths[p]} probabilities of expert {panel.names[int(who[p])]!r}, which "
+                f"knows {sizes[p]} classes; give one for each class it knows, in the order of the panel"
+            )
+        owner, values = np.repeat(owner, lengths), column.flatten()
+    chances = values.to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(~((chances >= 0) & (chances <= 1)) & voted[owner])
+    if len(wrong):
+        more = f" ({len(wrong):,} such)" if len(wrong) > 1 else ""
+        raise InputError(
+            f"row {rows[int(owner[wrong[0]])]}: {chances[wrong[0]]} is not a probability between 0 and 1; "
+            f"correct it or remove the row{more}"
+        )
+    if lists:
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        found = contradiction(chances, starts, who, what, panel)
+        if found is not None:
+            raise InputError(f"row {rows[found[0]]}: {found[1]}")
+    return column
