@@ -46,9 +46,9 @@ def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setitem(TABLES, "bounds", Experiment("Bounds", interrupted))
-    ran = covote("reproduce", "bounds", "--out", "out")
+    ran = covote("reproduce", "bounds", "--out", "out", "--keep", "kept")
     assert ran.status == 130
-    assert "finished experts are kept in out, run the same command to resume" in ran.err
+    assert "what is trained is kept in kept, run the same command to resume" in ran.err
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ from tests.unit.reproduction.made_up import bars
 
 class Trainer:
     name, recipe, surrogate = "made up", "made up", True
-    def train(self, data, subsets, progress):
+    def train(self, data, subsets, progress, folder):
         for number, subset in enumerate(subsets):
             if str(number) == sys.argv[2]:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -19,15 +19,19 @@ def reproduce(
         list[str] | None, typer.Argument(help="Tables and figures to run (see --list; default: all).")
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="quick (minutes), medium (about an hour) or full (needs a GPU).")
+        str, typer.Option(help="quick (minutes), paper (many hours on two cores) or full (needs a GPU).")
     ] = "quick",
     data_dir: Annotated[
         Path | None,
         typer.Option(help="Folder with the datasets (default: ~/.cache/covote/data).", envvar="COVOTE_DATA"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where votes and pages go; a rerun continues there.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("reproduction"),
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where trained experts are kept; a rerun continues there (default: ~/.cache/covote/experts)."
+        ),
+    ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch data sets that are missing from their publishers.")
     ] = False,
@@ -52,13 +56,14 @@ def reproduce(
             output.say(f"{name:14} {table.title}")
         return
     source = DataSource(data_dir or default_folder(), download)
+    keep = keep or default_folder().parent / "experts"
     try:
         with output.progress_bar() as progress:
-            context = Context(source, out, profile, seed, not stored, progress)
+            context = Context(source, out, profile, seed, not stored, progress, keep)
             report = run(context, tables or ())
     except KeyboardInterrupt:
         output.complain(
-            f"covote: interrupted; finished experts are kept in {out}, run the same command to resume"
+            f"covote: interrupted; what is trained is kept in {keep}, run the same command to resume"
         )
         raise typer.Exit(130) from None
     if as_json:

@@ -29,11 +29,7 @@ Needs = Mapping[str, Sequence[Subset]]
 """The experts that a table wants, by image set."""
 TRAINERS: dict[str, dict[str, Callable[..., Trainer]]] = {
     "quick": {"mnist": ridge.mnist, "fashion": ridge.mnist, "cifar10": ridge.cifar10},
-    "medium": {
-        "mnist": neural.medium_mnist,
-        "fashion": neural.medium_mnist,
-        "cifar10": neural.medium_cifar10,
-    },
+    "paper": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.paper_cifar10},
     "full": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.full_cifar10},
 }
 """The trainer of each profile and image set, made from a seed and a share of the training (`effort`)."""
@@ -45,8 +41,8 @@ class Context:
 
     Attributes
     ----------
-    source, out
-        Where the data sets are, and where votes and pages go.
+    source, out, keep
+        Where the data sets are, where pages go, and where trained experts are kept (default: in `out`).
     profile, seed
         How experts are trained, and their seed.
     train
@@ -59,6 +55,7 @@ class Context:
     seed: int = 0
     train: bool = True
     progress: Progress = lambda done, total, message: None
+    keep: Path | None = None
     _images: dict[str, ImageSet] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -68,7 +65,7 @@ class Context:
     @cached_property
     def store(self) -> Store:
         """What this profile has made so far."""
-        return Store(self.out, self.profile)
+        return Store(self.out, self.profile, self.keep)
 
     def images(self, name: str) -> ImageSet:
         """Return an image set; it is read once."""

@@ -21,12 +21,11 @@ from covote.errors import FileError
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.reproduction.datasets import DataSet
-from covote.reproduction.trainers import Subset, Trained, Trainer
+from covote.reproduction.trainers import Subset, Trained, Trainer, file_name
 from covote.votes import Votes
 
 Result = TypeVar("Result")
 SPLITS = ("train", "test")
-_LONGEST = 100  # characters of a file name before it becomes a hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +36,7 @@ class StoredExpert:
     votes: dict[str, NDArray[np.integer[Any]]]
     probabilities: dict[str, NDArray[np.float16]]
     seconds: float
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +115,13 @@ def subset_name(subset: Subset) -> str:
 class Store:
     """A folder of results of one profile. What is there is used; what is missing is made and added.
 
-    Votes are in `votes/PROFILE`, everything else is JSON in `KIND/PROFILE`.
+    Sections and curves are JSON in `KIND/PROFILE` of `folder`. Experts are in `kept_in` (default: `experts`
+    of `folder`), which several runs may share: their answers, and what is needed to go on with a training.
     """
 
     folder: Path
     profile: str = "quick"
+    kept_in: Path | None = None
     _read: dict[Path, StoredExpert] = field(default_factory=dict, repr=False, compare=False)
 
     def keep(self, kind: str, name: str, value: dict[str, Any]) -> None:
@@ -142,11 +144,6 @@ class Store:
         """Return the file of a piece of work."""
         return self.folder / kind / self.profile / f"{name}.json"
 
-    @property
-    def votes(self) -> Path:
-        """The folder of the votes."""
-        return self.folder / "votes" / self.profile
-
     def stored(self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
         """Return those subsets whose experts are there."""
         place = self.place(data, trainer)
@@ -162,7 +159,7 @@ class Store:
         missing = [subset for subset in wanted if subset not in there]
         if missing:
             _write_about(place, data, trainer)
-            for trained in trainer.train(data, missing, progress):
+            for trained in trainer.train(data, missing, progress, place):
                 write_expert(_file(place, trained.subset), trained)
         return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
 
@@ -173,25 +170,19 @@ class Store:
         return self._read[path]
 
     def seconds(self) -> float:
-        """Return the CPU time that training all stored experts took."""
-        from pyarrow import parquet
-
-        files = self.votes.glob("*/[!.]*.parquet")
-        return sum(float((parquet.read_schema(path).metadata or {}).get(b"seconds", 0)) for path in files)
+        """Return the CPU time that training took, of all experts that were looked at."""
+        return sum(expert.seconds for expert in self._read.values())
 
     def place(self, data: DataSet, trainer: Trainer) -> Path:
         """Return the folder for votes of this trainer on these images; others have another."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
         words = re.sub(r"[^a-z0-9]+", "-", trainer.name.lower()).strip("-")[:40]
-        return self.votes / f"{data.name}-{words}-{mark}"
+        return (self.kept_in or self.folder / "experts") / f"{data.name}-{words}-{mark}"
 
 
 def _file(place: Path, subset: Subset) -> Path:
-    name = subset_name(subset)
-    if len(name) > _LONGEST:
-        name = hashlib.sha256(name.encode()).hexdigest()[:24]
-    return place / f"{name}.parquet"
+    return place / f"{file_name(subset)}.parquet"
 
 
 def _write_about(place: Path, data: DataSet, trainer: Trainer) -> None:
@@ -220,7 +211,11 @@ def write_expert(path: Path, trained: Trained) -> None:
     best = np.concatenate([trained.train.argmax(axis=1), trained.test.argmax(axis=1)])
     columns: dict[str, Any] = {"vote": known[best]}
     columns |= {f"p{k}": np.ascontiguousarray(given[:, n]) for n, k in enumerate(trained.subset)}
-    about = {"seconds": str(trained.seconds), "train": str(len(trained.train))}
+    about = {
+        "seconds": str(trained.seconds),
+        "train": str(len(trained.train)),
+        "curve": json.dumps(trained.curve),
+    }
     table = pa.table(columns).replace_schema_metadata(about)
     with atomic.replacing(path) as temporary:
         parquet.write_table(table, temporary, compression="zstd")
@@ -236,6 +231,7 @@ def read_expert(path: Path, data: DataSet) -> StoredExpert:
         about = table.schema.metadata
         subset = tuple(int(name[1:]) for name in table.column_names if name != "vote")
         first, seconds = int(about[b"train"]), float(about[b"seconds"])
+        curve = tuple((float(a), float(b)) for a, b in json.loads(about.get(b"curve", b"[]")))
         votes = table["vote"].to_numpy()
         given = np.stack([table[f"p{k}"].to_numpy() for k in subset], axis=1)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
@@ -250,4 +246,5 @@ def read_expert(path: Path, data: DataSet) -> StoredExpert:
         {"train": votes[:first], "test": votes[first:]},
         {"train": given[:first], "test": given[first:]},
         seconds,
+        curve,
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from covote.errors import InputError, MissingDependencyError
+from covote.errors import FileError, InputError, MissingDependencyError
 from covote.reproduction.cores import end_processes
 from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import TRAINERS, Context
@@ -31,7 +31,7 @@ from covote.reproduction.trainers.neural import (
     Recipe,
     full_cifar10,
     full_mnist,
-    medium_cifar10,
+    paper_cifar10,
 )
 from tests.unit.reproduction.made_up import bars
 
@@ -103,7 +103,8 @@ def test_experts_learn_what_they_know_and_answer_everything():
         mine = np.isin(data.test_y, subset)
         said = np.array(subset)[expert.test[mine].argmax(axis=1)]
         assert np.mean(said == data.test_y[mine]) > 0.9
-    assert told[-1][:2] == (2, 2)
+    images = int(np.isin(data.train_y, (0, 1, 2, 3)).sum() + np.isin(data.train_y, (3, 7)).sum())
+    assert told[-1] == (images, images, "mnist: tiny, 2 of 2 experts")
 
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path):
@@ -111,14 +112,14 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     model = NeuralTrainer("tiny", replace(TINY, steps=2), True, workers=1)
 
     def stop(done, total, message):
-        if done == 1:
+        if "1 of 3 experts" in message:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         Store(tmp_path).experts(data, model, subsets, stop)
     told = []
     experts = Store(tmp_path).experts(data, model, subsets, lambda *a: told.append(a))
-    assert told[-1][:2] == (2, 2)
+    assert "2 of 2 experts" in told[-1][2]
     assert set(experts.by_subset) == set(subsets)
 
 
@@ -162,14 +163,75 @@ def test_the_full_recipes_are_the_papers():
     assert np.allclose(rates, [1e-3, 1e-3, 1e-4, 1e-5, 1e-6, 5e-7])
 
 
-def test_medium_experts_take_equal_steps_and_less_training_takes_half():
-    whole, half = medium_cifar10(), medium_cifar10(effort=0.5)
-    assert whole.training.length(10_000) == whole.training.length(50_000)
-    assert half.training.length(10_000) * 2 == whole.training.length(10_000)
+def test_experts_of_profile_paper_take_equal_epochs_and_less_training_takes_half():
+    whole, half = paper_cifar10(), paper_cifar10(effort=0.5)
+    assert whole.training.length(50_000) == 8 * 98
+    assert whole.training.length(10_000) == 8 * 20
+    assert half.training.length(10_000) == 4 * 20
     assert whole.recipe != half.recipe
 
 
-@pytest.mark.parametrize("profile", ["medium", "full"])
+class Killed(Exception):
+    pass
+
+
+def test_a_training_that_is_killed_after_any_epoch_ends_with_the_same_numbers(tmp_path):
+    data = bars(train=60, test=20)
+    colour = np.stack([data.train_x] * 3, axis=3)
+    # Dropout, momentum, running statistics, shuffled and shifted images: all of it has to go on.
+    dropping = Recipe(
+        with_dropout, batch=16, rate=0.1, epochs=4, augment="flips and shifts", schedule="triangle"
+    )
+    white = replace(dropping, network="whitened", centre="channels", smoothing=0.2, bias_rate=64.0)
+    for recipe in (dropping, white):
+        whole = fit(colour, data.train_y, 10, recipe, 3).probabilities(colour)
+        for stop in (1, 2, 3):
+            keep = tmp_path / f"{recipe.text()[:12]}-{stop}.pt"
+            seen = []
+
+            def look(expert, seen=seen, stop=stop):
+                if len(seen) == stop:
+                    raise Killed
+                seen.append(0)
+                return 0.5
+
+            with pytest.raises(Killed):
+                fit(colour, data.train_y, 10, recipe, 3, keep=keep, look=look)
+            expert = fit(colour, data.train_y, 10, recipe, 3, keep=keep, look=lambda expert: 0.5)
+            assert np.array_equal(expert.probabilities(colour), whole)
+            assert [right for _, right in expert.curve] == [0.5] * 4
+            assert expert.curve[-1][0] == expert.seconds
+
+
+def with_dropout(channels, side, classes):
+    wide = channels * side * side
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5), torch.nn.Linear(wide, classes))
+
+
+def test_a_finished_training_is_not_repeated_and_a_broken_file_is_named(tmp_path):
+    data, keep = bars(train=40, test=10), tmp_path / "0-1.pt"
+    first = fit(data.train_x, data.train_y, 10, TINY, 0, keep=keep)
+    again = fit(data.train_x, data.train_y, 10, TINY, 0, keep=keep)
+    assert again.seconds == first.seconds
+    assert np.array_equal(again.probabilities(data.test_x), first.probabilities(data.test_x))
+    keep.write_bytes(b"half of a file")
+    with pytest.raises(FileError, match=r"0-1\.pt cannot be read .*; remove it and run again"):
+        fit(data.train_x, data.train_y, 10, TINY, 0, keep=keep)
+
+
+def test_the_first_layer_whitens_patches():
+    images = torch.rand(200, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    images[:, 1] += images[:, 0]
+    network = NETWORKS["whitened"](3, 8, 2)
+    network.look_at(images)
+    with torch.inference_mode():
+        found = network[0](images).permute(0, 2, 3, 1).reshape(-1, 24).double()
+    assert torch.allclose(found[:, :12], -found[:, 12:], atol=1e-4)
+    second_moments = found[:, :12].T @ found[:, :12] / len(found)
+    assert torch.allclose(second_moments, torch.eye(12).double(), atol=0.05)
+
+
+@pytest.mark.parametrize("profile", ["paper", "full"])
 def test_every_image_set_has_a_trainer(profile):
     for images in TRAINERS["quick"]:
         assert TRAINERS[profile][images](seed=3).recipe.endswith("seed 3")
@@ -178,7 +240,7 @@ def test_every_image_set_has_a_trainer(profile):
 @pytest.mark.parametrize("effort", [0.0, -1.0, 1.5])
 def test_an_impossible_effort_is_refused(effort):
     with pytest.raises(InputError, match="effort"):
-        medium_cifar10(effort=effort)
+        paper_cifar10(effort=effort)
 
 
 def test_a_recipe_needs_one_length():
@@ -189,24 +251,22 @@ def test_a_recipe_needs_one_length():
 def test_without_torch_the_message_gives_the_install_line(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'covote\[torch\]'"):
-        next(iter(medium_cifar10().train(bars(), [(0, 1)], print)))
+        next(iter(paper_cifar10().train(bars(), [(0, 1)], print)))
 
 
-def test_every_image_comes_once_before_any_comes_again():
-    rows = torch.cat(list(batches(10, 4, 6, torch.Generator().manual_seed(0))))
-    assert len(rows) == 20
-    assert sorted(rows[:10].tolist()) == sorted(rows[10:].tolist()) == list(range(10))
+def test_every_image_comes_once_in_an_epoch_in_batches_of_nearly_one_size():
+    rows = batches(10, 4, torch.Generator().manual_seed(0))
+    assert [len(part) for part in rows] == [4, 3, 3]
+    assert sorted(torch.cat(rows).tolist()) == list(range(10))
 
 
 def test_flips_and_shifts_equal_their_plain_twin():
     images = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(1))
-    moved = flip_and_shift(images, torch.Generator().manual_seed(5), pixels=2)
-    generator = torch.Generator().manual_seed(5)
-    mirrored = torch.rand(6, generator=generator) < 0.5
-    down, right = torch.randint(0, 5, (2, 6), generator=generator)
+    mirrored = torch.tensor([True, False, True, True, False, False])
+    moved = flip_and_shift(images, mirrored, torch.Generator().manual_seed(5))
+    down, right = torch.randint(-2, 3, (2, 6), generator=torch.Generator().manual_seed(5)) + 2
     for n, image in enumerate(images):
-        padded = torch.zeros(3, 12, 12)
-        padded[:, 2:10, 2:10] = image
+        padded = torch.nn.functional.pad(image[None], (2, 2, 2, 2), mode="reflect")[0]
         cut = padded[:, down[n] : down[n] + 8, right[n] : right[n] + 8]
         assert torch.equal(moved[n], cut.flip(2) if mirrored[n] else cut)
 

@@ -134,7 +134,7 @@ PLANS: dict[str, dict[str, Plan]] = {
         "mnist": Plan(Local("strided", 16, 0.1), per_class=800, epochs=1, beyond=1.5),
         "cifar10": Plan(Local("strided", 16, 0.05), per_class=800, epochs=1, beyond=1.5),
     },
-    "medium": {
+    "paper": {
         "mnist": Plan(Local("strided", 40, 0.1), per_class=2000, epochs=1, points=12),
         "cifar10": Plan(Local("strided", 40, 0.05), per_class=2000, epochs=1, points=12),
     },

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SIZES = (4, 6, 8)
 EXTRA = (0, 1, 2, 3)
-DRAWS = {"quick": 6, "medium": 2, "full": 2}
+DRAWS = {"quick": 10, "paper": 10, "full": 2}
 """Independent draws; the paper has two."""
 LINES = (("train", PAPER), ("test", PAPER), ("test", DEFAULT))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,12 +27,15 @@ class Trained(NamedTuple):
         (images x classes it knows), each row sums to 1. `train` may hold only the first training images.
     seconds
         CPU time that its training took.
+    curve
+        Of the centralised network, after each epoch: CPU seconds so far, and test accuracy (0 to 1).
     """
 
     subset: Subset
     train: NDArray[np.float32]
     test: NDArray[np.float32]
     seconds: float
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 class Trainer(Protocol):
@@ -52,8 +57,24 @@ class Trainer(Protocol):
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know about how they are trained, sentences."""
 
-    def train(self, data: Any, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+    def train(
+        self, data: Any, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
+    ) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there, in any order.
 
-        `data` is of the kind that the trainer is made for: images or texts.
+        `data` is of the kind that the trainer is made for: images or texts. What takes long is kept in
+        `folder` on the way, so that a run that was stopped goes on there.
         """
+
+
+_LONGEST = 100  # characters of a file name before it becomes a hash
+
+
+def file_name(subset: Subset) -> str:
+    """Return the name of an expert's files, without ending: its name, or a hash of it where that is long.
+
+    >>> file_name((0, 3, 7))
+    '0-3-7'
+    """
+    name = "-".join(map(str, subset))
+    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()[:24]

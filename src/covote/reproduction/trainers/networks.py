@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from covote import atomic
+from covote.errors import FileError
 from covote.reproduction.trainers.neural import Recipe
+
+FLIPS = "flips and shifts"
 
 _DROPS = (
     (180, 0.5e-3),
@@ -22,27 +29,60 @@ _DROPS = (
 )  # after this many epochs, this share of the rate
 
 
-def compact_4(channels: int, side: int, classes: int) -> nn.Sequential:
-    """Four convolutions, three of them pooled, and one dense layer; for two cores and colour images."""
-    return _pooled(channels, side, classes, (16, 32, 64, 128))
+class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent where types are checked
+    """A fixed layer that whitens patches, and three blocks of two convolutions; for two cores.
+
+    Reference: K. Jordan, 94% on CIFAR-10 in 3.29 seconds on a single GPU, 2024 (airbench94), with half of its
+    channels; without its lookahead optimiser and without its many crops of test images.
+    """
+
+    def __init__(self, channels: int, classes: int, widths: tuple[int, ...] = (32, 128, 128)) -> None:
+        first = nn.Conv2d(channels, 2 * 4 * channels, 2)
+        first.weight.requires_grad = False
+        nn.init.zeros_(first.bias)
+        layers: list[nn.Module] = [first, nn.GELU()]
+        channels = first.out_channels
+        for width in widths:
+            layers += [_passing(channels, width), nn.MaxPool2d(2), *_normal(width)]
+            layers += [_passing(width, width), *_normal(width)]
+            channels = width
+        super().__init__(
+            *layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels, classes, bias=False)
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the answers, scaled so that training starts with small ones."""
+        return super().forward(images) / 9
+
+    def look_at(self, images: Tensor) -> None:
+        """Set the first layer to the principal directions of the images' patches, and their opposites."""
+        patches = images.unfold(2, 2, 1).unfold(3, 2, 1).permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(0, 2)
+        values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
+        found = vectors.T.flip(0) / (values.flip(0)[:, None] + 5e-4).sqrt()
+        shaped = found.unflatten(1, (images.shape[1], 2, 2))
+        self[0].weight.data.copy_(torch.cat([shaped, -shaped]))
+
+    def reach(self, share: float) -> None:
+        """Let the first layer's bias learn in the first third of the training only; it settles early."""
+        self[0].bias.requires_grad = share < 1 / 3
 
 
-def compact_3(channels: int, side: int, classes: int) -> nn.Sequential:
-    """Three pooled convolutions and one dense layer; for two cores and small grey images."""
-    return _pooled(channels, side, classes, (8, 16, 32))
+def _passing(channels: int, width: int) -> nn.Conv2d:
+    """Return a convolution that at first passes its input through, as far as it has channels for it."""
+    layer = nn.Conv2d(channels, width, 3, padding=1, bias=False)
+    nn.init.dirac_(layer.weight.data[:channels])
+    return layer
 
 
-def _pooled(channels: int, side: int, classes: int, widths: tuple[int, ...]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for n, width in enumerate(widths):
-        layers.append(nn.Conv2d(channels, width, 3, padding=1, bias=False))
-        if n < 3:
-            # Pooled first, so that normalisation sees a quarter of the numbers: a third less time in all.
-            layers.append(nn.MaxPool2d(2))
-            side //= 2
-        layers += [nn.BatchNorm2d(width), nn.ReLU()]
-        channels = width
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * side * side, classes))
+def _normal(width: int) -> list[nn.Module]:
+    norm = nn.BatchNorm2d(width, momentum=0.4)
+    norm.weight.requires_grad = False
+    return [norm, nn.GELU()]
+
+
+def whitened(channels: int, side: int, classes: int) -> nn.Sequential:
+    """The network of profile paper for CIFAR-10."""
+    return Whitened(channels, classes)
 
 
 def strided(channels: int, side: int, classes: int) -> nn.Sequential:
@@ -156,8 +196,7 @@ def _like_keras(network: nn.Sequential, kernel: Callable[[Tensor], Tensor]) -> n
 
 
 NETWORKS: dict[str, Callable[[int, int, int], nn.Sequential]] = {
-    "compact 4": compact_4,
-    "compact 3": compact_3,
+    "whitened": whitened,
     "strided": strided,
     "mnist_cnn": mnist_cnn,
     "tutorial_cnn": tutorial_cnn,
@@ -169,10 +208,19 @@ NETWORKS: dict[str, Callable[[int, int, int], nn.Sequential]] = {
 
 
 class TrainedNetwork:
-    """A trained network, how many classes it knows, and what its training images were centred by."""
+    """A trained network, how many classes it knows, and what its training images were centred by.
 
-    def __init__(self, network: nn.Module, classes: int, mean: Tensor, scale: Tensor) -> None:
-        self.network, self.classes, self.mean, self.scale = network, classes, mean, scale
+    `mirrored` says that answers about an image and its mirror image are averaged; `seconds` is the CPU time
+    of the training, and `curve` what was seen after each epoch, if anybody looked.
+    """
+
+    def __init__(
+        self, network: nn.Module, classes: int, centre: tuple[Tensor, Tensor], mirrored: bool = False
+    ) -> None:
+        self.network, self.classes, self.mirrored = network, classes, mirrored
+        self.mean, self.scale = centre
+        self.seconds = 0.0
+        self.curve: tuple[tuple[float, float], ...] = ()
 
     def probabilities(self, images: NDArray[np.uint8], batch: int = 500) -> NDArray[np.float32]:
         """Return the softmax, one row per image and one column per class that the network knows."""
@@ -180,22 +228,33 @@ class TrainedNetwork:
         found = np.empty((len(images), self.classes), dtype=np.float32)
         with one_thread(), torch.inference_mode():
             for start in range(0, len(images), batch):
-                part = as_tensor(images[start : start + batch], self.mean.device)
-                answer = self.network((part - self.mean) / self.scale)
+                part = (as_tensor(images[start : start + batch], self.mean.device) - self.mean) / self.scale
+                answer = self.network(part)
+                if self.mirrored:
+                    answer = (answer + self.network(part.flip(3))) / 2
                 found[start : start + batch] = functional.softmax(answer, dim=1).cpu().numpy()
         return found
 
 
 def fit(
-    images: NDArray[np.uint8], truth: NDArray[np.integer[Any]], classes: int, recipe: Recipe, seed: int
+    images: NDArray[np.uint8],
+    truth: NDArray[np.integer[Any]],
+    classes: int,
+    recipe: Recipe,
+    seed: int,
+    *,
+    keep: Path | None = None,
+    look: Callable[[TrainedNetwork], float] | None = None,
 ) -> TrainedNetwork:
     """Train a new network on `images`, whose `truth` is 0..classes-1.
 
-    One thread, and a generator of its own: the same seed gives the same network on the same machine.
+    One thread, and a generator of its own: the same seed gives the same network on the same machine. Every
+    epoch is kept in the file `keep`; a training that was stopped goes on there, to the same weights. `look`
+    is called after each epoch, and what it returns is in the network's `curve`.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with seeded(seed):
-        return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device)
+        return _fit(images, truth, classes, recipe, torch.Generator().manual_seed(seed), device, keep, look)
 
 
 @contextmanager
@@ -224,34 +283,95 @@ def _fit(
     recipe: Recipe,
     generator: torch.Generator,
     device: torch.device,
+    keep: Path | None,
+    look: Callable[[TrainedNetwork], float] | None,
 ) -> TrainedNetwork:
-    mean, scale = centre_of(images, recipe.centre, device)
-    network = NETWORKS[recipe.network](*shape_of(images), classes)
-    network = network.to(device, memory_format=torch.channels_last)
-    network.train()
+    started = time.process_time()
+    centre = mean, scale = centre_of(images, recipe.centre, device)
+    make = recipe.network if callable(recipe.network) else NETWORKS[recipe.network]
+    network = make(*shape_of(images), classes).to(device, memory_format=torch.channels_last)
+    if isinstance(network, Whitened):
+        network.look_at((as_tensor(images[:5000], device) - mean) / scale)
     optimiser = make_optimiser(network, recipe)
-    length = recipe.length(len(images))
-    per_epoch = -(-len(images) // recipe.batch)
+    expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
+    # Every second epoch shows the mirror image of what the epoch before it showed.
+    mirrored = torch.rand(len(images), generator=generator) < 0.5
+    length, per_epoch = recipe.length(len(images)), -(-len(images) // recipe.batch)
+    epochs = -(-length // per_epoch)
     wanted = torch.from_numpy(np.asarray(truth, dtype=np.int64))
-    for step, rows in enumerate(batches(len(images), recipe.batch, length, generator)):
-        rate = recipe.rate * share_of_rate(recipe.schedule, step, length, per_epoch)
-        for group in optimiser.param_groups:
-            group["lr"] = rate
-        part = (as_tensor(images[rows.numpy()], device) - mean) / scale
-        part = augmented(part, recipe.augment, generator)
-        optimiser.zero_grad()
-        answer = network(part)
-        loss = functional.cross_entropy(answer, wanted[rows].to(device))
-        loss.backward()
-        optimiser.step()
-    return TrainedNetwork(network, classes, mean, scale)
+    done = _go_on(keep, expert, optimiser, generator)
+    for epoch in range(done, epochs):
+        network.train()
+        if isinstance(network, Whitened):
+            network.reach(epoch / epochs)
+        for step, rows in enumerate(batches(len(images), recipe.batch, generator), start=epoch * per_epoch):
+            if step == length:
+                break
+            rate = recipe.rate * share_of_rate(recipe.schedule, step, length, per_epoch)
+            for group in optimiser.param_groups:
+                group["lr"] = rate * group["faster"]
+            part = (as_tensor(images[rows.numpy()], device) - mean) / scale
+            if recipe.augment == FLIPS:
+                part = flip_and_shift(part, mirrored[rows] ^ (epoch % 2 == 1), generator)
+            elif recipe.augment == "keras":
+                part = keras_shift(part, generator)
+            optimiser.zero_grad()
+            answer = network(part)
+            smoothing = recipe.smoothing
+            loss = functional.cross_entropy(answer, wanted[rows].to(device), label_smoothing=smoothing)
+            loss.backward()
+            optimiser.step()
+        expert.seconds += time.process_time() - started
+        if look is not None:
+            expert.curve += ((expert.seconds, look(expert)),)
+        started = time.process_time()
+        if keep is not None:
+            _keep_epoch(keep, epoch + 1, expert, None if epoch + 1 == epochs else optimiser, generator)
+    return expert
 
 
-def augmented(images: Tensor, how: str, generator: torch.Generator) -> Tensor:
-    """Return the images with the recipe's small random changes."""
-    if how == "flip and nudge":
-        return flip_and_shift(images, generator, pixels=1)
-    return keras_shift(images, generator) if how == "keras" else images
+def _keep_epoch(
+    keep: Path,
+    epochs: int,
+    expert: TrainedNetwork,
+    optimiser: torch.optim.Optimizer | None,
+    generator: torch.Generator,
+) -> None:
+    """Write down everything that the next epochs depend on, completely or not at all."""
+    state = {
+        "epochs": epochs,
+        "network": expert.network.state_dict(),
+        # After the last epoch the weights are all that somebody may still want.
+        "optimiser": None if optimiser is None else optimiser.state_dict(),
+        "generator": generator.get_state(),
+        "dropout": torch.get_rng_state(),
+        "seconds": expert.seconds,
+        "curve": expert.curve,
+    }
+    with atomic.replacing(keep) as temporary:
+        torch.save(state, temporary)
+
+
+def _go_on(
+    keep: Path | None,
+    expert: TrainedNetwork,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> int:
+    """Take up a training that was kept, if there is one; return how many epochs are done."""
+    if keep is None or not keep.is_file():
+        return 0
+    try:
+        state = torch.load(keep, weights_only=True)
+        expert.network.load_state_dict(state["network"])
+        if state["optimiser"] is not None:
+            optimiser.load_state_dict(state["optimiser"])
+        generator.set_state(state["generator"])
+        torch.set_rng_state(state["dropout"])
+        expert.seconds, expert.curve = state["seconds"], state["curve"]
+        return int(state["epochs"])
+    except (OSError, RuntimeError, KeyError, pickle.UnpicklingError) as error:
+        raise FileError(f"{keep} cannot be read ({error!r}); remove it and run again") from error
 
 
 def as_tensor(images: NDArray[np.uint8], device: torch.device) -> Tensor:
@@ -290,28 +410,26 @@ def centre_of(images: NDArray[np.uint8], centre: str, device: torch.device) -> t
     return shaped[0], shaped[1]
 
 
-def batches(images: int, batch: int, steps: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Yield the rows of `steps` batches; every image comes once before any comes again."""
-    done = 0
-    while done < steps:
-        order = torch.randperm(images, generator=generator)
-        for start in range(0, images, batch):
-            if done == steps:
-                return
-            yield order[start : start + batch]
-            done += 1
+def batches(images: int, batch: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+    """Return the rows of an epoch's batches: every image once, at most `batch` at a time, equally many."""
+    order: Tensor = torch.randperm(images, generator=generator)
+    return tuple(order.tensor_split(-(-images // batch)))
 
 
 def make_optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Return the recipe's optimiser; kernels of convolutions and dense layers decay, nothing else does."""
-    kernels = [weight for weight in network.parameters() if weight.ndim > 1]
-    rest = [weight for weight in network.parameters() if weight.ndim <= 1]
-    groups = [{"params": kernels, "weight_decay": recipe.decay}, {"params": rest}]
+    learning = [weight for weight in network.parameters() if weight.requires_grad]
+    kernels = [weight for weight in learning if weight.ndim > 1]
+    rest = [weight for weight in learning if weight.ndim <= 1]
+    groups = [
+        {"params": kernels, "weight_decay": recipe.decay, "faster": 1.0},
+        {"params": rest, "faster": recipe.bias_rate},
+    ]
     if recipe.optimiser == "adam":
         return torch.optim.Adam(groups, lr=recipe.rate, eps=1e-7)
     if recipe.optimiser == "adadelta":
         return torch.optim.Adadelta(groups, lr=recipe.rate, rho=0.95, eps=1e-7)
-    return torch.optim.SGD(groups, lr=recipe.rate, momentum=0.9, nesterov=True)
+    return torch.optim.SGD(groups, lr=recipe.rate, momentum=recipe.momentum, nesterov=True)
 
 
 def share_of_rate(schedule: str, step: int, steps: int, per_epoch: int) -> float:
@@ -324,6 +442,9 @@ def share_of_rate(schedule: str, step: int, steps: int, per_epoch: int) -> float
         rise = max(1, steps // 4)
         done = step + 1
         return done / rise if done <= rise else max(0.0, (steps - step) / (steps - rise))
+    if schedule == "triangle":
+        peak, share = 0.23, step / steps
+        return 0.2 + 0.8 * share / peak if share < peak else 0.07 + 0.93 * (1 - share) / (1 - peak)
     if schedule == "drops":
         epoch = step // per_epoch
         return next((share for after, share in _DROPS if epoch > after), 1.0)
@@ -333,20 +454,25 @@ def share_of_rate(schedule: str, step: int, steps: int, per_epoch: int) -> float
 # Small random changes of training images
 
 
-def flip_and_shift(images: Tensor, generator: torch.Generator, pixels: int) -> Tensor:
-    """Mirror half of the images, and move each by up to `pixels` whole pixels (zeros come in).
+def flip_and_shift(images: Tensor, mirrored: Tensor, generator: torch.Generator, pixels: int = 2) -> Tensor:
+    """Mirror the chosen images, and move each by up to `pixels` whole pixels; the border reflects.
 
     Images and result are (n, channels, side, side), in memory channel last.
     """
     number, _, high, wide = images.shape
-    mirrored = torch.rand(number, generator=generator) < 0.5
-    down, right = torch.randint(0, 2 * pixels + 1, (2, number), generator=generator)
-    rows = down[:, None] + torch.arange(high)
-    columns = right[:, None] + torch.arange(wide)
+    down, right = torch.randint(-pixels, pixels + 1, (2, number), generator=generator)
+    rows = _reflected(down[:, None] + torch.arange(high), high)
+    columns = _reflected(right[:, None] + torch.arange(wide), wide)
     columns = torch.where(mirrored[:, None], columns.flip(1), columns)
-    padded = functional.pad(images.permute(0, 2, 3, 1), (0, 0, pixels, pixels, pixels, pixels))
-    moved = padded[torch.arange(number)[:, None, None], rows[:, :, None], columns[:, None, :]]
+    by_pixel = images.permute(0, 2, 3, 1)
+    moved = by_pixel[torch.arange(number)[:, None, None], rows[:, :, None], columns[:, None, :]]
     return moved.permute(0, 3, 1, 2)
+
+
+def _reflected(places: Tensor, length: int) -> Tensor:
+    """Return places outside of 0..length-1 as places inside, as if the border were a mirror."""
+    inside = places.abs()
+    return torch.where(inside < length, inside, 2 * (length - 1) - inside)
 
 
 def keras_shift(images: Tensor, generator: torch.Generator, share: float = 0.1) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -60,7 +61,9 @@ class PatchRidge:
         """Everything that decides what comes out."""
         return f"version 2, {self}"
 
-    def train(self, data: ImageSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+    def train(
+        self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
+    ) -> Iterator[Trained]:
         """Train one expert per subset."""
         images = len(data.train_y) + len(data.test_y)
         total = images + 100 * len(subsets)
@@ -195,7 +198,9 @@ class WordRidge:
         """Everything that decides what comes out."""
         return f"version 2, {self}"
 
-    def train(self, data: TextSet, subsets: Sequence[Subset], progress: Progress) -> Iterator[Trained]:
+    def train(
+        self, data: TextSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
+    ) -> Iterator[Trained]:
         """Train one expert per subset."""
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
