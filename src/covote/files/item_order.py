@@ -12,8 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from covote.errors import FileError, InputError, MissingDependencyError
-from covote.tables.batches import Source
-from covote.tables.names import changes, in_order, item_ids, plain_items, whole_ids, without_blanks
+from covote.tables.batches import ROWS, Source
+from covote.tables.names import (
+    changes,
+    in_order,
+    item_ids,
+    plain_items,
+    whole_ids,
+    without_blanks,
+)
 
 IN_MEMORY = 1 << 28
 """Bytes of rows that are sorted here; beyond it, DuckDB sorts them on disk."""
@@ -121,10 +128,14 @@ def by_item(batches: Iterator[pa.RecordBatch], rows: int) -> Generator[pa.Record
 
     `batches` have the columns ``item`` and ``row``, the second of which ascends.
     """
-    held, more = _held(batches)
-    if more is not None:
-        yield from _asked(held, more, "SELECT * FROM votes ORDER BY item, row", rows)
-        return
+    held: list[pa.RecordBatch] = []
+    room = IN_MEMORY
+    for batch in batches:
+        held.append(batch)
+        room -= batch.get_total_buffer_size()
+        if room < 0:
+            yield from _sorted_on_disk(held, batches, rows)
+            return
     whole = pa.concat_batches(held)
     order = _order(whole.column("item"))
     for start in range(0, len(order), rows):
@@ -132,31 +143,22 @@ def by_item(batches: Iterator[pa.RecordBatch], rows: int) -> Generator[pa.Record
 
 
 def first_repeated(batches: Iterator[pa.RecordBatch]) -> tuple[Any, int, int] | None:
-    """Return (item, its first row, its last row) of an item with more than one row, if there is any."""
-    held, more = _held(batches)
-    if more is None:
-        return _first_repeated(pa.concat_batches(held))
-    question = (
-        "SELECT item, min(row) AS first, max(row) AS last FROM votes GROUP BY item HAVING count(*) > 1 "
-        "ORDER BY last LIMIT 1"
-    )
-    with closing(_asked(held, more, question, 1)) as answer:
-        for batch in answer:
-            for found in batch.to_pylist():
-                return found["item"], found["first"], found["last"]
-    return None
-
-
-def _held(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
-    """Return the batches that fit into memory, and those that do not; None if all do."""
-    held: list[pa.RecordBatch] = []
-    room = IN_MEMORY
-    for batch in batches:
-        held.append(batch)
-        room -= batch.get_total_buffer_size()
-        if room < 0:
-            return held, batches
-    return held, None
+    """Return (item, its row before, the row) of the first row whose item was there before, or None."""
+    found: list[tuple[int, int, Any]] = []
+    edge: list[pa.RecordBatch] = []  # the last row of the batch before
+    with closing(by_item(batches, ROWS)) as ordered:
+        for batch in ordered:
+            some = pa.concat_batches([*edge, batch])
+            items, rows = some.column("item"), np.asarray(np.from_dlpack(some.column("row")))
+            again = np.flatnonzero(~changes(items))
+            if len(again):
+                place = int(again[np.argmin(rows[again + 1])])
+                found.append((int(rows[place + 1]), int(rows[place]), items[place].as_py()))
+            edge = [some.slice(len(rows) - 1)]
+    if not found:
+        return None
+    row, before, item = min(found, key=lambda one: one[0])
+    return item, before, row
 
 
 def _order(items: pa.Array) -> pa.Array:
@@ -170,24 +172,10 @@ def _no_order(kind: pa.DataType) -> InputError:
     return InputError(f"items of type {kind} cannot be sorted; name them by whole numbers or text")
 
 
-def _first_repeated(rows: pa.RecordBatch) -> tuple[Any, int, int] | None:
-    items = rows.column("item")
-    order = _order(items)
-    begins = np.concatenate([[True], changes(items.take(order))])
-    first = np.flatnonzero(begins)
-    last = np.concatenate([first[1:], [len(begins)]]) - 1
-    number = np.asarray(np.from_dlpack(rows.column("row")))[np.asarray(np.from_dlpack(order))]
-    several = np.flatnonzero(last > first)
-    if not len(several):
-        return None
-    group = several[np.argmin(number[last[several]])]
-    return items[order[first[group]].as_py()].as_py(), int(number[first[group]]), int(number[last[group]])
-
-
-def _asked(
-    held: list[pa.RecordBatch], more: Iterator[pa.RecordBatch], question: str, rows: int
+def _sorted_on_disk(
+    held: list[pa.RecordBatch], more: Iterator[pa.RecordBatch], rows: int
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Put a question about a stream of batches to DuckDB; it spills to disk what does not fit."""
+    """Let DuckDB sort a stream of batches; it spills to disk what does not fit."""
     try:
         import duckdb
     except ImportError as error:
@@ -212,7 +200,7 @@ def _asked(
         connection.execute("SET temp_directory = ?", [folder])
         try:
             connection.register("votes", pa.RecordBatchReader.from_batches(schema, guarded()))
-            yield from connection.sql(question).to_arrow_reader(rows)
+            yield from connection.sql("SELECT * FROM votes ORDER BY item, row").to_arrow_reader(rows)
         except (duckdb.Error, OSError) as error:
             if failure:
                 raise failure[0] from None

@@ -27,11 +27,10 @@ from covote.panel.checks import (
 )
 from covote.panel.layout import Layout
 from covote.panel.pairs import Outage, pair_count_blocks, pair_histogram, pairs_at_risk, pairs_below
+from covote.panel.tables import panel_of_rows, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["Certificate", "Name", "Panel", "class_names", "zeros"]
 
 
 @dataclass(frozen=True)
@@ -411,7 +410,7 @@ class Panel:
         >>> Panel.from_table({"Doctor": ["ann", "bob"], "skin": ["x", ""], "eye": [True, True]}).blocks()
         [('skin', 'eye'), ('eye',)]
         """
-        return cls.from_dict(formats.panel_of_rows(formats.rows_of(table)))
+        return cls.from_dict(panel_of_rows(rows_of(table)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the panel as plain lists and dicts, as the panel files have it."""

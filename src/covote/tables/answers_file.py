@@ -163,7 +163,7 @@ class AnswersFile:
             yield
         except UnicodeEncodeError as error:
             raise FileError(f"the name {error.object[:60]!r} is not proper text; rename it") from error
-        except (sqlite3.Error, json.JSONDecodeError) as error:
+        except (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError) as error:  # of a damaged file
             if "locked" in str(error):
                 raise FileError(
                     f"another run is writing to {self.path}; wait for its end, or choose another file"
@@ -181,7 +181,7 @@ class AnswersFile:
                 yield
             except CovoteError:
                 raise
-            except (UnicodeDecodeError, ValueError, IndexError, TypeError, OverflowError) as error:
+            except (ValueError, IndexError, TypeError, OverflowError) as error:
                 raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> FileError:

@@ -52,6 +52,9 @@ NOTES = words(
 TOTALS = words("total sum summe gesamt anzahl count totale suma somme σ")
 """What people call the sums at the edges of a table."""
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings at which a spreadsheet takes a text for a formula."""
+
 # Compared loosely
 
 _TYPOGRAPHIC = (

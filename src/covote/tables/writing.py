@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from covote import atomic
 from covote.errors import InputError
 from covote.tables.names import texts
 from covote.tables.sheets import write_sheet
+from covote.tables.words import FORMULA
 
 ROWS = 1 << 19
 """Rows in a row group."""
@@ -28,7 +30,7 @@ _TYPES = {
 }  # fmt: skip
 _SHEET = 1_048_575
 """Rows that fit into a spreadsheet, below the heading."""
-_FORMULA = r"^[=+@\t\r]|^-[^0-9.]"
+_FORMULA, _NUMBER = f"^[{re.escape(''.join(FORMULA))}]", r"^-[0-9.]"
 _QUOTED = r'[",\r\n]'
 
 
@@ -234,7 +236,8 @@ def _warn_of_formulas(batch: pa.RecordBatch) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             continue
-        found = column.filter(pc.match_substring_regex(column, _FORMULA))
+        formula, number = (pc.match_substring_regex(column, one) for one in (_FORMULA, _NUMBER))
+        found = column.filter(pc.and_not(formula, number))
         if len(found):
             warnings.warn(
                 f"a spreadsheet would take {found[0].as_py()[:60]!r} in column {name!r} for a formula: "

@@ -151,6 +151,16 @@ def test_files_that_are_not_answers_are_named(path, tmp_path):
         AnswersFile(tmp_path / "nowhere" / "x.sqlite")
 
 
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("name", [b"run", b"knows", b"scores"])
+def test_damage_that_sqlite_reports_in_letters_that_are_none_is_named(path, name, write):
+    with closing(opened(path)) as file:
+        file.keep("ann", 0, np.zeros(10, dtype=np.int64))
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE " + name, b"CREATE T\xed\xacLE " + name))
+    with pytest.raises(FileError, match="cannot be read as a file of answers"):
+        AnswersFile(path, write=write)
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_damage_anywhere_is_named_or_changes_no_answer(path, soft):
     said = np.arange(400) % 3

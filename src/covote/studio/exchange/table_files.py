@@ -20,13 +20,12 @@ import pyarrow.parquet as pq
 from covote.errors import CovoteError, InputError
 from covote.studio.rules import Refused
 from covote.tables.batches import Source
+from covote.tables.words import FORMULA
 
 FORMATS = ("parquet", "csv", "jsonl")
 """Endings of the tables that are written."""
 ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the tables that are read."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings at which a spreadsheet takes a text for a formula."""
 
 
 def read_table(name: str, content: bytes | Path) -> tuple[pa.Table, list[str]]:
@@ -96,12 +95,12 @@ def safe_text(value: Any) -> Any:
     >>> safe_text("=HYPERLINK(0)")
     "'=HYPERLINK(0)"
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def without_mark(value: Any) -> Any:
     """Return a cell without the mark that :func:`safe_text` gives it."""
-    marked = isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA)
+    marked = isinstance(value, str) and value.startswith("'") and value[1:].startswith(FORMULA)
     return value[1:] if marked else value
 
 

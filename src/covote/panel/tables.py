@@ -1,0 +1,353 @@
+"""Panels in tables as people make them.
+
+A matrix of marks either way round, lists of classes, or one row for each class that an expert knows; with
+titles, notes, costs and sums.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from covote.arguments import shown
+from covote.errors import InputError
+from covote.panel.checks import LONGEST_INTEGER
+from covote.tables.cells import arrow_table, without_empty
+from covote.tables.sheets import Row, text_of_cell
+from covote.tables.words import (
+    CLASSES,
+    COSTS,
+    EXPERTS,
+    ITEMS,
+    KNOWS,
+    NOTES,
+    folded,
+    is_called,
+    is_total,
+    words,
+)
+
+_KNOWN = words("1 1.0 x xx yes y true t ja j wahr oui si sim + * v ok ✓ ✔ ✅ ☑ ■ ● •")
+_NOT_KNOWN = words("0 0.0 no n false f nein falsch non nao - -- – — . / n/a na nan none null □ ☐ ○")
+_UNITS = words("per hour answer item case question stunde pro je h in eur usd gbp chf € $ £ unit day")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_SEVERAL = re.compile(r"\s*[,;|\n]\s*")
+_SHOWN = 5  # wrong cells in a message
+
+Rows = list[list[str]]
+
+
+def cell_of(name: str | int) -> str:
+    """Return a name as a table has it: text that looks like an integer gets an apostrophe in front."""
+    if isinstance(name, str) and (_INTEGER.fullmatch(name) or name.startswith("'")):
+        return "'" + name
+    return str(name)
+
+
+def name_of(cell: str) -> str | int:
+    """Return the name in a cell: an integer if it is written as one."""
+    if cell.startswith("'"):
+        return cell[1:]
+    return int(cell) if _INTEGER.fullmatch(cell) and len(cell) <= LONGEST_INTEGER else cell
+
+
+def rows_of(table: Any) -> Rows:
+    """Return the cells of a table in memory, its columns' names first; an index that says something, too."""
+    found = arrow_table(table, "a panel")
+    names = found.column_names
+    index = [name for name in names if name.startswith("__index_level_")]
+    order = index + [name for name in names if name not in index]
+    columns = [
+        ["" if name in index else name, *map(text_of_cell, found.column(name).to_pylist())] for name in order
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def panel_of_rows(rows: Rows) -> dict[str, Any]:
+    """Return the panel in the cells of a table, as plain lists and dicts.
+
+    >>> panel_of_rows([["Doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "yes", "ja"]])["experts"]
+    [{'name': 'Ann', 'knows': ['skin']}, {'name': 'Bob', 'knows': ['skin', 'eye']}]
+    >>> panel_of_rows([["ann", "skin, eye"], ["bob", "eye"]])["classes"]
+    ['skin', 'eye']
+    """
+    rows = _without_notes(without_empty(rows))
+    if not rows:
+        raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
+    while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
+        rows = without_empty(rows[1:])  # a title
+    pair = _long_columns(rows[0])
+    if pair is not None:
+        return _long(rows, *pair)
+    if len(rows) == 1 or _is_matrix(rows):
+        return matrix(_without_remarks(_without_totals(_upright(rows))))
+    if len(rows[0]) == 3 and all(
+        any(is_called(h, names) for h in rows[0]) for names in (ITEMS, EXPERTS, CLASSES)
+    ):
+        raise InputError(
+            f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
+            "with the classes it knows (docs/panels.md); look at votes with covote check VOTES --panel PANEL"
+        )
+    return _lists(rows)
+
+
+def _begins_a_table(rows: Rows) -> bool:
+    """Whether what follows a title is a table: a matrix, or a heading that names its columns."""
+    called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
+    return _is_matrix(rows) or (called and sum(map(bool, rows[0])) > 1) or _begins_a_table_below(rows)
+
+
+def _begins_a_table_below(rows: Rows) -> bool:
+    return len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:])
+
+
+def _without_notes(rows: Rows) -> Rows:
+    """Return the rows without remarks at the foot: one cell alone, with a sentence or a legend in it."""
+    while len(rows) > 2 and sum(map(bool, rows[-1])) == 1 and _is_remark(next(filter(None, rows[-1]))):
+        rows = rows[:-1]
+    return without_empty(rows)
+
+
+def _is_remark(text: str) -> bool:
+    first = re.split(r"\W", folded(text.strip(" *")), maxsplit=1)[0]
+    legend = "=" in text or text.startswith("*") or is_called(text.partition(":")[0], NOTES)
+    return legend or first in NOTES or len(text.split()) > 4
+
+
+def _is_cost(heading: str) -> bool:
+    """Whether a heading names costs, with or without a unit.
+
+    >>> _is_cost("Cost per hour (EUR)"), _is_cost("Kosten/Stunde"), _is_cost("skin cost")
+    (True, True, False)
+    """
+    said = [folded(word) for word in re.split(r"[\s/()\[\],.:_-]+", heading) if word]
+    named = [word for word in said if is_called(word, COSTS)]
+    return is_called(heading, COSTS) or (bool(named) and all(w in _UNITS or w in named for w in said))
+
+
+def has_panel(rows: Rows) -> bool:
+    """Whether the cells are those of a panel, not one class after another."""
+    rows = without_empty(rows)
+    return bool(rows) and len(rows[0]) > 1 and (len(rows) > 1 or is_called(rows[0][0], EXPERTS))
+
+
+def _is_matrix(rows: Rows) -> bool:
+    """Whether most cells of a table are marks; a short column of words is a list."""
+    if len(rows[0]) < 2 or not rows[0][1] or (len(rows[0]) == 2 and is_called(rows[0][1], KNOWS)):
+        return False
+    others = {
+        c for c, name in enumerate(rows[0]) if _is_cost(name) or is_total(name) or is_called(name, NOTES)
+    }
+    body = [row for row in rows[1:] if not is_total(row[0]) and not _is_cost(row[0])]
+    said = [cell for row in body for c, cell in enumerate(row) if c and c not in others and cell]
+    marks = sum(map(_is_mark, said))
+    return not said or 2 * marks >= len(said)
+
+
+def _upright(rows: Rows) -> Rows:
+    """Return a matrix with one row for each expert, the experts first."""
+    corner = rows[0][0]
+    first = re.split(r"[\\/|,]", corner)[0]  # of "class / doctor"
+    below = any(_is_cost(row[0]) for row in rows[1:]) and not any(map(_is_cost, rows[0]))
+    if (is_called(first, CLASSES) or below) and not is_called(first, EXPERTS):
+        short = next((n for n, row in enumerate(rows, start=1) if len(row) != len(rows[0])), None)
+        if short is not None:
+            raise _ragged(short, rows)
+        return [list(row) for row in zip(*rows, strict=True)]
+    place = next((c for c, name in enumerate(rows[0]) if is_called(name, EXPERTS)), 0)
+    if place and not is_called(corner, EXPERTS) and not _any_marks(rows, place):
+        return [
+            Row.like(row, [row[place], *row[:place], *row[place + 1 :]]) for row in rows if place < len(row)
+        ]
+    return rows
+
+
+def _any_marks(rows: Rows, column: int) -> bool:
+    return any(folded(row[column]) in _KNOWN | _NOT_KNOWN for row in rows[1:] if column < len(row))
+
+
+def _ragged(number: int, rows: Rows) -> InputError:
+    return InputError(
+        f"row {number} has {len(rows[number - 1])} cells, the first row has {len(rows[0])}; give both as many"
+    )
+
+
+def _numbered(body: Rows) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows below the heading with their numbers, those of a sheet as the sheet has them."""
+    for place, row in enumerate(body, start=2):
+        yield getattr(row, "number", place), row
+
+
+def matrix(rows: Rows) -> dict[str, Any]:
+    """Return the panel of a matrix: its first row names the classes, its first column the experts."""
+    head, body = rows[0], rows[1:]
+    for number, row in enumerate(body, start=2):
+        if len(row) != len(head):
+            raise _ragged(number, rows)
+    cost = _cost_column(head, body)
+    columns = [c for c in range(1, len(head)) if c != cost]
+    problems = [f"column {c + 1} has no class in the first row" for c in columns if not head[c]]
+    problems += [f"row {n} has no expert in the first column" for n, row in _numbered(body) if not row[0]]
+    wrong = [
+        f"row {n} has {shown(row[c])} in the matrix, at {shown(head[c])}"
+        for n, row in _numbered(body)
+        for c in columns
+        if not _is_mark(row[c])
+    ]
+    if wrong:
+        more = f" and {len(wrong) - _SHOWN} more such cells" if len(wrong) > _SHOWN else ""
+        problems.append(
+            "; ".join(wrong[:_SHOWN]) + f"{more}; write 1 (or x, yes, true) for known, else 0 or nothing"
+        )
+    costs, refused = _costs(body, cost)
+    if problems + refused:
+        raise InputError("; ".join(problems + refused))
+    experts = []
+    for row, price in zip(body, costs, strict=True):
+        known = [name_of(head[c]) for c in columns if folded(row[c]) in _KNOWN]
+        expert: dict[str, Any] = {"name": name_of(row[0]), "knows": known}
+        if cost is not None:
+            expert["cost"] = price
+        experts.append(expert)
+    return {"classes": [name_of(head[c]) for c in columns], "experts": experts}
+
+
+def _without_totals(rows: Rows) -> Rows:
+    """Return a matrix without the sums that spreadsheets have at the right and at the foot."""
+    rows = [row for row in rows if not is_total(row[0]) or not _numbers(row[1:])]
+    sums = {
+        c
+        for c, name in enumerate(rows[0])
+        if c and is_total(name) and _numbers([row[c] for row in rows[1:] if c < len(row)])
+    }
+    return (
+        [Row.like(row, (cell for c, cell in enumerate(row) if c not in sums)) for row in rows]
+        if sums
+        else rows
+    )
+
+
+def _without_remarks(rows: Rows) -> Rows:
+    """Return a matrix without columns of remarks: called so, and with something else than marks in them."""
+    remarks = {
+        c
+        for c, name in enumerate(rows[0])
+        if c and is_called(name, NOTES) and not all(_is_mark(row[c]) for row in rows[1:] if c < len(row))
+    }
+    if not remarks:
+        return rows
+    return [Row.like(row, (cell for c, cell in enumerate(row) if c not in remarks)) for row in rows]
+
+
+def _is_mark(cell: str) -> bool:
+    return not cell or folded(cell) in _KNOWN or folded(cell) in _NOT_KNOWN
+
+
+def _numbers(cells: list[str]) -> bool:
+    return all(re.fullmatch(r"\d*", cell) for cell in cells)
+
+
+def _cost_column(head: list[str], body: Rows) -> int | None:
+    """Return the column of costs: the second if it is called so, else another one that holds no marks."""
+    for c, name in enumerate(head):
+        if c and _is_cost(name):
+            cells = {folded(row[c]) for row in body}
+            if c == 1 or not cells <= _KNOWN | _NOT_KNOWN | {""}:
+                return c
+    return None
+
+
+def _costs(body: Rows, column: int | None) -> tuple[list[float], list[str]]:
+    """Return the cost of each row, and what is wrong with them: 80, 1.5, 1,5 and 80 € are numbers."""
+    found, wrong = [], []
+    for number, row in _numbered(body):
+        cell = row[column] if column is not None and column < len(row) else ""
+        try:
+            found.append(float(cell.strip(" €$£").replace(",", ".") or 1))
+        except ValueError:
+            wrong.append(f"row {number} has cost {cell!r}, which is not a number; write it as 1.5")
+    return found, wrong
+
+
+def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
+    """Return the columns (expert, class, mark) of a table with a row for each class that an expert knows."""
+    experts = [c for c, name in enumerate(head) if is_called(name, EXPERTS)]
+    classes = [c for c, name in enumerate(head) if is_called(name, CLASSES | KNOWS) and c not in experts[:1]]
+    rest = [c for c, name in enumerate(head) if not _is_cost(name) and not is_called(name, NOTES)]
+    if len(experts) != 1 or not classes or len(rest) > 3:
+        return None
+    if len(rest) == 2 and len(classes) == 1:
+        return experts[0], classes[0], None
+    if len(rest) == 3 and len(classes) == 2:
+        named = [c for c in classes if is_called(head[c], CLASSES)]
+        marks = [c for c in classes if c not in named]
+        if len(named) == 1 and folded(head[marks[0]]) in {"knows", "known", "can", "kann", "kennt"}:
+            return experts[0], named[0], marks[0]
+    return None
+
+
+def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
+    """Return the panel of a table with the columns expert and class; a class may be a list of them."""
+    width = max(who, what) + 1
+    body = [Row.like(row, row + [""] * (max(width, len(rows[0])) - len(row))) for row in rows[1:]]
+    empty = [f"row {n} has no expert" for n, row in _numbered(body) if not row[who]]
+    if mark is not None:
+        empty += [
+            f"row {n} has {shown(row[mark])}, which is neither yes nor no"
+            for n, row in _numbered(body)
+            if folded(row[mark]) not in _KNOWN | _NOT_KNOWN | {""}
+        ]
+    cost = next((c for c, name in enumerate(rows[0]) if _is_cost(name)), None)
+    costs, wrong = _costs(body, cost)
+    if empty + wrong:
+        raise InputError("; ".join(empty[:_SHOWN] + wrong))
+    names = [row[who] for row in body]
+    once = len(set(names)) == len(names)
+    found: dict[str, list[str]] = {}
+    classes: dict[str, None] = {}
+    prices: dict[str, float] = {}
+    for row, price in zip(body, costs, strict=True):
+        said = _listed(row[what]) if once else [row[what]] * bool(row[what])
+        classes |= dict.fromkeys(said)
+        known = mark is None or folded(row[mark]) in _KNOWN
+        found.setdefault(row[who], []).extend(said if known else [])
+        if cost is not None and prices.setdefault(row[who], price) != price:
+            raise InputError(
+                f"expert {row[who]!r} costs {prices[row[who]]:g} and also {price:g}; keep one of them"
+            )
+    return _panel(found, classes, prices)
+
+
+def _lists(rows: Rows) -> dict[str, Any]:
+    """Return the panel of rows that begin with an expert and go on with what it knows."""
+    head = is_called(rows[0][0], EXPERTS) or any(is_called(cell, KNOWS) for cell in rows[0][1:2])
+    known: dict[str, list[str]] = {}
+    for row in rows[1 if head else 0 :]:
+        if not row[0]:
+            raise InputError(f"a row with {shown(' '.join(row))} has no expert in the first column")
+        known.setdefault(row[0], []).extend(part for cell in row[1:] for part in _listed(cell))
+    first = next(iter(known))
+    others = {part for name, parts in known.items() if name != first for part in parts}
+    if not head and len(known) > 2 and len(known[first]) == 1 and not set(known[first]) & others:
+        raise InputError(
+            f"is the first row ({', '.join(rows[0])}) a heading or an expert? Begin with a row: expert, knows"
+        )
+    return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts), {})
+
+
+def _listed(cell: str) -> list[str]:
+    """Return the classes in a cell: a, b, c."""
+    return [part for part in _SEVERAL.split(cell.strip()) if part]
+
+
+def _panel(known: dict[str, list[str]], classes: dict[str, None], cost: dict[str, float]) -> dict[str, Any]:
+    everything = [name for name in classes if folded(name) not in ("all", "alle", "*")]
+    experts = []
+    for name, parts in known.items():
+        some = everything if len(parts) < 2 and set(parts) & (set(classes) - set(everything)) else parts
+        expert: dict[str, Any] = {"name": name_of(name), "knows": [*dict.fromkeys(map(name_of, some))]}
+        if name in cost:
+            expert["cost"] = cost[name]
+        experts.append(expert)
+    return {"classes": [name_of(part) for part in everything], "experts": experts}
