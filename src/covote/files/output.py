@@ -22,6 +22,7 @@ from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
 
 Place = str | os.PathLike[str] | None
+_LABELS = "file of labels"  # in messages
 _REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violations")
 
 
@@ -66,7 +67,7 @@ class Output:
         """Reject files that cannot be written, before any work is done."""
         for path in (self.labels, self.proba):
             if path is not None:
-                label_format(path)
+                written_format(path, _LABELS)
         if self.review is not None:
             written_format(self.review, "review file")
         if self.stats is not None:
@@ -85,7 +86,7 @@ class Output:
         """Return the rows of a part for every file."""
         found: dict[str, pa.RecordBatch] = {}
         if self.labels is not None:
-            found["labels"] = labels.written(label_format(self.labels), self.columns)
+            found["labels"] = labels.written(written_format(self.labels, _LABELS), self.columns)
         if self.proba is not None:
             found["proba"] = proba_batch(labels)
         if self.review is not None:
@@ -135,14 +136,9 @@ def check_report(path: Place) -> None:
     atomic.check_place(path)
 
 
-def label_format(path: str | os.PathLike[str]) -> str:
-    """Return "parquet", "csv", "json" (lines) or "xlsx" by the ending of the file's name."""
-    return written_format(path, "file of labels")
-
-
 def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
     """Give a writer; the file appears when the block ends well, and not at all otherwise."""
-    return writing(path, "file of labels", _REPEATING)
+    return writing(path, _LABELS, _REPEATING)
 
 
 def proba_batch(labels: Labels) -> pa.RecordBatch:

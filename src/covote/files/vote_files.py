@@ -85,6 +85,13 @@ class VoteFile:
         Who could answer what.
     reading
         How columns, names and cells are understood.
+
+    Attributes
+    ----------
+    shape
+        Either "long" or "wide".
+    answers
+        The columns of the answers: expert, label and maybe probabilities, or one for each expert.
     """
 
     def __init__(
@@ -105,17 +112,10 @@ class VoteFile:
                 "names the item that a row is about, with item='...' (--item ...)"
             )
         self.item, self.expert, self.label = self.columns.item, self.columns.expert, self.columns.label
-        source.refuse_nested([self.item, *(name for name in self.answers if name != self.columns.chance)])
-
-    @property
-    def shape(self) -> str:
-        """Either "long" or "wide"."""
-        return "wide" if self.columns.answers is not None else "long"
-
-    @property
-    def answers(self) -> list[str]:
-        """The columns of the answers: expert, label and maybe probabilities, or one for each expert."""
-        return [*self.columns.of_answers, *self._chance]
+        self.shape = "wide" if self.columns.answers is not None else "long"
+        of_answers, self._chance = self.columns.of_answers, self.columns.chance
+        self.answers = [*of_answers, *([self._chance] if self._chance else [])]
+        source.refuse_nested([self.item, *of_answers])
 
     def read(self) -> Votes:
         """Return all votes at once, in memory."""
@@ -306,10 +306,6 @@ class VoteFile:
     @property
     def _experts(self) -> list[int]:
         return list((self.columns.answers or {}).values())
-
-    @property
-    def _chance(self) -> list[str]:
-        return [self.columns.chance] if self.columns.chance else []
 
     def _codes(self, rows: range | None = None) -> Iterator[Codes]:
         """Yield the rows of a long file as indices, until something is wrong with them."""

@@ -13,7 +13,7 @@ from covote import atomic
 from covote.arguments import some_of
 from covote.errors import InputError
 from covote.files.item_order import nature_of
-from covote.files.output import label_format, writing_labels
+from covote.files.output import writing_labels
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
@@ -21,6 +21,7 @@ from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.names import without_blanks
+from covote.tables.writing import written_format
 from covote.votes.findings import Findings
 from covote.votes.tables import Codes, Reader
 
@@ -140,14 +141,14 @@ def decode_file(
     """
     check_model(report, count, len(panel.classes))
     if output is not None:
-        _check_names(panel, label_format(output))
+        _check_names(panel, written_format(output, "file of labels"))
         atomic.check_place(output)
     file = read_reports(votes_file, panel, reading)
     dropped = file.found.judge("error" if reading is None else reading.unknown)
     sets = decode(file.reports, report=report, forced=forced, count=count)
     if output is not None:
         with writing_labels(output) as writer:
-            for batch in _as_written(sets, file.items, label_format(output)).to_batches():
+            for batch in _as_written(sets, file.items, written_format(output, "file of labels")).to_batches():
                 writer.write_batch(batch)
     notes = [*file.notes, *([dropped] if dropped else [])]
     if report == "one" and (many := file.reports.count_several()):

@@ -68,20 +68,16 @@ def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
             )
         if isinstance(name, str) and not name.strip():
             raise InputError(f"{what} name {name!r} is empty; give it a name")
-        if isinstance(name, str) and not _writable(name):
-            raise InputError(f"{what} name {name!r} cannot be written as UTF-8; choose another name")
+        try:
+            str(name).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{what} name {name!r} cannot be written as UTF-8; choose another name"
+            ) from error
         if name in seen:
             raise InputError(f"{what} name {name!r} appears twice; names must be unique")
         seen[name] = None
     return tuple(seen)
-
-
-def _writable(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:

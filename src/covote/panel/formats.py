@@ -85,8 +85,10 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InputError(f"unexpected entry {sorted(unknown)[0]!r}; a panel has classes and experts")
     checked = []
     for number, expert in enumerate(experts, start=1):
-        named = with_options({"name": f"expert-{number}", **expert})
-        surplus = sorted(set(named) - set(_OF_AN_EXPERT))
+        named = {"name": f"expert-{number}", **expert}
+        if not named.keys() <= set(_OF_AN_EXPERT):
+            named = with_options(named)
+        surplus = sorted(named.keys() - set(_OF_AN_EXPERT))
         if surplus:
             raise InputError(
                 f"expert {named['name']!r} has an unexpected entry {surplus[0]!r}; an expert has "

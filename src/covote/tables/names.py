@@ -49,6 +49,8 @@ class Matcher:
     loosely
         Names that were matched over case, blanks, punctuation and accents, and what for; None where one means
         no answer.
+    twice
+        The places of names that were written in two ways; see :meth:`twins`.
 
     >>> found = Matcher(("skin", "Zoë"))
     >>> found.code("skin"), found.code(" SKIN"), found.code("zoe"), found.code("lung")
@@ -72,7 +74,7 @@ class Matcher:
         self._rename = rename or {}
         self.loosely: dict[str, Name | None] = {}
         self._heard: dict[int, dict[str, str]] = {}  # how each name was written, accents included
-        self._twice: set[int] = set()
+        self.twice: set[int] = set()
 
     @cached_property
     def _exact(self) -> dict[Any, int]:
@@ -110,20 +112,19 @@ class Matcher:
         if code >= 0 and text not in self._rename:
             forms = self._heard.setdefault(code, {})
             if forms.setdefault(spelled(text), text) == text and len(forms) > 1:
-                self._twice.add(code)
+                self.twice.add(code)
             if text not in self._texts and not _is_whole_float(entry):
                 self.loosely[text] = self.names[code]
         elif code == NULL and isinstance(entry, str) and entry.strip() and text not in self._rename:
             self.loosely[text] = None
         return code
 
-    @property
     def twins(self) -> list[str]:
-        """Names that occur in two spellings that differ in accents, so that they may be two: in sentences."""
+        """Return names that occur in two spellings, which differ in accents and may be two, in sentences."""
         return [
             f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents, and both occur, so "
             "they may be two; say what each means with rename={...} (--rename names.csv)"
-            for forms in map(self._heard.__getitem__, sorted(self._twice))
+            for forms in map(self._heard.__getitem__, sorted(self.twice))
             if len([form for form in forms if not _WHOLE_FLOAT.fullmatch(form)]) > 1
         ]
 

@@ -47,7 +47,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def is_complete(columns: NDArray[Any]) -> bool:
     """Whether every expert was asked about every item."""
-    return not any((row == NOT_ASKED).any() for row in columns)
+    return not (columns == NOT_ASKED).any()
 
 
 def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:

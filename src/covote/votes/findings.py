@@ -141,6 +141,12 @@ class Findings:
         """How many answers are not votes of the panel."""
         return self.answers - self.left
 
+    def _find_twins(self) -> None:
+        """Find names in two spellings of which nobody can say whether they are one."""
+        for matcher in (self.who, self.what):
+            for sentence in matcher.twins() if matcher.twice else ():
+                self.fault(sentence)
+
     @property
     def _kinds(self) -> list[Any]:
         return [*self.columns, *self.experts, *self.labels, *self.outside]
@@ -148,6 +154,7 @@ class Findings:
     @property
     def problems(self) -> list[str]:
         """Everything that is wrong, one sentence for each kind."""
+        self._find_twins()
         return [*self._unknown(), *self.others]
 
     def _unknown(self) -> list[str]:
@@ -217,6 +224,7 @@ class Findings:
 
     def refuse(self, unknown: str) -> None:
         """Refuse votes with faults; with ``unknown="drop"``, those of names and classes are none."""
+        self._find_twins()
         if self.others or (unknown != "drop" and self._kinds):
             raise self.error(dropping=unknown == "drop")
 

@@ -105,6 +105,8 @@ class Reader:
     @cached_property
     def meanings(self) -> dict[str, Any]:
         """What is meant by names that the panel does not have."""
+        if self.reading.rename is None:
+            return {}
         plain = [Matcher(self.panel.names), Matcher(self.panel.classes, self.reading, labels=True)]
         return self.reading.meanings(
             lambda name: name == self.reading.none or any(known.code(name) >= 0 for known in plain)
@@ -187,11 +189,6 @@ class Reader:
         order = codes.item.dictionary_encode()
         return self.votes(codes, np.from_dlpack(order.indices).astype(np.int64), order.dictionary)
 
-    def _find_twins(self) -> None:
-        """Find names in two spellings of which nobody can say whether they are one."""
-        for sentence in (*self.experts.twins, *self.classes.twins):
-            self.found.fault(sentence)
-
     def _items(
         self, column: Any, others: Sequence[Any], rows: NDArray[np.int64]
     ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
@@ -257,7 +254,6 @@ class Reader:
                 mode="clip",
             )
         self.found.add(refused)
-        self._find_twins()
         return Votes(self.panel, frozen(dense), None, 0, size, is_complete(dense), ids=ids)
 
     def _once(
@@ -326,18 +322,13 @@ class Reader:
                 )
             who[verdict > 0] = -1
             what[verdict > 0] = NOT_ASKED
-        self._find_twins()
-        return Codes(item, who, what, rows, self._chance(columns[3:], who, what, rows))
-
-    def _chance(
-        self, column: Sequence[Any], who: NDArray[Any], what: NDArray[Any], rows: NDArray[np.int64]
-    ) -> pa.Array | None:
-        """Return the probabilities, if there is a column of them and nothing is wrong with it."""
-        try:
-            return checked_column(column[0], who, what, rows, self.panel) if column else None
-        except InputError as error:
-            self.found.fault(str(error))
-            return None
+        chance = None
+        if len(columns) > 3:
+            try:
+                chance = checked_column(columns[3], who, what, rows, self.panel)
+            except InputError as error:
+                self.found.fault(str(error))
+        return Codes(item, who, what, rows, chance)
 
     @cached_property
     def _verdicts(self) -> NDArray[np.int8]:
@@ -446,7 +437,7 @@ def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
 
 def given(columns: NDArray[Any]) -> int:
     """Return how many answers there are in `columns` (experts x items)."""
-    return int(columns.size) - sum(int(np.count_nonzero(row == NOT_ASKED)) for row in columns)
+    return int(np.count_nonzero(columns != NOT_ASKED))
 
 
 def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64]) -> None:
