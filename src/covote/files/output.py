@@ -17,12 +17,12 @@ from covote.decoding.statistics import statistics_format
 from covote.errors import InputError
 from covote.files.review import Doubt, ReviewList, review_batch, review_list
 from covote.labels import Labels
+from covote.labels.files import WHAT, written
 from covote.tables.names import arrow, id_array
 from covote.tables.writing import TableWriter, writing, written_format
 from covote.votes import Votes
 
 Place = str | os.PathLike[str] | None
-_LABELS = "file of labels"  # in messages
 _REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violations")
 
 
@@ -67,7 +67,7 @@ class Output:
         """Reject files that cannot be written, before any work is done."""
         for path in (self.labels, self.proba):
             if path is not None:
-                written_format(path, _LABELS)
+                written_format(path, WHAT)
         if self.review is not None:
             written_format(self.review, "review file")
         if self.stats is not None:
@@ -86,7 +86,7 @@ class Output:
         """Return the rows of a part for every file."""
         found: dict[str, pa.RecordBatch] = {}
         if self.labels is not None:
-            found["labels"] = labels.written(written_format(self.labels, _LABELS), self.columns)
+            found["labels"] = written(labels, written_format(self.labels, WHAT), self.columns)
         if self.proba is not None:
             found["proba"] = proba_batch(labels)
         if self.review is not None:
@@ -138,7 +138,7 @@ def check_report(path: Place) -> None:
 
 def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
     """Give a writer; the file appears when the block ends well, and not at all otherwise."""
-    return writing(path, _LABELS, _REPEATING)
+    return writing(path, WHAT, _REPEATING)
 
 
 def proba_batch(labels: Labels) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covote.labels import AGREED, GIVEN, STATUSES, Labels
+from covote.labels.files import two_digits
 from covote.panel import Name
 from covote.tables.names import arrow, coded, id_array, named, texts
 from covote.tables.writing import writing
@@ -218,7 +219,7 @@ def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
         "label": texts([""]).take(arrow(np.zeros(len(labels), np.int8))),
         "suggested": coded(labels.index, classes).dictionary_decode(),
         "candidates": _candidates(labels, classes),
-        "confidence": labels.written("csv", ("confidence",)).column(0),
+        "confidence": two_digits(evidence.confidence),
         "status": coded(evidence.status.view(np.int8), texts(STATUSES)).dictionary_decode(),
         "answers": _answers(votes, classes),
         "doubt": arrow(doubts(labels)),

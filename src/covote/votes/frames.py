@@ -12,6 +12,7 @@ import numpy as np
 
 from covote import atomic
 from covote.errors import InputError, MissingDependencyError
+from covote.panel import Name
 from covote.tables.names import id_array, name_array, named
 
 if TYPE_CHECKING:
@@ -75,6 +76,20 @@ def polars_frame(table: pa.Table) -> Any:
             "to_polars() needs polars; install it with: pip install polars"
         ) from error
     return polars.DataFrame(table)
+
+
+def plain_column(column: pa.Array, classes: Sequence[Name]) -> Any:
+    """Return a column as pandas likes it: integers with gaps stay integers."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return np.from_dlpack(column)
+    if pa.types.is_integer(column.type.value_type):
+        return pd.array(column.to_pylist(), dtype="Int64")
+    # Classes that are integers beyond 64 bits are text in Arrow.
+    named = {str(name): name for name in classes}
+    return np.array([named.get(text, text) for text in column.to_pylist()], dtype=object)
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:

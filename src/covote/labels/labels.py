@@ -15,14 +15,12 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import names
 from covote.votes.arrays import plain_ids
-from covote.votes.frames import SHOWN, html_table, polars_frame
+from covote.votes.frames import SHOWN, html_table, plain_column, polars_frame
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.axes import Axes
-
-    from covote.tables.batches import Source
 
 STATUSES = ("agreed", "tied", "conflict", "incomplete", "given")
 AGREED, TIED, CONFLICT, INCOMPLETE, GIVEN = range(5)
@@ -35,8 +33,6 @@ MEANINGS = {
     "given": "the class was known beforehand",
 }
 """What each status means, in the words of every page, report and summary."""
-FOR_PEOPLE = ("item", "label", "confidence", "runner_up", "status")
-"""The columns of labels in files that people open, unless others are asked for."""
 
 
 class Evidence(NamedTuple):
@@ -371,36 +367,15 @@ class Labels:
         """Return the same table as :meth:`to_arrow`, as a polars DataFrame."""
         return polars_frame(self.to_arrow())
 
-    def written(self, kind: str, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """Return the columns as a file of some kind has them ("parquet", "csv", "json" or "xlsx").
-
-        CSV files and spreadsheets are for people: by default they have the columns of `FOR_PEOPLE`, and a
-        confidence has two digits in them.
-        """
-        import pyarrow as pa
-
-        people = kind in ("csv", "xlsx")
-        found = self.columns()
-        chosen = (FOR_PEOPLE if people else ("all",)) if columns is None else tuple(columns)
-        chosen = tuple(found) if chosen == ("all",) else chosen
-        strange = [name for name in chosen if name not in found]
-        if strange:
-            raise InputError(f"labels have no column {strange[0]!r}; choose from {', '.join(found)}")
-        if people:
-            found["confidence"] = _two_digits(self.evidence.confidence)
-        return pa.RecordBatch.from_arrays([found[name] for name in chosen], names=list(chosen))
-
     def save(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
         """Write the labels to a .parquet, .csv, .jsonl or .xlsx file, complete or not at all.
 
         `columns` are those to write, ``["all"]`` for all: by default all, and in .csv and .xlsx files what
         people read (item, label, confidence with two digits, runner_up and status).
         """
-        from covote.tables.writing import writing, written_format
+        from covote.labels.files import save
 
-        batch = self.written(written_format(path, "file of labels"), columns)
-        with writing(path, "file of labels", repeating=batch.schema.names[1:]) as writer:
-            writer.write_batch(batch)
+        save(self, path, columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], panel: Panel | None = None) -> Labels:
@@ -409,9 +384,9 @@ class Labels:
         Which classes an item is tied between is not in the file. Without a `panel`, the classes are those
         that occur, in the order in which they first occur, and one expert knows them all.
         """
-        from covote.tables.batches import Source
+        from covote.labels.files import load
 
-        return _loaded(Source(path), panel)
+        return load(path, panel)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how many items have each confidence, by status; return the axes."""
@@ -448,98 +423,11 @@ class Labels:
 
         columns = self.columns()
         del columns["item"]
-        return pd.DataFrame(
-            {"item": self.items} | {name: _plain(some, self.panel.classes) for name, some in columns.items()}
-        )
+        plain = {name: plain_column(some, self.panel.classes) for name, some in columns.items()}
+        return pd.DataFrame({"item": self.items} | plain)
 
     def __repr__(self) -> str:
         return f"Labels({len(self)} items, {int((self.index < 0).sum())} without a label)"
-
-
-def _plain(column: pa.Array, classes: Sequence[Name]) -> Any:
-    """Return a column as pandas likes it: integers with gaps stay integers."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        return np.from_dlpack(column)
-    if pa.types.is_integer(column.type.value_type):
-        return pd.array(column.to_pylist(), dtype="Int64")
-    # Classes that are integers beyond 64 bits are text in Arrow.
-    named = {str(name): name for name in classes}
-    return np.array([named.get(text, text) for text in column.to_pylist()], dtype=object)
-
-
-def _two_digits(confidence: NDArray[np.float32]) -> pa.Array:
-    """Return shares as decimal numbers with two digits; what is below 1 stays below 1.
-
-    >>> _two_digits(np.array([0.5, 0.999, 1, np.nan], np.float32)).to_pylist()
-    [Decimal('0.50'), Decimal('0.99'), Decimal('1.00'), None]
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    words = np.zeros((len(confidence), 2), np.int64)  # a decimal number is an integer of 128 bits
-    known = np.isfinite(confidence)
-    shares = confidence[known].astype(np.float64)
-    words[known, 0] = np.where(shares < 1, np.minimum(np.rint(100 * shares), 99), 100)
-    values = pa.Array.from_buffers(pa.decimal128(3, 2), len(words), [None, pa.py_buffer(words)])
-    return pc.if_else(pc.equal(names.arrow(known.view(np.int8)), 1), values, None)
-
-
-def _loaded(source: Source, panel: Panel | None) -> Labels:
-    """Return the labels of a file."""
-    import pyarrow as pa
-
-    if not {"item", "label"} <= set(source.names):
-        raise InputError(
-            f"{source.path} has the columns {', '.join(source.names)}; a file of labels has item and label"
-        )
-    batches = list(source.batches(source.names, plain=tuple(source.names)))
-    size = sum(batch.num_rows for batch in batches)
-
-    def values(name: str) -> list[Any]:
-        if name not in source.names:
-            return [None] * size
-        return [value for batch in batches for value in batch.column(name).to_pylist()]
-
-    if panel is None:
-        found = dict.fromkeys(name for name in (*values("label"), *values("runner_up")) if name is not None)
-        if not found:
-            raise InputError(f"{source.path} has no labels; give the panel whose classes they would be")
-        panel = Panel(list(found), [[True] * len(found)])
-    places = {str(name): k for k, name in enumerate(panel.classes)}
-
-    def index(name: str) -> NDArray[np.int64]:
-        texts = [None if value is None else str(value) for value in values(name)]
-        strange = [text for text in texts if text is not None and text not in places]
-        if strange:
-            raise InputError(f"{source.path}: {strange[0]!r} is not a class of the panel")
-        return np.array([NO_LABEL if text is None else places[text] for text in texts], np.int64)
-
-    def numbers(name: str, missing: float) -> NDArray[Any]:
-        return np.array([missing if v is None else float(v) for v in values(name)])
-
-    codes = {text: code for code, text in enumerate(STATUSES)}
-    label = index("label")
-    evidence = None
-    if {"confidence", "status"} <= set(source.names):
-        strange = sorted({str(text) for text in values("status") if text not in codes})
-        if strange:
-            raise InputError(f"{source.path}: {strange[0]!r} is not one of {', '.join(STATUSES)}")
-        evidence = Evidence(
-            numbers("confidence", np.nan).astype(np.float32),
-            numbers("margin", np.nan).astype(np.float32),
-            index("runner_up"),
-            numbers("violations", 0).astype(np.int32),
-            np.array([codes[text] for text in values("status")], np.uint8),
-        )
-    tied = np.zeros(len(label), bool) if evidence is None else (evidence.status == TIED)
-    column = pa.chunked_array([batch.column("item") for batch in batches], None if batches else pa.string())
-    ids = names.item_ids(column, f"{source.path}, ", 1)
-    whole = names.whole_ids(ids) if source.untyped else None
-    ties = Ties(np.zeros(int(tied.sum()) + 1, np.int64), np.empty(0, np.int64))
-    return Labels(panel, label, tied, ties, evidence, ids if whole is None else whole)
 
 
 def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:

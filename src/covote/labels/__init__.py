@@ -1,0 +1,35 @@
+"""Labels: what the votes say about every item, and how firmly."""
+
+from covote.labels.labels import (
+    AGREED,
+    CONFLICT,
+    GIVEN,
+    INCOMPLETE,
+    MEANINGS,
+    NO_LABEL,
+    NO_TIES,
+    STATUSES,
+    TIED,
+    Evidence,
+    GoldScore,
+    Labels,
+    Ties,
+    joined,
+)
+
+__all__ = [
+    "AGREED",
+    "CONFLICT",
+    "GIVEN",
+    "INCOMPLETE",
+    "MEANINGS",
+    "NO_LABEL",
+    "NO_TIES",
+    "STATUSES",
+    "TIED",
+    "Evidence",
+    "GoldScore",
+    "Labels",
+    "Ties",
+    "joined",
+]
