@@ -57,25 +57,29 @@ class Rig:
         self._number += 1
         return self._number
 
-    def _id(self, name):
-        with self.studio.database.read() as connection:
+    def _id(self, name, studio=None):
+        with (studio or self.studio).database.read() as connection:
             return connection.execute(select(person.c.id).where(person.c.name == name)).scalar_one()
 
+    def link(self, name, studio=None, root=""):
+        studio = studio or self.studio
+        with studio.database.write() as connection:
+            secret = doors.new_secret(connection, "enter", self._id(name, studio))
+        return f"{self.address}{root}/enter/{secret}"
+
     def enter(self, page, name):
-        with self.studio.database.write() as connection:
-            secret = doors.new_secret(connection, "enter", self._id(name))
-        page.goto(f"{self.address}/enter/{secret}")
+        page.goto(self.link(name))
         page.get_by_role("button", name="Continue").click()
         page.wait_for_url(re.compile("/(label|progress)"))
 
-    def _answers(self, name):
-        with self.studio.database.read() as connection:
+    def _answers(self, name, studio=None):
+        with (studio or self.studio).database.read() as connection:
             return connection.execute(
-                select(answer).where(answer.c.person_id == self._id(name)).order_by(answer.c.id)
+                select(answer).where(answer.c.person_id == self._id(name, studio)).order_by(answer.c.id)
             ).all()
 
-    def count_answers(self, name):
-        return len(self._answers(name))
+    def count_answers(self, name, studio=None):
+        return len(self._answers(name, studio))
 
     def answered_items(self, name):
         return [row.item_id for row in self._answers(name)]
@@ -151,9 +155,9 @@ def rig(browser, tmp_path_factory):
 
 
 @contextmanager
-def served(studio):
-    """Serve a project from this process."""
-    server = uvicorn.Server(uvicorn.Config(create_app(studio), port=0, log_level="warning"))
+def served(studio, app=None):
+    """Serve a project, or the application that it belongs to, from this process."""
+    server = uvicorn.Server(uvicorn.Config(app or create_app(studio), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
     wait(lambda: server.started)

@@ -16,11 +16,13 @@ from covote.studio.editing import classes
 from covote.studio.exchange import importing
 from covote.studio.people import managing
 from covote.studio.people.doors import Door
+from covote.studio.projects import Projects
 from covote.studio.storage.schema import LEASED, answer, assignment, class_, metadata
 from tests.unit.studio.conftest import Rig, prepare
 from tests.unit.studio.edits_model import run
 from tests.unit.studio.old_projects import check_new_project, make_old_project
 from tests.unit.studio.test_hostile_forms import send_everything
+from tests.unit.studio.test_projects import PASSWORD, Town
 
 pytest.importorskip("psycopg")
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -71,6 +73,33 @@ def opened(server, folder):
         connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY")
         managing.create_project(connection, "load")
     return studio
+
+
+def test_several_projects_have_a_schema_each_in_one_database(server, tmp_path):
+    alone = opened(server, tmp_path / "alone")
+    prepare(alone)
+    town = Town(Projects(tmp_path / "root", server))
+    for title in ("Birds", "Skin lesions"):
+        name = town.projects.create(title)
+        prepare(town.projects.open[name])
+    ann = town.guest("ann", "birds")
+    lease = ann.post("/p/birds/label/next").json()["leases"][0]
+    sent = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"], "choice": -2}
+    assert ann.post("/p/birds/label/answer", json=sent).json()["kept"]
+    town.projects.stop()
+    again = Town(Projects(tmp_path / "root", server))
+    assert sorted(again.projects.open) == ["birds", "skin-lesions"]
+    counts = {}
+    for name, studio in {"alone": alone, **again.projects.open}.items():
+        with studio.database.read() as connection:
+            counts[name] = len(connection.execute(answer.select()).all())
+    assert counts == {"alone": 0, "birds": 1, "skin-lesions": 0}
+    browser = again.browser()
+    browser.post("/login", data={"name": "account of ann", "password": PASSWORD, "project": ""})
+    assert browser.get("/p/birds/label").status_code == 200
+    assert browser.get("/p/skin-lesions/label").status_code == 403
+    again.projects.stop()
+    alone.stop()
 
 
 def test_a_project_of_the_first_version_opens_with_every_answer(server, tmp_path):

@@ -32,6 +32,9 @@ def studio(
         Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")
     ] = None,
     items: Annotated[Path | None, typer.Option(help="Table, or folder of pictures: add these items.")] = None,
+    several: Annotated[
+        bool, typer.Option("--several", help="Serve all projects in the folder PROJECT, with one login.")
+    ] = False,
     trust: Annotated[
         bool, typer.Option("--trust", help="Let models of the panel run code of their authors.")
     ] = False,
@@ -71,7 +74,14 @@ def studio(
     from covote.studio.app import free_port, serve
     from covote.studio.context import adopt, open_studio, owner_link
     from covote.studio.demo import fill
+    from covote.studio.projects import ACCOUNTS, Projects
 
+    several = several or (project / ACCOUNTS).exists()
+    if several and (panel or items):
+        raise InputError(
+            f"{project} is a folder of several projects; add --panel and --items to one of them with: covote "
+            f"studio {project}/NAME"
+        )
     port = free_port(host, port)
     if sign_in_header and host not in ("127.0.0.1", "::1", "localhost"):
         raise InputError(
@@ -81,14 +91,33 @@ def studio(
     if public_url is not None and not public_url.startswith(("https://", "http://")):
         raise InputError(f"cannot parse --public-url {public_url!r}; write https://HOST or http://HOST:PORT")
     public_url = public_url.rstrip("/") if public_url else None
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    address = f"http://{shown}:{port}"
+    if several:
+        served = Projects(
+            project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header
+        )
+        if demo and not served.open:
+            name = served.create("Farm box")
+            fill(served.open[name])
+        output.say(
+            f"{len(served.open)} projects in {project} are served at {address} until you press Ctrl-C."
+        )
+        (_, link), *owners = served.first_links(public_url or address)
+        output.say(f"You make projects and accounts; this link lets you in once, today: {link}")
+        for name, owned in owners:
+            output.say(f"Nobody's account owns {name} yet; this link lets its owner in once, today: {owned}")
+        if browser:
+            webbrowser.open(link)
+        serve(served, host, port)
+        return
     opened = open_studio(project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header)
     if demo:
         fill(opened)
     for line in adopt(opened, panel, items):
         output.say(line)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    link = owner_link(opened, public_url or f"http://{shown}:{port}")
-    output.say(f"The project in {project} is served at http://{shown}:{port} until you press Ctrl-C.")
+    link = owner_link(opened, public_url or address)
+    output.say(f"The project in {project} is served at {address} until you press Ctrl-C.")
     output.say(f"You are its owner; this link lets you in once, today: {link}")
     if browser:
         webbrowser.open(link)

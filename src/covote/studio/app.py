@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +22,30 @@ from covote.errors import CovoteError, InputError
 from covote.studio import api, api_project
 from covote.studio.context import Studio
 from covote.studio.guards import Guards
-from covote.studio.pages import board, item_pages, label_screen, people_pages, project_pages, review
-from covote.studio.pages.rendering import TEMPLATES, member_of, page, sentence_of
+from covote.studio.pages import (
+    board,
+    entrance,
+    front,
+    item_pages,
+    label_screen,
+    people_pages,
+    project_pages,
+    review,
+)
+from covote.studio.pages.rendering import TEMPLATES, member_of, page, path_of, sentence_of
 from covote.studio.people.doors import SignInFirst
+from covote.studio.projects import Addresses, Projects
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
-_PAGES = (label_screen, people_pages, item_pages, project_pages, board, review)
+_PAGES = (label_screen, entrance, people_pages, item_pages, project_pages, board, review)
 
 
-def create_app(studio: Studio) -> FastAPI:
-    """Return the web application of a project."""
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        studio.start()
-        for name in TEMPLATES.list_templates():
-            TEMPLATES.get_template(name)  # is kept: the first visitor of a page does not wait for it
-        yield
-        studio.stop()
-
+def create_app(studio: Studio | None) -> FastAPI:
+    """Return the web application of a project, or of the projects that :class:`Addresses` names."""
     app = FastAPI(
-        title="covote studio", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        title="covote studio", version=__version__, docs_url=None, redoc_url=None,
+        lifespan=None if studio is None else _lifespan(studio),
         openapi_url="/api/openapi.json", routes=[label_screen.ANSWER],
     )  # fmt: skip
     app.state.studio = studio
@@ -51,6 +53,30 @@ def create_app(studio: Studio) -> FastAPI:
         app.include_router(module.router, include_in_schema=False)
     app.include_router(api.router)
     app.include_router(api_project.router)
+    return _guarded(app)
+
+
+def create_server(projects: Projects) -> Addresses:
+    """Return the web application of a server of several projects."""
+    front_app = FastAPI(lifespan=_lifespan(projects), docs_url=None, redoc_url=None, openapi_url=None)
+    front_app.include_router(front.router)
+    front_app.include_router(entrance.router)
+    return Addresses(projects, create_app(None), _guarded(front_app))
+
+
+def _lifespan(served: Studio | Projects) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        served.start()
+        for name in TEMPLATES.list_templates():
+            TEMPLATES.get_template(name)  # is kept: the first visitor of a page does not wait for it
+        yield
+        served.stop()
+
+    return lifespan
+
+
+def _guarded(app: FastAPI) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(Guards)
@@ -98,7 +124,7 @@ def _add_refusals(app: FastAPI) -> None:
 
 
 def _wants_page(request: Request) -> bool:
-    return not request.url.path.startswith("/api") and "text/html" in request.headers.get("accept", "")
+    return not path_of(request).startswith("/api") and "text/html" in request.headers.get("accept", "")
 
 
 def _refusal(request: Request, status: int, sentence: str) -> Response:
@@ -130,10 +156,11 @@ def free_port(host: str, port: int) -> int:
         return int(probe.getsockname()[1])
 
 
-def serve(studio: Studio, host: str, port: int) -> None:
-    """Serve until stopped."""
+def serve(served: Studio | Projects, host: str, port: int) -> None:
+    """Serve a project, or several, until stopped."""
+    app = create_app(served) if isinstance(served, Studio) else create_server(served)
     uvicorn.run(
-        create_app(studio), host=host, port=port, log_level="warning", access_log=False,
+        app, host=host, port=port, log_level="warning", access_log=False,
         timeout_graceful_shutdown=3,
         timeout_keep_alive=75, server_header=False,
     )  # fmt: skip

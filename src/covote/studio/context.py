@@ -96,10 +96,15 @@ class Studio:
         self.worker = Worker(database, folder, self.rosters, trust)
 
     @cached_property
+    def uid(self) -> str:
+        """What no other project has: chosen at random when the project was made."""
+        with self.database.read() as connection:
+            return str(connection.execute(select(project.c.uid)).scalar_one())
+
+    @property
     def cookie(self) -> str:
         """The name of the session's cookie: two projects on one machine do not mix."""
-        with self.database.read() as connection:
-            return f"covote_{connection.execute(select(project.c.uid)).scalar_one()}"
+        return f"covote_{self.uid}"
 
     def start(self) -> None:
         """Read who knows what, so that no page waits for it, and begin what goes on in the background."""
@@ -223,23 +228,27 @@ def open_studio(
     trust: bool = False,
     public_url: str | None = None,
     sign_in_header: str | None = None,
+    owner: str = "owner",
+    file: str = "studio.db",
+    schema: str | None = None,
 ) -> Studio:
-    """Open a project, or make it where there is none.
+    """Open a project, or make it, with the name of its `owner`, where there is none.
 
     `trust` lets models run code of their authors; `public_url` is the address that links begin with;
-    `sign_in_header` names the header in which a trusted proxy says who is signed in.
+    `sign_in_header` names the header in which a trusted proxy says who is signed in. The tables are in a
+    `file` of the folder, or in a `schema` of the PostgreSQL database.
     """
     atomic.make_folder(folder, "the argument PROJECT")
     with suppress(OSError):  # on a disk that knows no such rights
         folder.chmod(0o700)
-    place = folder.resolve() / "studio.db"
+    place = folder.resolve() / file
     if database is None:
         _make_private(place)
-    opened = Database(database or f"sqlite:///{place}")
+    opened = Database(database or f"sqlite:///{place}", schema if database else None)
     opened.migrate()
     with opened.write() as connection:
         if connection.execute(select(project.c.id)).one_or_none() is None:
-            managing.create_project(connection, name or folder.resolve().name or "project")
+            managing.create_project(connection, name or folder.resolve().name or "project", owner)
     return Studio(opened, folder.resolve(), trust, public_url, sign_in_header)
 
 

@@ -44,16 +44,17 @@ class Guards:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers, app = Headers(scope=scope), self.app
-        kept = scope["path"].startswith("/static/") and bool(scope["query_string"])
-        limit = LARGEST_UPLOAD if scope["path"].startswith(UPLOADS) else LARGEST_FORM
+        headers, app, root = Headers(scope=scope), self.app, scope.get("root_path", "")
+        path = scope["path"].removeprefix(root)
+        kept = path.startswith("/static/") and bool(scope["query_string"])
+        limit = LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_FORM
         if scope["method"] not in _SAFE and not from_here(headers):
             app = PlainTextResponse(
                 "This request came from another site and was refused; open the studio itself.", 403
             )
         elif _length(headers) > limit:
             app = PlainTextResponse(_too_large(limit), 413)
-        await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store"))
+        await app(scope, _limited(receive, limit), _with_headers(send, KEPT if kept else "no-store", root))
 
 
 def from_here(headers: Mapping[str, str]) -> bool:
@@ -97,12 +98,16 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _with_headers(send: Send, cache: str) -> Send:
+def _with_headers(send: Send, cache: str, root: str) -> Send:
+    """Return a send that adds safety headers; pages that lead to another one stay below `root`."""
+
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in (*HEADERS.items(), ("cache-control", cache)):
                 headers.setdefault(name, value)
+            if headers.get("location", "").startswith("/"):
+                headers["location"] = root + headers["location"]
         await send(message)
 
     return with_headers

@@ -38,16 +38,16 @@ def show_board(request: Request, studio: Project, who: Owner) -> Response:
 
 
 @router.get("/board/live")
-def live(studio: Project, who: Owner, version: int = 0) -> Response:
+def live(request: Request, studio: Project, who: Owner, version: int = 0) -> Response:
     """Give the board again if somebody has declared something since."""
     _, roster = studio.look()
     if roster.version == version or not roster.classes:
         return Response(status_code=204)
-    return fragment("_board.html", board=roster.coverage)
+    return fragment(request, "_board.html", board=roster.coverage)
 
 
 @router.get("/board/class")
-def one_class(studio: Project, who: Owner, name: str = "") -> Response:
+def one_class(request: Request, studio: Project, who: Owner, name: str = "") -> Response:
     """List, for one class, how many people know it together with each other class."""
     _, roster = studio.look()
     found = roster.class_by_name.get(name.strip())
@@ -58,7 +58,7 @@ def one_class(studio: Project, who: Owner, name: str = "") -> Response:
     pairs = [(roster.classes[k].name, int(row[k])) for k in order if roster.classes[k].id != found.id]
     known = [one.name for one in roster.active if found.id in one.known]
     return fragment(
-        "_class.html", name=found.name, pairs=pairs[:_LISTED], more=len(pairs) - _LISTED, known=known
+        request, "_class.html", name=found.name, pairs=pairs[:_LISTED], more=len(pairs) - _LISTED, known=known
     )
 
 
@@ -77,7 +77,7 @@ def _active(studio: Project) -> tuple[Panel, Roster]:
 
 
 @router.post("/board/complete")
-def suggest(studio: Project, who: Owner, form: Form) -> Response:
+def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Find the fewest people who make the panel complete."""
     panel, roster = _active(studio)
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
@@ -92,11 +92,11 @@ def suggest(studio: Project, who: Owner, form: Form) -> Response:
         ids = [[roster.class_by_name[str(name)].id for name in block] for block in new]
         return {"kind": "complete", "new": list(zip(new, ids, strict=True))}
 
-    return _told(studio, studio.jobs.start(work))
+    return _told(request, studio, studio.jobs.start(work))
 
 
 @router.post("/board/select")
-def cheapest(studio: Project, who: Owner, form: Form) -> Response:
+def cheapest(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Find the cheapest people who still cover every pair."""
     panel, _ = _active(studio)
     (times,) = whole_fields([text_field(form, "times", "1")])
@@ -110,7 +110,7 @@ def cheapest(studio: Project, who: Owner, form: Form) -> Response:
             "cost": float(part.cost.sum()), "before": float(panel.cost.sum()),
         }  # fmt: skip
 
-    return _told(studio, studio.jobs.start(work))
+    return _told(request, studio, studio.jobs.start(work))
 
 
 @router.post("/board/choose")
@@ -125,28 +125,28 @@ def choose(studio: Project, who: Owner, form: Form) -> Response:
 
 
 @router.post("/board/outage")
-def outage(studio: Project, who: Owner, form: Form) -> Response:
+def outage(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Say what happens if some people are away."""
     panel, _ = _active(studio)
     away = [str(name) for name in form.getlist("away")]
     left = panel.without(*away)
     missing = left.uncovered() if len(left) else []
     return fragment(
-        "_outcome.html", outcome={"kind": "outage", "away": away, "missing": missing[:_LISTED],
+        request, "_outcome.html", outcome={"kind": "outage", "away": away, "missing": missing[:_LISTED],
                                   "count": len(missing), "left": len(left)},
     )  # fmt: skip
 
 
 @router.get("/board/job/{name}")
-def job(studio: Project, who: Owner, name: str) -> Response:
+def job(request: Request, studio: Project, who: Owner, name: str) -> Response:
     """Give the outcome of a search, or the request to ask again."""
-    return _told(studio, name)
+    return _told(request, studio, name)
 
 
-def _told(studio: Project, name: str) -> HTMLResponse:
+def _told(request: Request, studio: Project, name: str) -> HTMLResponse:
     done, outcome = studio.jobs.outcome(name, 0.2)
     if not done:
-        return fragment("_outcome.html", outcome={"kind": "working", "job": name})
+        return fragment(request, "_outcome.html", outcome={"kind": "working", "job": name})
     if isinstance(outcome, CovoteError):
-        return fragment("_outcome.html", outcome={"kind": "error", "sentence": sentence_of(outcome)})
-    return fragment("_outcome.html", outcome=outcome)
+        return fragment(request, "_outcome.html", outcome={"kind": "error", "sentence": sentence_of(outcome)})
+    return fragment(request, "_outcome.html", outcome=outcome)

@@ -16,7 +16,6 @@ from starlette.routing import Route
 
 from covote.studio.answers.assignments import Lease, Said
 from covote.studio.answers.standing import remaining
-from covote.studio.context import Studio
 from covote.studio.editing import items
 from covote.studio.editing.guide import examples_of
 from covote.studio.pages.rendering import (
@@ -28,6 +27,7 @@ from covote.studio.pages.rendering import (
     door_of,
     fragment,
     page,
+    studio_at,
     text_field,
     whole_fields,
 )
@@ -139,7 +139,7 @@ ANSWER = Route("/label/answer", answer, methods=["POST"])
 
 
 def _answer(request: Request, body: bytes) -> Response:
-    studio: Studio = request.app.state.studio
+    studio = studio_at(request)
     try:
         sent = Sent.model_validate_json(body)
     except ValidationError as error:
@@ -175,13 +175,13 @@ def flag(studio: Project, who: Who, flagged: Flagged) -> Response:
 
 
 @router.get("/label/guide")
-def guide(studio: Project, who: Who) -> Response:
+def guide(request: Request, studio: Project, who: Who) -> Response:
     """Explain the classes that a person knows: what they are, examples, near misses."""
     _, roster = studio.look()
     with studio.database.read() as connection:
         shown = examples_of(connection)
     known = [one for one in roster.classes if one.id in who.known]
-    return fragment("_guide.html", classes=known, examples=shown)
+    return fragment(request, "_guide.html", classes=known, examples=shown)
 
 
 @router.get("/media/{digest}")

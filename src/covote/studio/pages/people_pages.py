@@ -1,4 +1,4 @@
-"""People: how they get in, their own page, who is in the project and what they know."""
+"""People: their own page, who is in the project and what they know."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from covote.studio.pages.rendering import (
     member_of,
     number_field,
     page,
-    proxy_name,
+    projects_of,
     text_field,
 )
-from covote.studio.people import doors, managing, passwords
+from covote.studio.people import doors, managing
 from covote.studio.people.doors import SignInFirst
 from covote.studio.people.roster import asked_again, set_known
+from covote.studio.projects import leave
 from covote.studio.rules import Member, Refused, require_owner
 from covote.studio.storage.schema import CHOICE, answer, item, person
 
@@ -44,75 +45,6 @@ def home(request: Request) -> Response:
     return RedirectResponse("/progress" if member.reviews else "/label", 303)
 
 
-@router.get("/enter/{secret}")
-def show_invitation(request: Request, studio: Project, secret: str) -> Response:
-    """Greet the person whose link this is; only the button signs in, so that link previews do not."""
-    with studio.database.read() as connection:
-        name = doors.open_link(connection, secret, "enter", "once").person_name
-    return page(request, "enter.html", name=name, secret=secret)
-
-
-@router.post("/enter/{secret}")
-def use_invitation(request: Request, studio: Project, secret: str) -> Response:
-    """Sign in by link."""
-    with studio.database.write() as connection:
-        entering = doors.open_link(connection, secret, "enter", "once")
-        doors.forget(connection, secret)
-        session = doors.new_secret(connection, "session", entering.person_id)
-    return _signed_in(request, studio, session)
-
-
-@router.get("/login")
-def show_login(request: Request, studio: Project) -> Response:
-    """Ask for name and password, or take the name from a trusted proxy."""
-    name = proxy_name(request)
-    if not name:
-        return page(request, "login.html")
-    with studio.database.write() as connection:
-        person_id = connection.execute(
-            select(person.c.id).where(person.c.name == name, person.c.active.is_(True))
-        ).scalar_one_or_none()
-        if person_id is None:
-            raise Refused(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
-        session = doors.new_secret(connection, "session", person_id)
-    return _signed_in(request, studio, session)
-
-
-@router.post("/login")
-def login(request: Request, studio: Project, form: Form) -> Response:
-    """Sign in by password; the session is a new one, whatever cookie the browser had."""
-    address = request.client.host if request.client else ""
-    try:
-        with studio.database.read() as connection:
-            person_id = studio.passwords.check(
-                connection, text_field(form, "name").strip(), text_field(form, "password"), address
-            )
-    except Refused as refused:
-        return page(request, "login.html", problem=str(refused), status=refused.status)
-    with studio.database.write() as connection:
-        session = doors.new_secret(connection, "session", person_id)
-    return _signed_in(request, studio, session)
-
-
-def _signed_in(request: Request, studio: Project, session: str) -> Response:
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(
-        studio.cookie, session, max_age=int(doors.LIFETIME["session"]), httponly=True,
-        samesite="lax", secure=base_address(request).startswith("https:"), path="/",
-    )  # fmt: skip
-    return answer
-
-
-@router.post("/logout")
-def logout(request: Request, studio: Project) -> Response:
-    """Sign out here; other devices stay signed in."""
-    with studio.database.write() as connection:
-        doors.forget(connection, request.cookies.get(studio.cookie, ""))
-    answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(studio.cookie, path="/")
-    return answer
-
-
 @router.get("/me")
 def me(request: Request, studio: Project, who: Who) -> Response:
     """Show what a person knows and answered."""
@@ -127,9 +59,13 @@ def me(request: Request, studio: Project, who: Who) -> Response:
         ).all()
         row = connection.execute(select(person).where(person.c.id == who.id)).one()
     said = [(one, roster.answer_name(one.choice)) for one in recent]
+    several = projects_of(request)
+    account = several.account_of(request) if several else None
+    joined = several is not None and several.member_id(account, studio) == who.id
     return page(
         request, "me.html", who, classes=roster.classes, recent=said, count=row.answers,
-        has_password=bool(row.password),
+        has_password=bool(row.password), account=account, joined=joined,
+        by_proxy=several is not None and several.accounts.sign_in_header is not None,
     )  # fmt: skip
 
 
@@ -143,23 +79,6 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
         again = set_known(connection, who.id, class_ids(form, roster.class_by_id))
     asked = f" {again} items are asked once more, with all your classes." if again else ""
     return back_to("/me", f"Saved.{asked}")
-
-
-@router.post("/me/password")
-def change_password(request: Request, studio: Project, who: Who, form: Form) -> Response:
-    """Choose a password; every other session of the person ends."""
-    if text_field(form, "password") != text_field(form, "again"):
-        raise Refused("The two passwords are not the same; type both again.", 422)
-    with studio.database.read() as connection:
-        before = connection.execute(select(person.c.password).where(person.c.id == who.id)).scalar_one()
-    if before and not studio.passwords.matches(before, text_field(form, "old")):
-        raise Refused("That is not your present password; type it again, or ask an owner for a link.", 403)
-    hashed = studio.passwords.hashed(text_field(form, "password"))
-    with studio.database.write() as connection:
-        passwords.store(connection, who.id, hashed)
-        ended = doors.end_other_sessions(connection, who.id, request.cookies.get(studio.cookie, ""))
-    others = " You are signed out on your other devices." if ended else ""
-    return back_to("/me", f"Your password is set; you can sign in with your name and it.{others}")
 
 
 def _member(studio: Studio, person_id: int) -> Member:
@@ -264,11 +183,14 @@ def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> 
 
 
 @router.post("/people/{person_id}/close")
-def close(studio: Project, who: Owner, person_id: int) -> Response:
+def close(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Revoke every link, session and token of a person."""
     one = _member(studio, person_id)
     with studio.database.write() as connection:
         doors.revoke(connection, person_id=person_id)
+    if several := projects_of(request):
+        with several.accounts.database.write() as connection:
+            leave(connection, studio.uid, person_id)
     return back_to(
         "/people", f"{one.name} is signed out everywhere, and every earlier link and token is void."
     )

@@ -20,6 +20,7 @@ from covote.studio.context import Studio
 from covote.studio.people import doors
 from covote.studio.people.doors import Door
 from covote.studio.people.roster import project_row
+from covote.studio.projects import Projects
 from covote.studio.rules import OFF, Member, Refused, require_owner, require_reviewer
 
 _FOLDER = Path(__file__).parents[1]
@@ -93,28 +94,59 @@ def asset(name: str) -> str:
     return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANING, asset=asset, places_of=places_of)
-TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number)
+@jinja2.pass_context
+def here(context: jinja2.runtime.Context, address: str) -> str:
+    """Return an address of this project as a link: one that begins with a slash is below its own."""
+    return f"{context['root']}{address}" if address.startswith("/") else address
 
 
-async def studio_of(request: Request) -> Studio:
-    """Return the studio that serves this request."""
-    found: Studio = request.app.state.studio
+TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANING, asset=asset)
+TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number, here=here)
+
+
+def studio_at(request: Request) -> Studio:
+    """Return the project that a request is about."""
+    found: Studio = request.scope.get("studio") or request.app.state.studio
     return found
 
 
+async def studio_of(request: Request) -> Studio:
+    """Return the project that a request is about, as a dependency that needs no thread."""
+    return studio_at(request)
+
+
+def projects_of(request: Request) -> Projects | None:
+    """Return the projects of the server if it has several."""
+    found: Projects | None = request.scope.get("projects")
+    return found
+
+
+def root_of(request: Request) -> str:
+    """Return where the addresses of this project begin: nowhere else than the server's, or /p/NAME."""
+    return str(request.scope.get("root_path", ""))
+
+
+def path_of(request: Request) -> str:
+    """Return the address of a request within its project."""
+    return request.url.path.removeprefix(root_of(request))
+
+
 def door_of(request: Request) -> Door:
-    """Return what a request brings to get in: a token, or the cookie of a session."""
+    """Return what a request brings to get in: a token, an account of the server, or a session's cookie."""
     bearer = request.headers.get("authorization", "")
     if bearer.lower().startswith("bearer "):
         return Door("api", bearer[7:].strip())
-    studio: Studio = request.app.state.studio
+    studio, several = studio_at(request), projects_of(request)
+    if several and root_of(request):
+        member_id = several.member_id(several.account_of(request), studio)
+        if member_id is not None:
+            return Door("account", "", person_id=member_id)
     return Door("session", request.cookies.get(studio.cookie, ""), proxy_name(request))
 
 
 def proxy_name(request: Request) -> str | None:
     """Return who a trusted proxy says is signed in; None where no proxy signs people in."""
-    studio: Studio = request.app.state.studio
+    studio = studio_at(request)
     if studio.sign_in_header is None:
         return None
     return request.headers.get(studio.sign_in_header, "").strip()
@@ -122,7 +154,7 @@ def proxy_name(request: Request) -> str | None:
 
 def member_of(request: Request) -> Member:
     """Return who asks, by session cookie or by token."""
-    studio: Studio = request.app.state.studio
+    studio = studio_at(request)
     with studio.database.read() as connection:
         setup = doors.open_with(connection, door_of(request))
         member = studio.rosters.get(connection, setup.panel_version).member_by_id[setup.person_id]
@@ -165,22 +197,24 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     status = int(values.pop("status", 200))
     name = values.pop("project_name", None) or getattr(request.state, "project_name", None)
     if name is None:
-        with request.app.state.studio.database.read() as connection:
+        with studio_at(request).database.read() as connection:
             name = project_row(connection).name
     said = unquote(request.cookies.get("said", ""))
     shown = {"problem": "", "said": said, **values}
+    places = places_of(member) if member else []
     text = TEMPLATES.get_template(template).render(
-        member=member, project_name=name, path=request.url.path, **shown
-    )
+        member=member, project_name=name, path=path_of(request), root=root_of(request),
+        **{"places": places, **shown},
+    )  # fmt: skip
     answer = HTMLResponse(text, status)
     if said:
         answer.delete_cookie("said", path="/")
     return answer
 
 
-def fragment(template: str, **values: Any) -> HTMLResponse:
+def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
     """Return a part of a page, for HTMX to put in its place."""
-    return HTMLResponse(TEMPLATES.get_template(template).render(**values))
+    return HTMLResponse(TEMPLATES.get_template(template).render(root=root_of(request), **values))
 
 
 def sentence_of(error: CovoteError) -> str:
@@ -245,5 +279,7 @@ def class_ids(form: FormData, known: Iterable[int], name: str = "class") -> list
 
 def base_address(request: Request) -> str:
     """Return the address that links begin with: the public one, or that at which the studio is seen."""
-    studio: Studio = request.app.state.studio
-    return studio.public_url or str(request.base_url).rstrip("/")
+    studio = studio_at(request)
+    if studio.public_url:
+        return studio.public_url + root_of(request)
+    return str(request.base_url).rstrip("/")

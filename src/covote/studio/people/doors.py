@@ -54,23 +54,30 @@ class Door:
     secret: str
     named: str | None = None
     """Who the person is according to a trusted proxy, where one signs people in."""
+    person_id: int | None = None
+    """The person whose account is signed in, where a server has several projects; no secret is needed."""
 
 
-_OPEN = (
-    select(
-        project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
-        project.c.trial, project.c.trial_first, project.c.feedback,
-        link.c.person_id, person.c.name.label("person_name"), person.c.cursor, person.c.options_id,
-    )
-    .select_from(project.join(link, true()).join(person, person.c.id == link.c.person_id))
-    .where(
-        link.c.digest == bindparam("secret"),
-        link.c.purpose == bindparam("for"),
-        link.c.revoked.is_(False),
-        link.c.expires > bindparam("now"),
-    )
+_BEHIND = select(
+    project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
+    project.c.trial, project.c.trial_first, project.c.feedback,
+    person.c.id.label("person_id"), person.c.name.label("person_name"), person.c.cursor, person.c.options_id,
 )  # fmt: skip
-_OPEN_AND_LOCK = _OPEN.with_for_update(of=person, key_share=True)
+_BY_SECRET = _BEHIND.select_from(
+    project.join(link, true()).join(person, person.c.id == link.c.person_id)
+).where(
+    link.c.digest == bindparam("secret"),
+    link.c.purpose == bindparam("for"),
+    link.c.revoked.is_(False),
+    link.c.expires > bindparam("now"),
+)
+_BY_ACCOUNT = _BEHIND.select_from(project.join(person, true())).where(person.c.id == bindparam("person"))
+_OPEN: dict[tuple[bool, bool], Select[Any]] = {
+    (by_account, locks): one.with_for_update(of=person, key_share=True) if locks else one
+    for by_account, one in ((False, _BY_SECRET), (True, _BY_ACCOUNT))
+    for locks in (False, True)
+}
+"""The statements that open a door: by account or by a secret, with or without a lock on the person."""
 
 
 def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any] | None:
@@ -79,9 +86,13 @@ def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Ro
     None if the secret is not known, is meant for something else, has expired or is revoked. It is one
     statement, which can also lock the person until the end of the transaction.
     """
-    brought = {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
-    statement: Select[Any] = _OPEN_AND_LOCK if lock else _OPEN
-    found = connection.execute(statement, brought).one_or_none()
+    by_account = door.person_id is not None
+    brought = (
+        {"person": door.person_id}
+        if by_account
+        else {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
+    )
+    found = connection.execute(_OPEN[by_account, lock], brought).one_or_none()
     return None if found is not None and door.named not in (None, found.person_name) else found
 
 

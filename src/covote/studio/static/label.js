@@ -5,6 +5,8 @@
   const data = JSON.parse(desk.dataset.state);
   const at = (id) => document.getElementById(id);
   const store = data.store;
+  const root = document.documentElement.dataset.root; // where the pages of this project begin
+  const here = (address) => (address.startsWith("/") ? root + address : address);
   const SEEN = 300; // milliseconds for which an item must have been in view before a choice counts
   const DOUBLE = 500; // milliseconds within which the second half of a double tap comes
   let queue = data.leases, done = data.done, left = data.left, why = at("reason").textContent;
@@ -64,11 +66,11 @@
         if (part.isConnected) arm();
       });
       part.addEventListener("error", () => { if (part.isConnected) notLoaded(lease); });
-      part.src = lease.content;
+      part.src = here(lease.content);
     } else if (lease.kind === "audio") {
       part = document.createElement("audio");
       part.controls = true;
-      part.src = lease.content;
+      part.src = here(lease.content);
     } else {
       part = document.createElement("p");
       part.className = "text";
@@ -137,7 +139,7 @@
     fetched.add(next.content);
     const picture = new Image();
     picture.onload = picture.onerror = () => { fetching = false; prefetch(); };
-    picture.src = next.content;
+    picture.src = here(next.content);
   }
 
   // The moment of the tap counts, not the moment in which a busy browser gets round to it.
@@ -158,7 +160,7 @@
   }
 
   async function post(url, body) {
-    return fetch(url, { method: "POST", headers: { "Content-Type": "application/json", Accept: "application/json" }, body: JSON.stringify(body), credentials: "same-origin" });
+    return fetch(root + url, { method: "POST", headers: { "Content-Type": "application/json", Accept: "application/json" }, body: JSON.stringify(body), credentials: "same-origin" });
   }
 
   function merge(leases) {
@@ -294,7 +296,7 @@
 
   at("guide").addEventListener("click", async () => {
     if (!at("guidance").childElementCount) {
-      const answer = await fetch("/label/guide", { credentials: "same-origin" }).catch(() => null);
+      const answer = await fetch(root + "/label/guide", { credentials: "same-origin" }).catch(() => null);
       if (!answer || !answer.ok) { say("The guide could not be loaded; try again in a moment.", true); return; }
       at("guidance").innerHTML = await answer.text(); // made by the server, where every text is escaped
     }

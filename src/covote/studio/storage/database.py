@@ -18,31 +18,35 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateSchema
 
 from covote import atomic
 from covote.errors import FileError, InputError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; a start with an older database brings it up to date."""
 
 CONNECTIONS = 45
 """Connections that are kept: one for each of the 40 threads that serve requests, and some in the background.
 One more than are kept would be opened and closed for every request."""
+FEW_CONNECTIONS = 5
+"""Connections that each of several projects in one PostgreSQL database keeps."""
 TIDY_SECONDS = 5.0
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class Database:
-    """A project's database.
+    """A project's database: a file, a PostgreSQL database or one schema of that.
 
     Reading and writing are separate: :meth:`read` gives a snapshot, :meth:`write` one transaction that is
     there completely or not at all. With SQLite, writers wait for each other here and not in the file.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.engine = _engine(url)
+    def __init__(self, url: str, schema: str | None = None) -> None:
+        self.url, self._schema = url, schema
+        self.engine = _engine(url, schema)
         self.is_postgres = self.engine.dialect.name == "postgresql"
         self._one_writer = threading.Lock()
 
@@ -112,6 +116,9 @@ class Database:
     def _version(self) -> str | None:
         """Return the version of the tables; None where there are none. Reject what is not a project."""
         try:
+            if self.is_postgres and self._schema:
+                with create_engine(_driver(self.url), poolclass=NullPool).begin() as connection:
+                    connection.execute(CreateSchema(self._schema, if_not_exists=True))
             with self.engine.connect() as connection:
                 names = set(inspect(connection).get_table_names())
                 if "alembic_version" in names and "panel_version" in _columns(connection, "project", names):
@@ -151,27 +158,34 @@ class Database:
 def back_up(folder: Path, target: Path | None = None) -> Path:
     """Write the database and the files of a project to a ZIP file, and return its place.
 
-    The database is copied as of one moment; files are never changed, so those that it names are there.
+    The database is copied as of one moment; files are never changed, so those that it names are there. Of a
+    folder of several projects, all are written, and the accounts first, so that nobody is known to them who
+    is not in a project.
     """
-    source = folder / "studio.db"
-    if not source.is_file():
+    sources = [folder / "accounts.db", *sorted(folder.glob("*/studio.db"))]
+    if not sources[0].is_file():
+        sources = [folder / "studio.db"]
+    if not sources[0].is_file():
         raise FileError(
-            f"there is no project in {folder} (no file {source}); give the project's folder. The database of "
-            "a project on PostgreSQL is copied with: pg_dump --format=custom --file=copy.dump NAME; copy the "
-            "folder's files/ along with it"
+            f"there is no project in {folder} (no file {sources[0]}); give the project's folder. The "
+            "database of a project on PostgreSQL is copied with: pg_dump --format=custom --file=copy.dump "
+            "NAME; copy the folder's files/ along with it"
         )
     if target is None:
         target = Path(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}.zip")
-    with _privately(), tempfile.TemporaryDirectory(prefix="covote-") as place:
-        copy = Path(place) / "studio.db"
-        with closing(sqlite3.connect(source)) as used, closing(sqlite3.connect(copy)) as written:
-            used.backup(written, pages=1000)
-        with (
-            atomic.replacing(target) as temporary,
-            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
-        ):
-            archive.write(copy, "studio.db")
-            for path in sorted((folder / "files").rglob("*")):
+    with (
+        _privately(),
+        tempfile.TemporaryDirectory(prefix="covote-") as place,
+        atomic.replacing(target) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        copy = Path(place) / "copy.db"
+        for source in sources:
+            with closing(sqlite3.connect(source)) as used, closing(sqlite3.connect(copy)) as written:
+                used.backup(written, pages=1000)
+            archive.write(copy, source.relative_to(folder))
+            copy.unlink()
+            for path in sorted((source.parent / "files").rglob("*")):
                 if path.is_file() and not path.name.startswith("."):
                     archive.write(path, path.relative_to(folder), zipfile.ZIP_STORED)
     return target
@@ -225,7 +239,8 @@ def _first_line(error: Exception) -> str:
     return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, schema: str | None) -> Engine:
+    """Return the engine of a database, or of one schema of a PostgreSQL database."""
     if url.startswith("sqlite:///"):
         engine = create_engine(url, pool_size=CONNECTIONS, connect_args={"check_same_thread": False})
         event.listen(engine, "connect", _sqlite_connected)
@@ -235,12 +250,28 @@ def _engine(url: str) -> Engine:
             f"cannot parse the database address {_without_password(url)!r}; write "
             "postgresql://USER:PASSWORD@HOST/NAME, or leave it out for a file in the project's folder"
         )
-    driver = "postgresql+psycopg://" + url.partition("://")[2]
+    driver = _driver(url)
     try:
-        return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
+        if schema is None:
+            return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
+        # Many projects share a server that has perhaps a hundred connections; idle ones are given back.
+        where = {"options": f'-csearch_path="{schema}"'}
+        return create_engine(
+            driver, pool_size=FEW_CONNECTIONS, max_overflow=CONNECTIONS, pool_recycle=600, connect_args=where
+        )
     except (SQLAlchemyError, ImportError) as error:
         reason = _without_password(_first_line(error))
         raise InputError(f"the database {_without_password(url)!r} cannot be used: {reason}") from error
+
+
+def schema_names(url: str) -> list[str]:
+    """Return the names of the schemas of a PostgreSQL database."""
+    with create_engine(_driver(url), poolclass=NullPool).connect() as connection:
+        return inspect(connection).get_schema_names()
+
+
+def _driver(url: str) -> str:
+    return "postgresql+psycopg://" + url.partition("://")[2]
 
 
 def _without_password(text: str) -> str:

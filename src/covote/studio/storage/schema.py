@@ -123,6 +123,17 @@ link = Table(
 """Everything that opens a door: purposes are enter (an invitation), once (the owner's, which works one time),
 session, api and share."""
 
+membership = Table(
+    "membership",
+    metadata,
+    Column("person_id", ForeignKey("person.id"), primary_key=True),
+    Column("project", String(32), primary_key=True),
+    Column("member_id", Integer, nullable=False),
+    UniqueConstraint("project", "member_id"),
+)
+"""Only where a server has several projects, in the database of accounts, where a person is an account: who
+that is in a project, which is named by its `uid`."""
+
 file = Table(
     "file",
     metadata,
