@@ -79,10 +79,8 @@ class _Kernel(_Helper):
         function: Callable[..., Any],
         options: dict[str, Any],
         steps: Callable[..., float] | None,
-        plain: Callable[..., Any] | None,
     ) -> None:
         super().__init__(function, options)
-        self.plain = plain or function
         self._steps = steps or (lambda *args: STEPS_PER_ELEMENT * _elements(*args))
         self._made = 0.0
         self._budget = 0
@@ -131,15 +129,13 @@ def kernel(
     function: Callable[..., Any] | None = None,
     *,
     steps: Callable[..., float] | None = None,
-    plain: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Callable[..., Any]:
     """Declare a loop that is compiled when that pays.
 
     `steps` takes the arguments of a call and estimates how many steps it makes; without it, the elements of
-    all array arguments are counted. `plain` gives the same answers with whole arrays at once: it takes the
-    place of the loop until that is compiled. Other options go to numba. What numba takes seconds to
-    compile, kernels do without: sorting, `np.partition`, the assignment of one slice to another.
+    all array arguments are counted. Other options go to numba. What numba takes seconds to compile, kernels
+    do without: sorting, `np.partition`, the assignment of one slice to another.
 
     >>> @kernel
     ... def total(values):
@@ -151,8 +147,8 @@ def kernel(
     10
     """
     if function is None:
-        return lambda function: _Kernel(function, options, steps, plain)
-    return _Kernel(function, options, steps, plain)
+        return lambda function: _Kernel(function, options, steps)
+    return _Kernel(function, options, steps)
 
 
 def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import pytest
 import covote as covote_package
 from covote import Asker, Panel, decode, label_file
 from covote.errors import InputError
+from covote.labelling import Asking
 from covote.votes import Votes
 
 CLASSES = ["ant", "bee", "cat", "dog"]
@@ -398,7 +399,7 @@ def test_an_asker_says_whom_to_ask(folder, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
 
     def run(asker):
-        return label_file("data.npy", "labels.csv", panel, ask=asker, trust=True, batch=100)
+        return label_file("data.npy", "labels.csv", panel, asking=Asking(asker, batch=100), trust=True)
 
     found = run(Asker(panel, ITEMS, budget=3, limit=[700, 900, 900, 900]))
     assert sum(size for size, _ in calls(folder, "a")) <= 700

@@ -17,7 +17,7 @@ from covote.errors import InputError, UnknownNameError
 from covote.files import Output, decode_file, vote_files
 from covote.files.report import charts
 from covote.files.report.report import report_page
-from covote.labelling import label_file
+from covote.labelling import Asking, label_file
 from covote.tables import Reading
 from covote.votes import rows
 from tests.methods import PLAIN
@@ -269,7 +269,12 @@ def test_a_killed_worker_changes_nothing_in_a_run_of_models(cluster, tmp_path, b
     for name, where in (("here", None), ("there", engine)):
         labels = tmp_path / f"{name}.parquet"
         run = label_file(
-            tmp_path / "data.npy", labels, panel, models=tmp_path, batch=100, engine=where, trust=True
+            tmp_path / "data.npy",
+            labels,
+            panel,
+            asking=Asking(batch=100, models=tmp_path),
+            engine=where,
+            trust=True,
         )
         found.append((labels.read_bytes(), [(expert.asked, expert.failed) for expert in run.experts]))
     assert found[0] == found[1]

@@ -129,7 +129,7 @@ def label(
     from covote.files import Output, read_gold
     from covote.files.output import check_report
     from covote.files.report.report import write_report
-    from covote.labelling import label_file
+    from covote.labelling import Asking, DataPlace, label_file
     from covote.models.entries import running_code
     from covote.models.expert import folder_of, models_of, panel_of_models
 
@@ -145,7 +145,7 @@ def label(
     if running and (trust or before) and not as_json:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     panel = panel_of_models(panel_file, trust or before)
-    chosen_columns = None if columns is None else [name.strip() for name in columns.split(",")]
+    chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
     if dry_run:
         from covote.labelling.previewing import preview
 
@@ -159,18 +159,10 @@ def label(
     with chosen, output.progress_bar(each=True) as bar, output.warnings_as_lines():
         found = _going_on(
             label_file,
-            data,
+            DataPlace(data, id, chosen_columns, _size(size)),
             Output(output_file, proba, review, review_until),
             panel,
-            models=folder_of(panel_file),
-            id=id,
-            columns=chosen_columns,
-            size=_size(size),
-            batch=batch,
-            strict=strict,
-            ask=ask,
-            budget=budget,
-            refresh=refresh,
+            asking=Asking(ask, budget, batch, strict, refresh, folder_of(panel_file)),
             trust=trust or before,
             method=method,
             engine=chosen,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import helper, kernel
+from covote.decoding import linear
 from covote.decoding.gold import Z99, Gold, gold_rows, wilson
-from covote.decoding.shares import Counters, counters, forget, hear, tables
+from covote.decoding.linear import across
+from covote.decoding.shares import Shares, shares_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
-from covote.panel.layout import Lists
-from covote.votes import Ragged, Votes
-from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes import Votes
+from covote.votes.rows import PIECE, Rows, each_row, row_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,17 +34,16 @@ class Counts(NamedTuple):
     """How answers compare with labels.
 
     Per expert: all answers, "none of mine" among them; and of those that are compared with a label, those to
-    classes that it knows, the right ones of these, and those to other classes.
-    Per pair (label, other class), or empty: answers of experts who know both that are the label, and that are
-    the other class.
+    classes that it knows and those to other classes.
+    Per cell (expert and class, see `Layout.cells`): answers that are the label.
+    Per pair (label, other class), or empty: answers that are the other class, of experts who know both.
     """
 
     answers: NDArray[np.int64]
     none: NDArray[np.int64]
     inside: NDArray[np.int64]
-    right: NDArray[np.int64]
     outside: NDArray[np.int64]
-    agree: NDArray[np.int64]
+    right: NDArray[np.int64]
     differ: NDArray[np.int64]
 
 
@@ -64,8 +63,9 @@ class Agreement:
     def nothing(cls, panel: Panel, pairs: bool = True) -> Agreement:
         """Return counts of 0; without `pairs`, pairs of classes are not counted."""
         experts, classes = panel.knows.shape
-        square = (classes, classes) if pairs else (0, 0)
-        return cls(panel, Counts(*(np.zeros(size, np.int64) for size in [experts] * 5 + [square] * 2)))
+        cells = len(panel.layout.cells.label)
+        sizes = [experts] * 4 + [cells, (classes, classes) if pairs else (0, 0)]
+        return cls(panel, Counts(*(np.zeros(size, np.int64) for size in sizes)))
 
     def __add__(self, other: Agreement) -> Agreement:
         if self.panel != other.panel:
@@ -74,29 +74,54 @@ class Agreement:
 
     def add(self, votes: Votes, items: Array, truth: Array) -> None:
         """Count the answers of votes; `items` are those whose class is known, `truth` their classes."""
-        panel = votes.panel
-
-        def count(rows: Rows, times: Array, known: Array) -> None:
-            _compare(rows.runs, times, known, panel.layout.known, panel.knows, self.counts)
-
         for rows, span in row_parts(votes):
             mine = items[(items >= span.start) & (items < span.stop)]
-            count(rows, rows.count_without(mine - span.start), np.full(len(rows), -1))
+            times = rows.count_without(mine - span.start)
+            for piece, those in rows.pieces():
+                self._compare(piece, times[those], *_firm_labels(piece))
         if len(items):
-            rows = each_row(votes.subset(items))
-            count(rows, rows.count, np.asarray(truth, np.int64))
+            for piece, those in each_row(votes.subset(items)).pieces():
+                known = np.asarray(truth, np.int64)[those]
+                self._compare(piece, piece.count, known, np.ones(len(piece.runs.expert), np.bool_))
+
+    def _compare(self, rows: Rows, times: Array, label: Array, firm: Array) -> None:
+        """Compare the answers that are `firm` with the label of their row; each row counts `times`."""
+        _, expert, said = rows.runs
+        counts, row = self.counts, linear.owner(rows)
+        own, times = label[row], times[row]
+
+        def add(total: Array, which: Array, *place: Array) -> None:
+            np.add.at(total, tuple(values[which] for values in place), times[which])
+
+        inside = firm & self.panel.knows[expert, own]
+        right = inside & (said == own)
+        np.add.at(counts.answers, expert, times)
+        add(counts.none, said < 0, expert)
+        add(counts.inside, inside, expert)
+        add(counts.outside, firm & ~inside, expert)
+        add(counts.right, right, rows.cell)
+        if len(counts.differ):
+            add(counts.differ, inside & ~right & (said >= 0), own, said)
 
     @property
     def experts(self) -> ExpertReport:
         """What is to be said about each expert."""
-        _, none, inside, right, outside = (values.astype(np.float64) for values in self.counts[:5])
-        return ExpertReport.of(self.panel, right, inside, outside, none)
+        right = np.add.reduceat(self.counts.right, self.panel.layout.cells.start[:-1])
+        _, none, inside, outside, *_ = self.counts
+        return ExpertReport.of(
+            self.panel, *(values.astype(float) for values in (right, inside, outside, none))
+        )
 
     @property
     def pairs(self) -> PairAgreement:
         """What is to be said about each pair of classes."""
-        agree, differ = (values + values.T for values in self.counts[5:])
-        return PairAgreement(self.panel, agree, agree + differ)
+        cells, agree = self.panel.layout.cells, np.zeros_like(self.counts.differ)
+        for k in range(len(agree)):
+            mine = np.flatnonzero(cells.label == k)
+            agree[k] = self.counts.right[mine] @ self.panel.knows[cells.expert[mine]]
+            agree[k, k] = 0
+        both = agree + self.counts.differ
+        return PairAgreement(self.panel, agree + agree.T, both + both.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,105 +271,32 @@ def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
     return _counted(votes, gold, pairs=True).pairs
 
 
-@helper(inline="always")
-def _authority_label(counts: Counters, number: int) -> int:
-    """Return the class with the best N_k / d_k; -1 if there are several, or no votes."""
-    best, n, d = -1, 0, 1
-    for c in range(number):
-        k = counts.heard[c]
-        left, right = counts.votes[k] * d, n * counts.asked[k]
-        if left > right:
-            best, n, d = k, counts.votes[k], counts.asked[k]
-        elif left == right:
-            best = -1
-    return best
+def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the authority label of every row (-1: none), and which answers it would be the same without."""
+    named, asked, share = vote = shares_of(rows)
+    row, owner = np.arange(len(rows)), linear.owner(rows)
+    alone = (across(np.maximum, share) > 0) & (across(np.add, vote.best.astype(np.int64)) == 1)
+    label = np.where(alone, share.argmax(axis=1), -1)
+    # Whichever answer is left out, the label keeps all votes but one, and no other class gets more than it
+    # has, of all its authorities but one.
+    left, right = named[row, label] - 1, asked[row, label]
+    close = (named > 0) & (named * right[:, None] >= left[:, None] * (asked - 1))
+    close[row, label] = left == 0
+    close = across(np.logical_or, close)
+    firm = (alone & ~close)[owner]
+    unsure = np.flatnonzero((alone & close)[owner])
+    for first in range(0, len(unsure), step := max(1, PIECE // named.shape[1])):
+        some = unsure[first : first + step]
+        firm[some] = _same_without(rows, some, owner[some], label[owner[some]], vote)
+    return label, firm
 
 
-@helper(inline="always")
-def _same_without(label: int, i: int, answer: int, knows: Array, counts: Counters, number: int) -> bool:
-    """Whether the label is still the one with the best N_k / d_k when the answer of expert i is left out."""
-    n, d = counts.votes[label] - (answer == label), counts.asked[label] - knows[i, label]
-    if n == 0:
-        return False
-    for c in range(number):
-        k = counts.heard[c]
-        other = counts.votes[k] - (answer == k)
-        if k != label and other > 0 and other * d >= n * (counts.asked[k] - knows[i, k]):
-            return False
-    return True
-
-
-def _compare_at_once(
-    runs: Ragged, times: Array, truth: Array, known: Lists, knows: Array, found: Counts
-) -> None:
-    """Do as :func:`_compare` does, all items at once, one expert after another."""
-    experts, classes = knows.shape
-    item = np.repeat(np.arange(len(times)), np.diff(runs.indptr))
-    votes, asked, share = tables(runs, known, classes)
-    top = share.max(axis=0)
-    best = share == top
-    label = np.where((top > 0) & (best.sum(axis=0) == 1), best.argmax(axis=0), -1)
-    label = np.where(truth >= 0, truth, label)
-    for i in range(experts):
-        mine = np.flatnonzero(runs.expert == i)
-        n, answer = item[mine], runs.label[mine].astype(np.int64)
-        found.answers[i] += times[n].sum()
-        found.none[i] += times[n[answer < 0]].sum()
-        n, answer = n[label[n] >= 0], answer[label[n] >= 0]
-        at, own, voted = np.arange(len(n)), label[n], np.flatnonzero(answer >= 0)
-        # The scores without this expert's answer.
-        others, rivals = votes.take(n, axis=1), asked.take(n, axis=1) - knows[i][:, None]
-        others[answer[voted], voted] -= 1
-        left, right = others[own, at], rivals[own, at]
-        as_good = (others * right >= left * rivals) & (others > 0)
-        as_good[own, at] = False
-        same = (truth[n] >= 0) | ((left > 0) & ~as_good.any(axis=0))
-        n, answer, own = n[same], answer[same], own[same]
-        inside = knows[i, own]
-        found.outside[i] += times[n[~inside]].sum()
-        n, answer, own = n[inside], answer[inside], own[inside]
-        found.inside[i] += times[n].sum()
-        right_ones, other_ones = answer == own, (answer >= 0) & (answer != own)
-        found.right[i] += times[n[right_ones]].sum()
-        if len(found.agree):
-            agreed = np.zeros(classes, np.int64)
-            np.add.at(agreed, own[right_ones], times[n[right_ones]])
-            members = known.members[known.start[i] : known.start[i + 1]]
-            pairs = np.ix_(members, members)
-            found.agree[pairs] += agreed[members][:, None] * (members[:, None] != members)
-            np.add.at(found.differ, (own[other_ones], answer[other_ones]), times[n[other_ones]])
-
-
-def _steps(runs: Ragged, times: Array, truth: Array, known: Lists, knows: Array, *_: Any) -> float:
-    return 200.0 * len(knows) + len(runs.expert) * (2 + int(knows.shape[1])) / 15
-
-
-@kernel(steps=_steps, plain=_compare_at_once)
-def _compare(runs: Ragged, times: Array, truth: Array, known: Lists, knows: Array, found: Counts) -> None:
-    """Compare every answer with the class of its item, each item `times`.
-
-    The class is `truth`, or where that is -1 the authority label, if it is the same without the answer.
-    """
-    counts = counters(knows.shape[1])
-    for n in range(len(times)):
-        number = hear(runs, n, known, counts)
-        label = truth[n] if truth[n] >= 0 else _authority_label(counts, number)
-        for p in range(runs.indptr[n], runs.indptr[n + 1]):
-            i, answer = np.int64(runs.expert[p]), np.int64(runs.label[p])
-            found.answers[i] += times[n]
-            if answer < 0:
-                found.none[i] += times[n]
-            if label < 0 or not (truth[n] >= 0 or _same_without(label, i, answer, knows, counts, number)):
-                continue
-            if not knows[i, label]:
-                found.outside[i] += times[n]
-                continue
-            found.inside[i] += times[n]
-            if answer == label:
-                found.right[i] += times[n]
-                for q in range(known.start[i], known.start[i + 1] if len(found.agree) else 0):
-                    if known.members[q] != label:
-                        found.agree[label, known.members[q]] += times[n]
-            elif answer >= 0 and len(found.differ):
-                found.differ[label, answer] += times[n]
-        forget(counts, number)
+def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Shares) -> NDArray[np.bool_]:
+    """Whether the label still has the best N_k / d_k when an answer is left out, of some answers."""
+    expert, said, at = rows.runs.expert[some], rows.runs.label[some], np.arange(len(some))
+    named, asked = vote.named[owner], vote.asked[owner] - rows.votes.panel.knows[expert]
+    named[at[said >= 0], said[said >= 0]] -= 1
+    left, right = named[at, label], asked[at, label]
+    as_good = (named > 0) & (named * right[:, None] >= left[:, None] * asked)
+    as_good[at, label] = left == 0
+    return np.asarray(~across(np.logical_or, as_good))

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from covote.compiled import helper, kernel
 from covote.decoding.linear import Best
-from covote.decoding.scoring import decide, list_equal
 from covote.errors import InputError
 from covote.labels import Ties
 from covote.panel.layout import Lists
@@ -218,6 +217,64 @@ def _couple(bounds: Array, member: Array, given: Array, q: Array, room: Array) -
             return
 
 
+@helper(inline="always")
+def _decide(listed: Array, score: Array) -> tuple[int, int, int, Any, Any]:
+    """Find the best of some classes by whole scores.
+
+    Returns the class, how many share its score, the next class (-1 if there are several), and the two best
+    scores, which are equal in a tie. It takes no :class:`Best`: numba would count references to its arrays.
+    """
+    best, runner_up, shared, several = -1, -1, 0, False
+    top, second = np.int64(0), np.int64(0)
+    for c in range(len(listed)):
+        k = listed[c]
+        s = score[k]
+        if best < 0 or s > top:
+            several = shared > 1
+            second, runner_up = top, best
+            top, best, shared = s, k, 1
+        elif s == top:
+            shared += 1
+            second = s
+        elif runner_up < 0 or s > second:
+            second, runner_up, several = s, k, False
+        elif s == second:
+            several = True
+    return best, shared, -1 if several else runner_up, top, top if shared > 1 else second
+
+
+@helper
+def _list_equal(listed: Array, score: Array, top: int, ties: Array, at: int) -> tuple[Array, int]:
+    """Write the listed classes with the best score into `ties` from `at` on; return it and the new end."""
+    ties, begin = _grown(ties, at + len(listed)), at
+    for c in range(len(listed)):
+        if score[listed[c]] == top:
+            at = _insert(ties, begin, at, listed[c])
+    return ties, at
+
+
+@helper
+def _grown(array: Array, size: int) -> Array:
+    """Return the array, or a longer one with the same beginning, if it has room for fewer than `size`."""
+    if size <= len(array):
+        return array
+    longer = np.empty(2 * size, array.dtype)
+    for n in range(len(array)):  # numba takes seconds to compile the assignment of a slice
+        longer[n] = array[n]
+    return longer
+
+
+@helper(inline="always")
+def _insert(listed: Array, begin: int, end: int, k: int) -> int:
+    """Insert k into listed[begin:end], which is ascending and short; return the new end."""
+    place = end
+    while place > begin and listed[place - 1] > k:
+        listed[place] = listed[place - 1]
+        place -= 1
+    listed[place] = k
+    return end + 1
+
+
 def _steps(runs: Ragged, given: Given, known: Lists, by: int, *_: Any) -> int:
     """Estimate the steps of `_fuse`: the mean needs one pass over the probabilities, coupling many."""
     passes = ROUNDS if by == COUPLED else 1
@@ -280,14 +337,14 @@ def _fuse(
             else:
                 score[heard[c]] = np.int64(np.rint(q[c] * ONE))
         begin = end
-        found.chosen[n], found.shared[n], found.runner_up[n], top, second = decide(heard[:count], score)
+        found.chosen[n], found.shared[n], found.runner_up[n], top, second = _decide(heard[:count], score)
         if count > 1:
             found.margin[n] = (top - second) / ONE
         if found.chosen[n] >= 0:
             c = place[found.chosen[n]]
             found.confidence[n] = _sharpened(q, c, power) if by == COUPLED else mean[c] / asked[c] / ONE
         if found.shared[n] > 1:
-            ties, end = list_equal(heard[:count], score, top, ties, end)
+            ties, end = _list_equal(heard[:count], score, top, ties, end)
         tie_sizes[n] = end - begin
         if len(table):
             for c in range(count):

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import some_of
-from covote.decoding.linear import ONE, shared_out
+from covote.decoding.linear import ONE, Counts, added_up, shared_out
+from covote.decoding.linear import counts as counts_of
+from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
 from covote.votes import Votes
-from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes.rows import Rows, each_row, item_counts, row_parts
 
 Z95, Z99 = 1.959963984540054, 2.5758293035489004
 """How many standard deviations hold 95% and 99% of a normal distribution."""
@@ -51,24 +53,32 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
     return rows, index[rows].astype(np.int64)
 
 
-def shared_items(
-    votes: Votes, gold: Gold | None, chances: Callable[[Rows], NDArray[np.float64]]
-) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
-    """Yield (answer rows, how much of their items each class gets): all of a known class, else by chances.
-
-    Amounts are whole numbers of 1 / ONE items, as in :func:`covote.decoding.linear.shared_out`.
-    """
+def counted(
+    votes: Votes, method: str, gold: Gold | None, chances: Callable[[Rows], NDArray[np.float64]]
+) -> Statistics:
+    """Count every answer by the class of its item: the known one, else each by its `chances`."""
     items, truth = gold_rows(gold, votes)
-    for rows, span in row_parts(votes):
-        mine = (items >= span.start) & (items < span.stop)
-        count = rows.count_without(items[mine] - span.start)
-        for piece, those in rows.pieces():
-            yield piece, shared_out(chances(piece), count[those])
-    if len(items):
-        for piece, those in each_row(votes.subset(items)).pieces():
-            part = np.zeros((len(piece), len(votes.panel.classes)), np.int64)
-            part[np.arange(len(piece)), truth[those]] = ONE
-            yield piece, part
+    share = np.zeros(len(votes.panel.classes), dtype=np.int64)
+
+    def shared() -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+        for rows, span in row_parts(votes):
+            mine = (items >= span.start) & (items < span.stop)
+            count = rows.count_without(items[mine] - span.start)
+            for piece, those in rows.pieces():
+                yield piece, shared_out(chances(piece), count[those])
+        if len(items):
+            for piece, those in each_row(votes.subset(items)).pieces():
+                part = np.zeros((len(piece), len(share)), np.int64)
+                part[np.arange(len(piece)), truth[those]] = ONE
+                yield piece, part
+
+    def counts() -> Iterator[Counts]:
+        for rows, part in shared():
+            np.add(share, part.sum(axis=0), out=share)
+            yield counts_of(rows, part)
+
+    total = added_up(counts())
+    return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, total)
 
 
 def like_items(gold: Mapping[Any, Any], part: Votes) -> Mapping[Any, Any]:

@@ -129,7 +129,7 @@ def named(rows: Rows) -> NDArray[np.int64]:
     """Return N_k, how many experts named each class (rows x classes)."""
     classes, label = len(rows.votes.panel.classes), rows.runs.label
     said = label >= 0
-    place = _owner(rows)[said] * classes + label[said]
+    place = owner(rows)[said] * classes + label[said]
     return np.bincount(place, minlength=len(rows) * classes).reshape(-1, classes)
 
 
@@ -177,7 +177,7 @@ def counts(rows: Rows, part: Array) -> Counts:
         return (rows.matrix.T @ csr_array(part)).tocsr()
     if len(rows.cell) * classes <= SMALL:
         found = np.zeros((cells, classes), np.int64)
-        np.add.at(found, rows.cell, part[_owner(rows)])
+        np.add.at(found, rows.cell, part[owner(rows)])
         return found
     return rows.matrix.T @ part
 
@@ -240,7 +240,7 @@ def across(operation: np.ufunc, table: Array) -> Array:
     return np.asarray(operation.reduce(table, axis=1))
 
 
-def _owner(rows: Rows) -> Array:
+def owner(rows: Rows) -> Array:
     """Return the row of every answer."""
     return np.repeat(np.arange(len(rows)), np.diff(rows.runs.indptr))
 

@@ -8,33 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import helper
 from covote.decoding import linear, shares
 from covote.decoding.linear import UNHEARD, UNIT, Best
-from covote.decoding.shares import grown, insert
 from covote.errors import InputError
 from covote.labels import Labels, Ties, joined
-from covote.panel import Panel
-from covote.votes import Ragged, Votes
+from covote.votes import Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, row_parts
+from covote.votes.rows import Rows, each_row, row_parts
 
 Array = NDArray[Any]
 
 
 def labels_of_rows(
-    runs: Ragged, panel: Panel, best: Best, ties: Ties, evidence: bool, tied: NDArray[np.bool_] | None = None
+    rows: Rows, best: Best, ties: Ties, evidence: bool, tied: NDArray[np.bool_] | None = None
 ) -> Labels:
     """Return the labels of answer rows; where several classes share the best score there is none.
 
     `tied` says which rows `ties` are of, if not those.
     """
-    undecided = best.shared > 1
+    panel, undecided = rows.votes.panel, best.shared > 1
     tied = undecided if tied is None else tied
     index = np.where(undecided, -1, best.chosen).astype(smallest_int(len(panel.classes)))
     if not evidence:
         return Labels(panel, index, tied, ties)
-    behind = shares.evidence(runs, panel, index, tied, best.confidence)._replace(
+    behind = shares.evidence(rows, index, tied, best.confidence)._replace(
         margin=best.margin.astype(np.float32),
         runner_up=np.where(undecided, -1, best.runner_up).astype(index.dtype),
     )
@@ -67,7 +64,7 @@ def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> La
         found.margin[heard] = (best - second)[heard]
         found.runner_up[:] = np.where(heard & alone, order[:, 1], -1)
     ties = found.ties(np.nonzero(top[shared > 1])[1])
-    return joined([labels_of_rows(votes.ragged, votes.panel, found, ties, evidence)], votes.ids, votes.start)
+    return joined([labels_of_rows(each_row(votes), found, ties, evidence)], votes.ids, votes.start)
 
 
 def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Array]], evidence: bool) -> Labels:
@@ -77,7 +74,7 @@ def label_rows(votes: Votes, find: Callable[[Rows], tuple[Best, Array]], evidenc
         found = [find(piece) for piece, _ in rows.pieces()]
         best = Best(*(np.concatenate(values) for values in zip(*(one for one, _ in found), strict=True)))
         ties = best.ties(np.concatenate([classes for _, classes in found]))
-        return rows.spread(labels_of_rows(rows.runs, votes.panel, best, ties, evidence))
+        return rows.spread(labels_of_rows(rows, best, ties, evidence))
 
     return joined([labelled(rows) for rows, _ in row_parts(votes)], votes.ids, votes.start)
 
@@ -117,39 +114,3 @@ def scores(votes: Votes, score: Callable[[Rows], NDArray[np.int64]]) -> NDArray[
         return np.where(found == UNHEARD, -np.inf, found / UNIT)
 
     return by_rows(votes, logarithms)
-
-
-@helper(inline="always")
-def decide(listed: Array, score: Array) -> tuple[int, int, int, Any, Any]:
-    """Find the best of some classes by whole scores.
-
-    Returns the class, how many share its score, the next class (-1 if there are several), and the two best
-    scores, which are equal in a tie. It takes no :class:`Best`: numba would count references to its arrays.
-    """
-    best, runner_up, shared, several = -1, -1, 0, False
-    top, second = np.int64(0), np.int64(0)
-    for c in range(len(listed)):
-        k = listed[c]
-        s = score[k]
-        if best < 0 or s > top:
-            several = shared > 1
-            second, runner_up = top, best
-            top, best, shared = s, k, 1
-        elif s == top:
-            shared += 1
-            second = s
-        elif runner_up < 0 or s > second:
-            second, runner_up, several = s, k, False
-        elif s == second:
-            several = True
-    return best, shared, -1 if several else runner_up, top, top if shared > 1 else second
-
-
-@helper
-def list_equal(listed: Array, score: Array, top: int, ties: Array, at: int) -> tuple[Array, int]:
-    """Write the listed classes with the best score into `ties` from `at` on; return it and the new end."""
-    ties, begin = grown(ties, at + len(listed)), at
-    for c in range(len(listed)):
-        if score[listed[c]] == top:
-            at = insert(ties, begin, at, listed[c])
-    return ties, at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from covote.labelling.running import ExpertRun, Labelling, answers_file, label, label_file
+from covote.files.data import DataPlace
+from covote.labelling.running import Asking, ExpertRun, Labelling, answers_file, label, label_file
 
-__all__ = ["ExpertRun", "Labelling", "answers_file", "label", "label_file"]
+__all__ = ["Asking", "DataPlace", "ExpertRun", "Labelling", "answers_file", "label", "label_file"]

@@ -139,20 +139,54 @@ def answers_file(output: str | os.PathLike[str]) -> Path:
     return Path(output).with_suffix(ENDING)
 
 
+@dataclass(frozen=True)
+class Asking:
+    """How the models of a panel are asked.
+
+    Parameters
+    ----------
+    ask
+        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
+        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
+        one that says most for its cost first, until no answer still to come can change the vote of all; or
+        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
+    budget
+        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
+        what their calls may cost, in all runs with the same file of answers.
+    batch
+        Items per batch.
+    strict
+        Stop at the first failure of an expert, instead of going on without the answer.
+    refresh
+        Ask those experts again whose kept answers belong to other data or another model.
+    models
+        Where the paths of models start (default: the folder of the panel file, else this one).
+    """
+
+    ask: str | Asker = "everyone"
+    budget: float | None = None
+    batch: int = 1024
+    strict: bool = False
+    refresh: bool = False
+    models: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch, bool) or self.batch < 1:
+            raise InputError(f"batch must be at least 1, not {self.batch}")
+
+    def opened(self, panel: Panel | str | os.PathLike[str], trust: Trust) -> tuple[Panel, Path]:
+        """Return the panel, and the folder in which the paths of its models start."""
+        if isinstance(panel, Panel):
+            return panel, Path(self.models or ".")
+        return panel_of_models(panel, trust), Path(self.models or folder_of(panel))
+
+
 def label_file(
-    data: str | os.PathLike[str],
+    data: DataPlace | str | os.PathLike[str],
     output: Output | str | os.PathLike[str],
     panel: Panel | str | os.PathLike[str],
     *,
-    models: str | os.PathLike[str] | None = None,
-    id: str | None = None,
-    columns: Sequence[str] | None = None,
-    size: tuple[int, int] | None = None,
-    batch: int = 1024,
-    strict: bool = False,
-    ask: str | Asker = "everyone",
-    budget: float | None = None,
-    refresh: bool = False,
+    asking: Asking = Asking(),
     trust: Trust = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
@@ -169,33 +203,16 @@ def label_file(
     Parameters
     ----------
     data
-        A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images.
+        A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images;
+        or a :class:`DataPlace` that also names the column of ids (default: ``item``, ``task`` or ``id``; else
+        their positions), the columns that experts see (default: all others), or the size of images.
     output
         A .parquet, .csv, .jsonl or .xlsx file for the labels, or a :class:`covote.files.Output` that names
         it and what else is written.
     panel
         Who knows what, with a model for every expert: a panel, or its file.
-    models
-        Where the paths of models start (default: the folder of the panel file, else this one).
-    id, columns
-        Tables: the column that names the items (default: ``item``, ``task`` or ``id``; else their
-        positions), and the columns that experts see (default: all others).
-    size
-        Images: (width, height) to bring them to.
-    batch
-        Items per batch.
-    strict
-        Stop at the first failure of an expert, instead of going on without the answer.
-    ask
-        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
-        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
-        one that says most for its cost first, until no answer still to come can change the vote of all; or
-        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
-    budget
-        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
-        what their calls may cost, in all runs with the same file of answers.
-    refresh
-        Ask those experts again whose kept answers belong to other data or another model.
+    asking
+        Whom to ask about what, and in which portions.
     trust
         Whether models may run code of whoever wrote them (Python modules, pickles, torch): True, or the
         trusted ones as the panel writes them.
@@ -210,17 +227,13 @@ def label_file(
     output.check()
     if output.labels is None:
         raise InputError("label_file writes labels; name a file for them")
-    if not isinstance(panel, Panel):
-        models = folder_of(panel) if models is None else models
-        panel = panel_of_models(panel, trust)
-    chosen = tuple(columns) if columns is not None else None
-    place = DataPlace(Path(data), id, chosen, size)
-    how = Asking(Path(models or "."), batch, strict, ask, budget, refresh, trust, engine or Local(), progress)
+    place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
+    panel, models = asking.opened(panel, trust)
     decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
     if output.proba is not None:
         check_proba(decoder, panel)
     with closing(AnswersFile(answers_file(output.labels))) as kept:
-        run = Run(place, panel, kept, how).ask()
+        run = Run(place, panel, models, kept, asking, trust, engine or Local(), progress).ask()
         outcome = decode_votes(run.votes, output, method=method, gold=gold, **options)
         return run.result(outcome)
 
@@ -230,13 +243,7 @@ def label(
     panel: Panel | str | os.PathLike[str],
     *,
     keep: str | os.PathLike[str] | None = None,
-    id: str | None = None,
-    columns: Sequence[str] | None = None,
-    models: str | os.PathLike[str] | None = None,
-    batch: int = 1024,
-    strict: bool = False,
-    ask: str | Asker = "everyone",
-    refresh: bool = False,
+    asking: Asking = Asking(),
     trust: Trust = False,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
@@ -250,27 +257,25 @@ def label(
     Parameters
     ----------
     data
-        A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items).
+        A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items). Experts
+        see all columns of a frame apart from ``item``, ``task`` or ``id``, which names the items.
     panel
         Who knows what, with a model for every expert: a panel, or its file.
     keep
         A ``.sqlite`` file for the answers, so that a second call asks no expert twice (default: they are
         forgotten).
-    id, columns, models, batch, strict, ask, refresh, trust
+    asking, trust
         As for :func:`label_file`.
     method, gold, options
         As for :func:`covote.decode`.
     """
     make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
-    if not isinstance(panel, Panel):
-        models = folder_of(panel) if models is None else models
-        panel = panel_of_models(panel, trust)
+    panel, models = asking.opened(panel, trust)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
         kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
-        place = DataPlace(_written(data, folder), id, None if columns is None else tuple(columns))
-        how = Asking(Path(models or "."), batch, strict, ask, None, refresh, trust)
-        run = Run(place, panel, kept, how).ask()
+        place = DataPlace(_written(data, folder))
+        run = Run(place, panel, models, kept, asking, trust, Local(), None).ask()
         votes, experts = run.votes.whole(), run.ended()
     for expert in experts:
         if expert.missing:
@@ -293,36 +298,30 @@ def _written(data: Any, folder: Path) -> Path:
     return folder / "data.parquet"
 
 
-@dataclass(frozen=True)
-class Asking:
-    """How experts are asked; see :func:`label_file`."""
-
-    models: Path
-    batch: int = 1024
-    strict: bool = False
-    ask: str | Asker = "everyone"
-    budget: float | None = None
-    refresh: bool = False
-    trust: Trust = False
-    engine: Engine = field(default_factory=Local)
-    progress: Progress | None = None
-
-
 class Run:
     """One run: asks the experts of a panel what has not been answered yet, and knows how that went."""
 
-    def __init__(self, place: DataPlace, panel: Panel, kept: AnswersFile, how: Asking) -> None:
+    def __init__(
+        self,
+        place: DataPlace,
+        panel: Panel,
+        models: Path,
+        kept: AnswersFile,
+        how: Asking,
+        trust: Trust,
+        engine: Engine,
+        progress: Progress | None,
+    ) -> None:
         items = len(how.ask) if isinstance(how.ask, Asker) else 0
         self._priced = any(map(_is_priced, panel.models))
         total = None if self._priced else how.budget  # priced calls are counted in money
         _asker_for(how.ask, panel, items, total)  # a mistake here costs no question
-        if isinstance(how.batch, bool) or how.batch < 1:
-            raise InputError(f"batch must be at least 1, not {how.batch}")
         self._panel, self._kept, self._how = panel, kept, how
-        self._ready = prepare(place, panel, how.models, kept, how.batch, refresh=how.refresh, trust=how.trust)
+        self._engine, self._progress = engine, progress
+        self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
         self._asker = _asker_for(how.ask, panel, self._items, total)
-        self._job = Job(self._ready.place, self._ready.experts, how.models.resolve())
+        self._job = Job(self._ready.place, self._ready.experts, models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
         for run in self.experts:
             used = kept.usage(run.name)
@@ -399,8 +398,8 @@ class Run:
                     i = reply.question.expert
                     self._note(reply)
                     done[i] += 1
-                    if self._how.progress is not None:
-                        self._how.progress(self._panel.names[i], done[i], len(todo[i]))
+                    if self._progress is not None:
+                        self._progress(self._panel.names[i], done[i], len(todo[i]))
         for i in experts:
             self._calibrate(i)
 
@@ -462,7 +461,7 @@ class Run:
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
-        asking, engine = partial(ask, self._job), self._how.engine
+        asking, engine = partial(ask, self._job), self._engine
         here = isinstance(engine, Local)
         streams, most = [], MOST
         for i in todo if here else ():

@@ -163,8 +163,6 @@ def test_methods_for_probabilities_say_what_they_need():
 
 def test_options_are_checked():
     votes, _ = crowd(10)
-    with pytest.raises(InputError, match="begin="):
-        decode(votes, method="em", begin="middle")
     with pytest.raises(InputError, match="iterations"):
         decode(votes, method="em", iterations=0)
     with pytest.raises(InputError, match="smoothing"):

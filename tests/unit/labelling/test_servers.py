@@ -18,7 +18,7 @@ import pytest
 
 from covote import Panel
 from covote.errors import ExpertError
-from covote.labelling import label_file
+from covote.labelling import Asking, label_file
 from covote.labelling.questions import side_by_side
 from covote.models.connections import PATIENCE, Patience
 from covote.models.inference_server import Server
@@ -108,7 +108,7 @@ def test_a_password_in_an_address_is_kept_in_no_file(models, rows, tmp_path):
     secret = [json.loads(json.dumps(model).replace("http://", "http://ann:hush@")) for model in panel.models]
     assert "ann:hush@" in json.dumps(secret)
     panel = Panel(panel.classes, panel.knows, panel.names, models=secret)
-    label_file(rows, tmp_path / "labels.csv", panel, batch=100)
+    label_file(rows, tmp_path / "labels.csv", panel, asking=Asking(batch=100))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "labels.answers.sqlite" for path in files)
     assert [path for path in files if b"hush" in path.read_bytes()] == []
@@ -126,14 +126,18 @@ def test_answers_are_counted_for_each_request(models):
 def test_servers_are_asked_at_the_same_time_and_each_one_question_after_another(models, rows, tmp_path):
     told = []
     found = label_file(
-        rows, tmp_path / "labels.parquet", models.panel(), batch=50, progress=lambda *said: told.append(said)
+        rows,
+        tmp_path / "labels.parquet",
+        models.panel(),
+        asking=Asking(batch=50),
+        progress=lambda *said: told.append(said),
     )
     assert [(run.asked, run.calls, run.failed) for run in found.experts] == [(300, 6, 0)] * 3
     assert models.together == 3
     assert models.most == {"a": 1, "b": 1, "c": 1}
     for name in found.outcome.panel.names:
         assert [done for who, done, _ in told if who == name] == [1, 2, 3, 4, 5, 6]
-    again = label_file(rows, tmp_path / "labels.parquet", models.panel(), batch=50)
+    again = label_file(rows, tmp_path / "labels.parquet", models.panel(), asking=Asking(batch=50))
     assert [run.asked for run in again.experts] == [0, 0, 0]
 
 
@@ -160,7 +164,7 @@ def test_the_first_failure_stops_a_strict_run_without_waiting_for_other_servers(
     mixed = Panel(panel.classes, panel.knows, panel.names, models=[broken, *panel.models[1:]])
     started = time.monotonic()
     with pytest.raises(ExpertError, match="connection refused"):
-        label_file(rows, tmp_path / "labels.parquet", mixed, strict=True)
+        label_file(rows, tmp_path / "labels.parquet", mixed, asking=Asking(strict=True))
     assert time.monotonic() - started < PATIENT
 
 

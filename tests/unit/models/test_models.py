@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from covote import Panel
 from covote.errors import CovoteError, ExpertError, FileError, InputError, MissingDependencyError
-from covote.labelling import label_file
+from covote.labelling import Asking, label_file
 from covote.models import NO_ANSWER, open_expert
 from covote.models.entries import KINDS
 from covote.models.expert import models_of, panel_of_models
@@ -134,7 +134,7 @@ def test_a_panel_runs_no_code_without_the_persons_word(tmp_path, monkeypatch):
                     open_expert("ann", PANEL_ORDER, model, tmp_path, trust=trust)
             panel = Panel(PANEL_ORDER, [[1, 1, 1]], ["ann"], models=[model])
             with pytest.raises(InputError, match=r"refused.*trust=True in Python"):
-                label_file("data.npy", "labels.csv", panel, models=tmp_path)
+                label_file("data.npy", "labels.csv", panel, asking=Asking(models=tmp_path))
         assert not Path("exploded").exists()
         assert str(tmp_path) not in sys.path
         with suppress(CovoteError):

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import answering, linear, scoring
-from covote.decoding.gold import Gold, shared_items
+from covote.decoding.gold import Gold, counted
 from covote.decoding.linear import Weights
 from covote.decoding.loop import Decoder
-from covote.decoding.methods.em import vote_shares
+from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Statistics
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows, item_counts
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
@@ -64,7 +64,7 @@ class Anchored(Decoder):
 
     def count(self, votes: Votes, weights: None) -> Statistics:
         """Count answers by authority label."""
-        return count_by_authority(votes, self.gold)
+        return counted(votes, "authority", self.gold, lambda rows: shares_of(rows).winners)
 
     def learn(self, panel: Panel, counts: Statistics, weights: None) -> AnswerWeights:
         """Return what each answer says about each class."""
@@ -84,16 +84,3 @@ def temperature(panel: Panel) -> float:
     """Return sqrt(mean d): experts make mistakes together, so d answers are worth about sqrt(d) others."""
     known = panel.knows.sum(axis=0)
     return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0
-
-
-def count_by_authority(votes: Votes, gold: Gold | None = None, method: str = "authority") -> Statistics:
-    """Count answers by authority label; an item with several best classes counts for each in part."""
-    share = np.zeros(len(votes.panel.classes), np.int64)
-
-    def counted() -> Any:
-        for rows, part in shared_items(votes, gold, lambda rows: vote_shares(rows, best_only=True)):
-            np.add(share, part.sum(axis=0), out=share)
-            yield linear.counts(rows, part)
-
-    counts = linear.added_up(counted())
-    return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, counts)

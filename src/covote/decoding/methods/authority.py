@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from covote.decoding import shares
+from covote.decoding.linear import across
 from covote.decoding.loop import Decoder
 from covote.labels import NO_TIES, Labels, Ties, joined
 from covote.votes import Votes
@@ -29,7 +30,10 @@ class Authority(Decoder):
     def score(self, votes: Votes, weights: None = None, evidence: bool = True) -> Labels:
         """Return the labels, with or without what the vote says about them."""
         if evidence:
-            found = [rows.spread(_with_evidence(rows)) for rows, _ in row_parts(votes)]
+            found = [
+                rows.spread(joined([_with_evidence(piece) for piece, _ in rows.pieces()]))
+                for rows, _ in row_parts(votes)
+            ]
             return joined(found, votes.ids, votes.start)
         index, tied = shares.label(votes)
         ties: Ties | partial[Ties] = NO_TIES
@@ -41,12 +45,9 @@ class Authority(Decoder):
 
 def _with_evidence(rows: Rows) -> Labels:
     """Return the labels of answer rows."""
-    panel = rows.votes.panel
-    best = shares.best_classes(rows.runs, panel)
-    number = np.diff(best.start)
-    alone, tied = number == 1, number > 1
-    index = np.full(len(rows), -1, smallest_int(len(panel.classes)))
-    index[alone] = best.classes[best.start[:-1][alone]]
-    unknown = np.full(len(rows), np.nan)
-    behind = shares.evidence(rows.runs, panel, index, tied, unknown)
-    return Labels(panel, index, tied, best.take(np.flatnonzero(tied)), behind)
+    panel, best = rows.votes.panel, shares.shares_of(rows).best
+    number = across(np.add, best.astype(np.int64))
+    tied = number > 1
+    index = np.where(number == 1, best.argmax(axis=1), -1).astype(smallest_int(len(panel.classes)))
+    behind = shares.evidence(rows, index, tied, np.full(len(rows), np.nan))
+    return Labels(panel, index, tied, shares.listed(best[tied]), behind)

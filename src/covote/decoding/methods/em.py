@@ -21,24 +21,24 @@ classifiers, which make mistakes together, both lose to the authority vote (theo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import check_choice
 from covote.decoding import linear, scoring
-from covote.decoding.gold import Gold, shared_items
+from covote.decoding.gold import Gold, counted
 from covote.decoding.linear import ONE, UNIT, Weights
 from covote.decoding.loop import Decoder
+from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Inside, Statistics, fits
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows, item_counts
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
@@ -75,28 +75,17 @@ class _ExpectationMaximisation(Decoder):
         """At most `iterations` rounds of both steps."""
         return (self,) * self.iterations
 
-    def first(self, rows: Rows) -> NDArray[np.float64]:
-        """Return how items are shared out at first: by N_k / d_k."""
-        return vote_shares(rows)
-
     def model(self, counts: Statistics) -> Model:
         """Return what the counts say about the experts: the M-step."""
         raise NotImplementedError
 
     def count(self, votes: Votes, weights: Model | None) -> Statistics:
         """Count every answer by the probability of each class: the E-step."""
-        share = np.zeros(len(votes.panel.classes), dtype=np.int64)
 
         def chances(rows: Rows) -> NDArray[np.float64]:
-            return self.first(rows) if weights is None else linear.posterior(weights.scores(rows))
+            return vote_shares(rows) if weights is None else linear.posterior(weights.scores(rows))
 
-        def counted() -> Iterator[linear.Counts]:
-            for rows, part in shared_items(votes, self.gold, chances):
-                np.add(share, part.sum(axis=0), out=share)
-                yield linear.counts(rows, part)
-
-        counts = linear.added_up(counted())
-        return Statistics(votes.panel, self.name, int(item_counts(votes).sum()), share, counts)
+        return counted(votes, self.name, self.gold, chances)
 
     def learn(self, panel: Panel, counts: Statistics, weights: Model | None) -> Model:
         """Return a better model."""
@@ -133,8 +122,6 @@ class Em(_ExpectationMaximisation):
         What "none of mine" is: a ``"wrong"`` answer about classes that the expert knows; or an answer with
         two rates common to all experts, how often one that knows the class gives it, and how often one
         that does not: ``(inside, outside)``, or ``"learned"`` from the votes (theory: section 8).
-    begin
-        Begin from vote ``"shares"`` N_k / d_k, or from ``"authority"`` labels.
     iterations
         The most passes over the votes.
     tolerance
@@ -145,23 +132,17 @@ class Em(_ExpectationMaximisation):
     past: Statistics | None = None
     prior: float = 10.0
     none: Literal["wrong", "learned"] | tuple[float, float] = "wrong"
-    begin: Literal["shares", "authority"] = "shares"
     iterations: int = 50
     tolerance: float = 1e-5
     name: ClassVar[str] = "em"
 
     def __post_init__(self) -> None:
-        check_choice("begin", self.begin, ("shares", "authority"))
         if self.none not in ("wrong", "learned"):
             object.__setattr__(self, "none", checked_rates(self.none))
         if self.prior < 0 or self.iterations < 1:
             raise InputError(
                 f"prior={self.prior}, iterations={self.iterations}: give a prior >= 0, iterations >= 1"
             )
-
-    def first(self, rows: Rows) -> NDArray[np.float64]:
-        """Return how items are shared out at first: by N_k / d_k, or equally by the best of them."""
-        return vote_shares(rows, best_only=self.begin == "authority")
 
     def model(self, counts: Statistics) -> Model:
         """Return the accuracies, and what right and wrong answers then weigh."""
@@ -240,17 +221,14 @@ class DawidSkene(_ExpectationMaximisation):
         return Model(counts, table, base, table / UNIT)
 
 
-def vote_shares(rows: Rows, best_only: bool = False) -> NDArray[np.float64]:
-    """Return N_k / d_k, or whether it is the best one, in shares that add up to 1 (rows x classes).
+def vote_shares(rows: Rows) -> NDArray[np.float64]:
+    """Return N_k / d_k in shares that add up to 1 (rows x classes).
 
     Where all answers are "none of mine", every class that was heard gets the same.
     """
-    asked = linear.asked(rows)
-    share = np.divide(linear.named(rows), asked, out=np.zeros(asked.shape), where=asked > 0)
-    total = linear.across(np.add, share)
-    top = linear.across(np.maximum, share) if best_only else total
-    level = (share == top[:, None]) & (asked > 0)
-    share = np.where((total == 0)[:, None] | best_only, level, share)
+    vote = shares_of(rows)
+    share = np.maximum(vote.share, 0)
+    share = np.where((linear.across(np.maximum, share) == 0)[:, None], vote.best, share)
     total = linear.across(np.add, share)
     return np.divide(share, total[:, None], out=share, where=total[:, None] > 0)
 

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import answering, curves, fusion, linear, shares
+from covote.decoding import answering, curves, fusion, linear
 from covote.decoding.gold import Gold, gold_rows
 from covote.decoding.linear import ONE, UNHEARD, UNIT, across
 from covote.decoding.loop import Decoder
+from covote.decoding.shares import evidence as evidence_of
+from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, Labels, Ties, joined
@@ -349,8 +351,8 @@ class LearnedVote(Decoder):
     def _labels(self, rows: Rows, weights: Lessons, score: Array, evidence: bool) -> Labels:
         """Return the labels of answer rows, given S."""
         panel, row = rows.votes.panel, np.arange(len(rows))
-        share = shares_of(rows)
-        level = best_of(share)
+        vote = shares_of(rows)
+        share, level = vote.share, vote.best
         many = across(np.add, level.astype(np.int64)) > 1
         likely = linear.posterior(score, weights.temperature)
         total = score
@@ -377,7 +379,7 @@ class LearnedVote(Decoder):
             return Labels(panel, index, tied, ties)
         most = across(np.maximum, likely)
         chance = np.where(index >= 0, likely[row, index], across(np.maximum, np.where(listed, likely, 0)))
-        behind = shares.evidence(rows.runs, panel, index, tied, chance)
+        behind = evidence_of(rows, index, tied, chance)
         behind.status[(behind.status == AGREED) & (likely[row, index] < most)] = CONFLICT
         return Labels(panel, index, tied, ties, behind)
 
@@ -401,32 +403,19 @@ class LearnedVote(Decoder):
         index[where[safe]] = clean[where[safe]]
 
 
-def shares_of(rows: Rows) -> NDArray[np.float64]:
-    """Return N_k / d_k (rows x classes); -1 for a class that was not heard. Equal fractions are equal."""
-    named, asked = linear.named(rows), linear.asked(rows)
-    found: NDArray[np.float64] = np.divide(named, asked, out=np.full(named.shape, -1.0), where=asked > 0)
-    return found
-
-
-def best_of(share: Array) -> NDArray[np.bool_]:
-    """Return which classes have the best share of their authorities' votes (rows x classes)."""
-    found: NDArray[np.bool_] = (share == across(np.maximum, share)[:, None]) & (share >= 0)
-    return found
-
-
 def total_scores(votes: Votes, weights: Lessons) -> NDArray[np.float64]:
     """Return s + 0.3 posterior of votes with probabilities (items x classes); -inf for a class not heard."""
     found = np.full((len(votes), len(votes.panel.classes)), -np.inf)
     for piece, span in curves.pieces(votes):
         rows = each_row(piece)
-        share, likely = shares_of(rows), linear.posterior(weights.scores(rows), weights.temperature)
+        share, likely = shares_of(rows).share, linear.posterior(weights.scores(rows), weights.temperature)
         found[span] = np.where(share >= 0, share + WEIGHT * likely, -np.inf)
     return found
 
 
 def voted(rows: Rows) -> NDArray[np.float64]:
     """Return how likely the vote alone makes every class: tied ones alike, or as probabilities say."""
-    q = best_of(shares_of(rows)).astype(np.float64)
+    q = shares_of(rows).best.astype(np.float64)
     number = across(np.add, q)
     if rows.votes.soft:
         tied = np.flatnonzero(number > 1)

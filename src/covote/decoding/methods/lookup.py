@@ -19,6 +19,7 @@ from covote.errors import InputError, TooLargeError
 from covote.labels import NO_LABEL, Labels, joined
 from covote.panel import Panel
 from covote.votes import Votes
+from covote.votes.rows import each_row
 
 LARGEST = 1 << 22
 """The most answer vectors a table may have."""
@@ -60,9 +61,7 @@ class Lookup(Decoder):
             np.full(size, NO_LABEL),
         )
         ties = best.ties(np.nonzero(sets[found > 1])[1])
-        return joined(
-            [labels_of_rows(votes.ragged, votes.panel, best, ties, evidence)], votes.ids, votes.start
-        )
+        return joined([labels_of_rows(each_row(votes), best, ties, evidence)], votes.ids, votes.start)
 
 
 def vector_numbers(part: Votes) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from covote.decoding.scoring import labels_of_rows
 from covote.errors import InputError
 from covote.labels import Labels, joined
 from covote.votes import Votes
+from covote.votes.rows import each_row
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Mean(Decoder):
         found = []
         for piece, _ in fusion.pieces(votes):
             best, tied, ties = fusion.fused(piece, self.by, self.power)
-            found.append(labels_of_rows(piece.ragged, piece.panel, best, ties, evidence, tied))
+            found.append(labels_of_rows(each_row(piece), best, ties, evidence, tied))
         return joined(found, votes.ids, votes.start)
 
     def table(self, votes: Votes) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ from covote.errors import InputError, TooLargeError
 from covote.labels import Labels, joined
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import row_parts
+from covote.votes.rows import each_row, row_parts
 
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]
@@ -292,7 +292,7 @@ def _labelled_better(
         best = _best(table)
         tied = table[best.shared > 1]
         ties = best.ties(np.nonzero(tied == tied.max(axis=1, keepdims=True))[1])
-        found.append(scoring.labels_of_rows(piece.ragged, piece.panel, best, ties, evidence))
+        found.append(scoring.labels_of_rows(each_row(piece), best, ties, evidence))
     return joined(found, votes.ids, votes.start)
 
 
