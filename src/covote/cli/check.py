@@ -137,10 +137,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
                 f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
-        for note in notes:
-            output.say(f"Note: {note}.")
-        for problem in problems:
-            output.say(f"Problem: {problem}.")
+        output.say_problems(problems, notes)
         if problems and fix is not None:
             output.say(
                 f"Wrote {fix}: replace each ? by a name of the panel, or clear the cell for 'no answer'. "
@@ -169,9 +166,8 @@ def _tell_outages(panel: Panel) -> None:
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
         return  # nobody, or everybody alike: that was said already
-    shown = ", ".join(f"{name} ({pairs:,})" for name, pairs in critical[:_SHOWN])
-    more = f" and {len(critical) - _SHOWN:,} more" if len(critical) > _SHOWN else ""
-    output.say(f"Single points of failure (pairs lost without them): {shown}{more}.")
+    shown = output.first_of((f"{name} ({pairs:,})" for name, pairs in critical), _SHOWN)
+    output.say(f"Single points of failure (pairs lost without them): {shown}.")
 
 
 def _tell(panel: Panel, missing: int, redundancy: int) -> None:
@@ -180,10 +176,10 @@ def _tell(panel: Panel, missing: int, redundancy: int) -> None:
     output.say_redundancy(panel)
     _tell_outages(panel)
     if missing:
-        pairs = ", ".join(f"({a}, {b})" for a, b in panel.uncovered(redundancy, most=_SHOWN))
-        more = f" and {missing - _SHOWN:,} more" if missing > _SHOWN else ""
+        uncovered = panel.uncovered(redundancy, most=_SHOWN)
+        pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), _SHOWN, missing)
         often = "" if redundancy == 1 else f" {redundancy} times"
-        output.say(f"Not covered{often}: {pairs}{more}.")
+        output.say(f"Not covered{often}: {pairs}.")
     elif len(panel) and len(panel.classes) > 1:
         size = int(panel.sizes.max())
         if size >= 2:

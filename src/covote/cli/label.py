@@ -217,20 +217,17 @@ def _notes(found: Labelling) -> list[str]:
     notes = [_failure(run) for run in found.experts if run.missing and run.reason]
     uncovered = found.uncovered
     if notes and uncovered:
-        shown = ", ".join(f"{one} and {other}" for one, other in uncovered[:4])
-        more = f" and {len(uncovered) - 4} more" if len(uncovered) > 4 else ""
+        shown = output.first_of((f"{one} and {other}" for one, other in uncovered), 4)
         notes.append(
             f"where answers are missing, {output.counted(len(uncovered), 'pair')} of classes "
-            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anybody: {shown}{more}"
+            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anybody: {shown}"
         )
     elif notes:
         notes.append("where answers are missing, the other experts still cover every pair of classes")
     if found.plain:
-        named = ", ".join(str(name) for name in found.plain[:6])
-        more = f" and {len(found.plain) - 6} more" if len(found.plain) > 6 else ""
         notes.append(
-            f"nobody's probabilities are used, because {named}{more} gave none (an ONNX model gives them "
-            "only if it names its classes)"
+            f"nobody's probabilities are used, because {output.first_of(found.plain, 6)} gave none (an ONNX "
+            "model gives them only if it names its classes)"
         )
     return notes
 

@@ -259,8 +259,7 @@ def _say_decoded(found: SetsOutcome) -> None:
     output.say(f"  complete  {found.complete:>10,}  if no expert is wrong, no other labels are possible")
     output.say(f"  partial   {partial:>10,}  these labels are certain; there may be more")
     output.say(f"  conflict  {found.conflict:>10,}  an expert is wrong: no label set fits the answers")
-    for note in found.notes:
-        output.say(f"Note: {note}.")
+    output.say_problems([], found.notes)
 
 
 def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
@@ -282,10 +281,7 @@ def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: boo
     else:
         if details:
             output.say(f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
-        for note in notes:
-            output.say(f"Note: {note}.")
-        for problem in problems:
-            output.say(f"Problem: {problem}.")
+        output.say_problems(problems, notes)
         output.say("No mistakes found." if not problems else "Fix these, or use --rename or --unknown drop.")
     if problems:
         raise typer.Exit(2)

@@ -75,17 +75,16 @@ def _uncovered(outcome: Outcome) -> int | None:
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print what came of the votes, for a person; `method` is the one that was asked for."""
     tally = outcome.tally
-    for note in outcome.told():
-        output.say(f"Note: {note}.")
+    output.say_problems([], outcome.told())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
         output.say(f"Decoded by {outcome.method}{best}.")
     missing = _uncovered(outcome)
     if missing:
-        pairs = ", ".join(f"({a}, {b})" for a, b in outcome.panel.uncovered(most=3))
-        more = f" and {missing - 3:,} more" if missing > 3 else ""
+        uncovered = outcome.panel.uncovered(most=3)
+        pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), 3, missing)
         output.say(
-            f"Note: the panel leaves {output.counted(missing, 'pair')} of classes uncovered, {pairs}{more}: "
+            f"Note: the panel leaves {output.counted(missing, 'pair')} of classes uncovered, {pairs}: "
             "nobody can tell them apart."
         )
     output.say(
@@ -105,9 +104,8 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
     rates = dict(zip(tally.panel.names, tally.experts.accuracy.tolist(), strict=True))
     doubtful = tally.experts.doubtful()
     if doubtful:
-        named = [f"{name} (agrees with {rates[name]:.0%} of the labels they know)" for name in doubtful[:6]]
-        more = f" and {len(doubtful) - 6} more" if len(doubtful) > 6 else ""
-        output.say(f"Possibly unreliable: {', '.join(named)}{more}.")
+        named = (f"{name} (agrees with {rates[name]:.0%} of the labels they know)" for name in doubtful)
+        output.say(f"Possibly unreliable: {output.first_of(named, 6)}.")
     else:
         output.say("No expert stands out as unreliable.")
 

@@ -248,6 +248,25 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
+def first_of(texts: Iterable[object], most: int, total: int | None = None) -> str:
+    """Return the first few of some texts, and how many more there are (of `total`, if these are not all).
+
+    >>> first_of("abcde", 3), first_of("ab", 3), first_of("ab", 2, total=2000)
+    ('a, b, c and 2 more', 'a, b', 'a, b and 1,998 more')
+    """
+    listed = [str(text) for text in texts]
+    left = (len(listed) if total is None else total) - most
+    return ", ".join(listed[:most]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def say_problems(problems: Sequence[str], notes: Sequence[str]) -> None:
+    """Print how a file was read, and what is wrong with it."""
+    for note in notes:
+        say(f"Note: {note}.")
+    for problem in problems:
+        say(f"Problem: {problem}.")
+
+
 def say_proof(panel: Panel, what: str = "", excess: str = "experts too many") -> None:
     """Print what is proved about the size, or about `what` else, and how the panel was built."""
     proof = panel.certificate
