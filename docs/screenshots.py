@@ -38,8 +38,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "desk": {"viewport": {"width": 1200, "height": 800}},
 }
 SHOTS = (
-    ("label-phone", "Ada", "/label", "phone"),
-    ("label", "Ada", "/label", "desk"),
+    ("label-phone", "Dora", "/label", "phone"),
+    ("label", "Dora", "/label", "desk"),
     ("progress", "owner", "/progress", "desk"),
     ("coverage", "owner", "/board", "desk"),
     ("review", "owner", "/review", "desk"),
@@ -55,7 +55,7 @@ EVERY = (
     *(("owner", one) for one in ("/progress", "/label", "/review", "/review/CONFLICT", "/experts", "/board",
       "/people", "/people/2", "/items", "/export", "/settings", "/record", "/me", "/api/reference",
       "/nothing")),
-    ("Ada", "/label"), ("Ada", "/me"), ("", "/login"),
+    ("Dora", "/label"), ("Dora", "/me"), ("", "/login"),
 )  # fmt: skip
 
 

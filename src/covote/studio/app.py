@@ -38,13 +38,17 @@ from covote.studio.projects import Addresses, Projects
 from covote.studio.rules import Refused
 
 STATIC = Path(__file__).parent / "static"
+SILENT: dict[str, Any] = {
+    "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
+}
+"""FastAPI reports to nobody, whatever the environment says; versions that cannot report ignore it."""
 _PAGES = (label_screen, entrance, people_pages, item_pages, project_pages, board, review)
 
 
 def create_app(studio: Studio | None) -> FastAPI:
     """Return the web application of a project, or of the projects that :class:`Addresses` names."""
     app = FastAPI(
-        title="covote studio", version=__version__, docs_url=None, redoc_url=None,
+        title="covote studio", version=__version__, docs_url=None, redoc_url=None, **SILENT,
         lifespan=None if studio is None else _lifespan(studio),
         openapi_url="/api/openapi.json", routes=[label_screen.ANSWER],
     )  # fmt: skip
@@ -58,7 +62,9 @@ def create_app(studio: Studio | None) -> FastAPI:
 
 def create_server(projects: Projects) -> Addresses:
     """Return the web application of a server of several projects."""
-    front_app = FastAPI(lifespan=_lifespan(projects), docs_url=None, redoc_url=None, openapi_url=None)
+    front_app = FastAPI(
+        lifespan=_lifespan(projects), docs_url=None, redoc_url=None, openapi_url=None, **SILENT
+    )
     front_app.include_router(front.router)
     front_app.include_router(entrance.router)
     return Addresses(projects, create_app(None), _guarded(front_app))

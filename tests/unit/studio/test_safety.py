@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from covote.errors import CovoteError
 from covote.studio import api, api_project, pages
+from covote.studio.app import create_app
 from covote.studio.context import owner_link
 from covote.studio.demo_pictures import picture
 from covote.studio.exchange import importing
@@ -515,3 +516,10 @@ def test_tables_come_as_programs_write_them(rig, tmp_path, name):
     begun = owner.post("/items", files={"files": (name, content)})
     owner.post(begun.url.path, data={"content": "text", "kind": "text", "id": "id"})
     assert [(row.key, row.content) for row in rig.rows(item)[6:]] == [("007", "Zoë")]
+
+
+def test_nothing_is_reported_to_others_whatever_the_environment_says(rig, monkeypatch):
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    reports = getattr(create_app(rig.studio), "_telemetry", {})
+    assert not any(value is True for value in reports.values())

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
-from covote.studio.answers.standing import standing
+from covote.studio.answers.standing import seconds_per_answer, standing
 from covote.studio.exchange import importing
 from covote.studio.people import managing
+from covote.studio.storage.schema import answer
 
 
 def now(rig):
@@ -53,3 +55,44 @@ def test_the_rate_of_a_project_of_days_has_its_pauses(rig):
         connection.exec_driver_sql("UPDATE answer SET at = at - 172800 WHERE id <= 6")
     assert now(rig).per_hour == pytest.approx(12 / 48, rel=0.01)
     assert now(rig).hours_left == pytest.approx(6 / (12 / 48), rel=0.01)
+
+
+def test_agreement_is_that_of_the_others_who_know_the_class_that_was_named(rig):
+    said = {
+        "ann": ["cat", "cat", "dog", "cat", "dog", "none"],  # knows cat and dog
+        "bob": ["none", "dog", "dog", "none", "fox", "fox"],  # knows dog and fox
+        "cyd": ["cat", "fox", "none", "none", "none", "fox"],  # knows cat and fox
+    }
+    for name, answers in said.items():
+        rig.label_all(name, lambda key, answers=answers: answers[int(key[1:]) - 1])
+    knows = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
+    results, _ = rig.studio.results.get()
+    for i, name in enumerate(results.panel.names):
+        shares = []
+        for n, named in enumerate(said.get(name, [])):
+            others = [said[one][n] for one in said if one != name and named in knows[one]]
+            if named != "none" and others:
+                shares.append(others.count(named) / len(others))
+        share, low, high = (float(one[i]) for one in results.agreement)
+        if shares:
+            assert share == pytest.approx(np.mean(shares))
+            assert 0 <= low < share < high <= 1 or share in (0, 1)
+        else:
+            assert np.isnan(share)
+    assert "50%" in rig.browser("owner").get("/experts", headers={"Accept": "text/html"}).text
+
+
+def test_seconds_are_the_median_with_an_interval_that_leaves_pauses_out(rig):
+    rig.studio.lease(rig.people["ann"], 6)
+    importing.add_items(rig.studio.database, [(f"k{n}", "text", f"more {n}", None) for n in range(20)])
+    rig.label_all("ann", lambda _key: "cat")
+    gaps = [4, 9, 2000, 5, 7, 6, 8, 5, 7, 6, 3, 30, 6, 5, 7, 6, 8, 5, 7, 6, 3, 30, 6, 400, 6]
+    with rig.studio.database.write() as connection:
+        for number, at in enumerate(np.cumsum([1000, *gaps]), 1):
+            connection.execute(update(answer).where(answer.c.id == number).values(at=float(at)))
+    with rig.studio.database.read() as connection:
+        middle, low, high = seconds_per_answer(connection)["ann"]
+    kept = sorted(gap for gap in gaps if gap < 300)
+    assert middle == np.median(kept) == 6
+    # The median is below k of n times with the chance of at most k heads in n tosses of a coin.
+    assert (low, high) == (kept[6], kept[-7]) == (5, 7)

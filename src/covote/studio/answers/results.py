@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sqlalchemy import Connection, bindparam, func, select
 
 from covote.decoding import ExpertReport, decode, expert_report
@@ -151,6 +152,9 @@ class Results:
     labels: Labels
     gold: dict[int, str]
 
+    def __len__(self) -> int:
+        return len(self.items)
+
     @property
     def items(self) -> NDArray[np.int64]:
         """The ids of the items that have votes."""
@@ -225,6 +229,33 @@ class Results:
             )
             for i, k in np.argwhere(asked > 0)
         ]  # fmt: skip
+
+    @cached_property
+    def agreement(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """How often others who know a class named it where a person did: (share, low, high), a value each.
+
+        For every item about which a person named a class: the share of those who named it as well, among the
+        others who know this class and answered. A person's value is the mean of these, NaN where there is
+        none. Wilson's interval counts items; their shares lie between 0 and 1, so that they vary no more
+        than yes and no do.
+        """
+        runs, knows = self.votes.ragged, self.panel.knows
+        item_of = np.repeat(np.arange(len(self.items)), np.diff(runs.indptr))
+        heard = csr_array(
+            (np.ones(len(runs.expert), np.int32), runs.expert, runs.indptr), (len(self), len(knows))
+        )
+        judges = (heard @ csr_array(knows.astype(np.int32))).sorted_indices()
+        judged = np.repeat(np.arange(len(self)), np.diff(judges.indptr)) * knows.shape[1] + judges.indices
+        votes = runs.label >= 0
+        cell, expert = item_of[votes] * knows.shape[1] + runs.label[votes], runs.expert[votes]
+        _, inverse, named = np.unique(cell, return_inverse=True, return_counts=True)
+        others = judges.data[np.searchsorted(judged, cell)] - 1
+        counted = others > 0
+        share = (named[inverse] - 1)[counted] / others[counted]
+        items = np.bincount(expert[counted], minlength=len(knows))
+        total = np.bincount(expert[counted], share, len(knows))
+        low, high = wilson(total, items)
+        return np.where(items > 0, total / np.maximum(items, 1), np.nan), low, high
 
     def verdict(self, position: int) -> dict[str, Any]:
         """Return the label at a position and its evidence."""

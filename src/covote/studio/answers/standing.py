@@ -16,8 +16,9 @@ from covote.studio.storage.schema import ANSWERED, DONE, answer, assignment, ite
 
 _POINTS = 60
 _RECENT, _DAY, _WEEK = 3600.0, 86_400.0, 7 * 86_400.0
-_TIMED, _PAUSE = 50_000, 300.0
-"""Answers by which people's speed is measured, and seconds after which somebody was away."""
+_TIMED, _FEWEST_TIMED, _PAUSE = 50_000, 6, 300.0
+"""Answers by which people's speed is measured, how many a person needs for that, and seconds after which
+somebody was away."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,10 @@ def _number(moment: float) -> Any:
 
 
 def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, float]]:
-    """Return how long people take for an answer: (median, quarter, three quarters), by their names.
+    """Return how long people take for an answer: the median with its 95% interval, by their names.
 
-    It is the time since the answer before, where that is less than five minutes.
+    It is the time since the answer before, where that is less than five minutes. The interval lies between
+    two of the sorted times, as far from the middle as so many tosses of a coin would be.
     """
     rows = connection.execute(
         select(person.c.name, answer.c.at)
@@ -162,11 +164,11 @@ def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, 
         times.setdefault(name, []).append(at)
     found = {}
     for name, moments in times.items():
-        gaps = -np.diff(moments)
+        gaps = np.sort(-np.diff(moments))
         gaps = gaps[(gaps > 0) & (gaps < _PAUSE)]
-        if len(gaps) >= 3:
-            quarter, middle, most = np.percentile(gaps, [25, 50, 75])
-            found[name] = (float(middle), float(quarter), float(most))
+        if len(gaps) >= _FEWEST_TIMED:
+            first = int(len(gaps) / 2 - 0.98 * len(gaps) ** 0.5)
+            found[name] = (float(np.median(gaps)), float(gaps[first]), float(gaps[-1 - first]))
     return found
 
 

@@ -45,12 +45,13 @@ def _values(studio: Studio) -> dict[str, Any]:
     with studio.database.read() as connection:
         setup, roster = studio.now(connection)
         now = standing(connection, setup, roster, results)
+    steps = _steps(setup, roster)
     return {
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
         "chart": _chart(now.curve), "sentence": _sentence(now),
         "finished": time.time() + 3600 * now.hours_left if now.hours_left else None,
         "board": roster.coverage if roster.classes else None,
-        "steps": _steps(setup, roster),
+        "steps": steps, "next_step": next((n for n, (done, *_) in enumerate(steps) if not done), None),
     }  # fmt: skip
 
 
@@ -268,12 +269,13 @@ def experts(request: Request, studio: Project, who: Reviewer) -> Response:
     results, newer = studio.results.get()
     if results is None:
         return page(request, "experts.html", who, lines=None, newer=newer, claims=[])
-    report = results.report
+    report, agreement = results.report, np.stack(results.agreement, axis=1)
+    accuracy = np.stack([report.accuracy, report.low, report.high], axis=1)
     lines = [
         {
-            "name": str(name), "accuracy": float(report.accuracy[i]), "low": float(report.low[i]),
-            "high": float(report.high[i]), "inside": float(np.round(report.inside[i])),
-            "none": float(report.none[i]), "size": int(results.panel.sizes[i]),
+            "name": str(name), "accuracy": accuracy[i].tolist(), "agreement": agreement[i].tolist(),
+            "inside": float(np.round(report.inside[i])), "none": float(report.none[i]),
+            "size": int(results.panel.sizes[i]),
         }
         for i, name in enumerate(results.panel.names)
     ]  # fmt: skip
@@ -282,5 +284,8 @@ def experts(request: Request, studio: Project, who: Reviewer) -> Response:
         speeds = seconds_per_answer(connection)
     return page(
         request, "experts.html", who, lines=lines, newer=newer, claims=results.doubtful_claims[:50],
-        ids=ids, gold=len(results.gold), skills=results.skills, speeds=speeds,
+        ids=ids, gold=len(results.gold), speeds=speeds,
+        skills=[
+            [one for one in results.skills if (one.suggestion == "keep") is kept] for kept in (False, True)
+        ],
     )  # fmt: skip
