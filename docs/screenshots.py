@@ -75,7 +75,7 @@ def served(folder: Path, *, demo: bool) -> Iterator[tuple[Studio, str]]:
     try:
         yield studio, f"http://{host}:{port}"
     finally:
-        server.should_exit = server.force_exit = True
+        server.should_exit = True
         thread.join()
 
 
@@ -104,9 +104,9 @@ def visit(page: Page, studio: Studio, address: str, path: str) -> None:
 
 
 def save(page: Page, place: Path, *, whole: bool = False) -> None:
-    """Write what is in view, or the whole page, in 128 colours, which nobody misses: a tenth of the size."""
+    """Write what is in view, or the whole page, in 256 colours: a third of the size."""
     shot = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
-    shot.quantize(128, dither=Image.Dither.NONE).save(place, optimize=True)
+    shot.quantize(256, kmeans=2, dither=Image.Dither.NONE).save(place, optimize=True)
     print(f"{place}: {place.stat().st_size / 1000:.0f} kB")
 
 
@@ -138,6 +138,7 @@ def main() -> None:
                     page = opened(browser, studio, name, size)
                     visit(page, studio, address, path)
                     save(page, target / f"studio-{shot}.png")
+                    page.context.close()
         if every:
             with served(Path(place) / "empty", demo=False) as (studio, address):
                 for size in SIZES:
