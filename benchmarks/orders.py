@@ -77,8 +77,7 @@ def differences(number: int) -> Iterator[str]:
     method, panel, votes, truth, rng = case(number)
     some = rng.permutation(len(truth))[: int(rng.integers(20, len(truth)))]
     given = {int(n): panel.classes[truth[n]] for n in some}
-    learn_by = "combination" if rng.random() < 0.5 else "auto"
-    options: dict[str, Any] = {"gold": given, "learn_by": learn_by} if method == "supervised" else {}
+    options: dict[str, Any] = {"gold": given} if method == "supervised" else {}
     before = decode(votes, method=method, **options)
     for what, other, items in permuted(votes, rng):
         yield from (

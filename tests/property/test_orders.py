@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from covote import Panel, Votes, decode, simulate
-from covote.decoding.methods.supervised import item_keys
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 orders = __import__("orders")
@@ -36,14 +35,3 @@ def test_labels_learned_from_gold_do_not_depend_on_the_order_of_the_items():
         again = decode(votes.subset(order), method="supervised", gold=gold)
         assert (again.value == first.value[order]).all()
         np.testing.assert_allclose(again.confidence, first.confidence[order], rtol=1e-5)
-
-
-def test_keys_tell_items_apart_by_their_votes_alone():
-    panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
-    votes = simulate(panel, np.arange(60) % 3, accuracy=0.7, missing=0.2, none_rate=0.2, seed=0)
-    keys = item_keys(votes)
-    rows = [tuple(row) for row in votes.dense.tolist()]
-    assert len(set(keys.tolist())) == len(set(rows))
-    assert (item_keys(votes.to_ragged()) == keys).all()
-    soft = Votes.from_dense(votes.dense, panel, probabilities=np.linspace(0, 1, 180).reshape(60, 3))
-    assert len(set(item_keys(soft).tolist())) > len(set(rows))

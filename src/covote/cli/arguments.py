@@ -254,7 +254,7 @@ Odds = Annotated[
     float | None,
     typer.Option(
         help="Method learned: how many times as likely as any other tied class a class must be to become the "
-        "label (default 2; 1 labels everything)."
+        "label (default: as unequal as class sizes look; 1 labels everything)."
     ),
 ]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]

@@ -28,7 +28,7 @@ PIECE = 1 << 20
 """Probabilities that are worked on at once."""
 
 
-ALIKE = 0.25
+ALIKE = 0.2
 """Standard deviation of the logarithms of powers below which experts mean the same by their probabilities."""
 
 

@@ -30,31 +30,34 @@ class Learned(Protocol):
     def statistics(self) -> Statistics | None:
         """The counts behind the weights, which later votes can continue from."""
 
-    @property
-    def settled(self) -> bool:
-        """Whether another pass over the votes would change nothing."""
 
-
-class Pass(Protocol):
+class Pass:
     """One pass over all votes, from which a decoder learns better weights.
 
     It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
     parts may be counted in any order and anywhere.
     """
 
+    def needed(self, weights: Any) -> bool:
+        """Whether the pass could change the weights so far; if not, it is left out."""
+        return True
+
     def count(self, votes: Votes, weights: Any) -> Any:
         """Return what a part of the votes tells about the experts, under the weights so far."""
+        raise NotImplementedError
 
     def learn(self, panel: Panel, counts: Any, weights: Any) -> Learned:
         """Return better weights from the counts of all parts."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Decoder:
+class Decoder(Pass):
     """A way to label votes: a frozen dataclass whose fields are its options.
 
-    A decoder needs :meth:`score` alone. One that learns from the votes also has `passes`, and one that can
-    say how likely every class is has a method ``proba(votes, weights)``, which returns (items x classes).
+    A decoder needs :meth:`score` alone. One that learns from the votes also has `passes`, often only itself,
+    and one that can say how likely every class is has a method ``proba(votes, weights)``, which returns
+    (items x classes).
 
     Attributes
     ----------
@@ -66,7 +69,7 @@ class Decoder:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """The passes in which it learns, at most; they end early when the weights are settled."""
+        """The passes in which it learns; those that are not needed are left out."""
         return ()
 
     def start(self, panel: Panel) -> Any:
@@ -235,8 +238,7 @@ def learned(parts: Parts, decoder: Decoder) -> Any:
     """Return the decoder's weights, learned from all parts."""
     weights = decoder.start(parts.panel)
     for one in decoder.passes:
-        counts = reduce(add, parts.map(partial(one.count, weights=weights)))
-        weights = one.learn(parts.panel, counts, weights)
-        if weights.settled:
-            break
+        if one.needed(weights):
+            counts = reduce(add, parts.map(partial(one.count, weights=weights)))
+            weights = one.learn(parts.panel, counts, weights)
     return weights

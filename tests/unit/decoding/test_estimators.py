@@ -101,11 +101,17 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
     assert (tuesday.index == decode(votes.part(150, 300), method=method, past=monday).index).all()
 
 
-def test_statistics_of_a_one_pass_method_continue_exactly():
+def test_what_the_vote_teaches_continues_exactly():
     votes, _ = similar(FANO.without("expert-1"), items=300)
+    monday = learned(InMemory(votes.part(0, 150)), DECODERS["anchored"]()).statistics
+    tuesday = decode(votes.part(150, 300), method="anchored", past=monday)
+    assert (tuesday.index == decode(votes, method="anchored").index[150:]).all()
+    # The default goes on from the same counts; only independent experts are learned from again.
     monday = learned(InMemory(votes.part(0, 150)), DECODERS["learned"]()).statistics
-    tuesday = decode(votes.part(150, 300), past=monday)
-    assert (tuesday.index == decode(votes).index[150:]).all()
+    tuesday = learned(InMemory(votes.part(150, 300)), DECODERS["learned"](past=monday)).statistics
+    whole = learned(InMemory(votes), DECODERS["learned"]()).statistics
+    assert (tuesday.counts == whole.counts).all()
+    assert (tuesday.share == whole.share).all()
 
 
 def test_statistics_that_do_not_belong_together_are_refused(tmp_path):

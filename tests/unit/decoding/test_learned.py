@@ -10,7 +10,7 @@ import pytest
 from covote import Panel, Votes, decode, design, simulate
 from covote.decoding import InMemory, Statistics, learned
 from covote.decoding.fusion import coupled
-from covote.decoding.methods.learned import LearnedVote
+from covote.decoding.methods.learned import LearnedVote, fits, trust_of
 from covote.errors import CovoteError, FileError
 
 RING = Panel.from_blocks(5, [[0, 1, 2], [2, 3, 4], [0, 3, 4], [1, 2, 4], [0, 1, 3]])
@@ -74,9 +74,10 @@ def log_likelihood(panel, votes, q, chances=None):
     if chances is not None:
         read, powers = by_own_curves(panel, chances, q)
         score += read
-        if np.std(np.log(powers)) < 0.25:  # all mean the same by their probabilities
+        if np.std(np.log(powers)) < 0.2:  # all mean the same by their probabilities
             together = coupled(Votes.from_dense(votes, panel, probabilities=chances), power=0.3)
             score += max(d, 1) / 2 * np.log(together + 1e-9) / 0.3
+            return score, 1.5 * d
     return score, d
 
 
@@ -107,7 +108,7 @@ def by_own_curves(panel, given, q):
     return score, chosen
 
 
-def plain(panel, votes, given=None, odds=2.0):
+def plain(panel, votes, given=None):
     """Return (labels, posterior) of the rule, for experts who make their mistakes together."""
     share, best = vote(panel, votes)
     q = best.astype(float)
@@ -120,6 +121,8 @@ def plain(panel, votes, given=None, odds=2.0):
     posterior = softmax(score / max(d, 1))
     total = share + 0.3 * posterior
     labels = total.argmax(1)
+    sizes = q.sum(0) + 1
+    odds = math.exp(2 * max(np.log(sizes).std(), sizes.mean() ** -0.5))
     for n in np.flatnonzero(best.sum(1) > 1):
         among = np.sort(score[n, best[n]])
         if best[n, labels[n]] and among[-1] - among[-2] < math.log(odds):
@@ -167,6 +170,9 @@ def test_the_more_unequal_classes_may_be_the_more_items_stay_open(soft):
     panel = FANO.without("expert-1", "expert-4")
     votes, given, _ = real_looking(600, panel=panel)
     whole = Votes.from_dense(votes, panel, probabilities=given if soft else None)
+    weights = learned(InMemory(whole), LearnedVote())
+    as_unequal = decode(whole, odds=math.exp(weights.unequal))
+    assert decode(whole).index.tobytes() == as_unequal.index.tobytes()
     found = [decode(whole, odds=odds) for odds in (1, 2, 5, 100)]
     open_ = [(labels.index < 0).sum() for labels in found]
     assert open_ == sorted(open_)
@@ -195,9 +201,9 @@ def test_parts_threads_and_ragged_votes_give_the_same_bytes(soft):
 def test_what_probabilities_tell_adds_up_and_is_saved(tmp_path):
     votes, given, _ = real_looking(200)
     whole = Votes.from_dense(votes, RING, probabilities=given)
-    decoder = LearnedVote()
-    counts = decoder.count(whole, decoder.start(RING))
-    halves = [decoder.count(part, decoder.start(RING)) for part in whole.parts(100)]
+    vote = LearnedVote().passes[0]
+    counts = vote.count(whole, None)
+    halves = [vote.count(part, None) for part in whole.parts(100)]
     added = halves[0] + halves[1]
     for name in ("powers", "margins"):
         assert (getattr(added.probabilities, name) == getattr(counts.probabilities, name)).all()
@@ -212,8 +218,7 @@ def test_what_probabilities_tell_adds_up_and_is_saved(tmp_path):
 @pytest.mark.parametrize("damage", ["powers", "margins", "trial"])
 def test_statistics_of_other_shapes_are_refused(tmp_path, damage):
     votes, given, _ = real_looking(100)
-    decoder = LearnedVote()
-    counts = decoder.count(Votes.from_dense(votes, RING, probabilities=given), decoder.start(RING))
+    counts = LearnedVote().passes[0].count(Votes.from_dense(votes, RING, probabilities=given), None)
     if damage == "trial":
         broken = replace(counts, trial=np.zeros(3, np.int64))
     else:
@@ -320,6 +325,21 @@ def test_gold_makes_the_confidence_honest(soft):
         gap.append(abs(labels.confidence[rest].mean() - (labels.index == truth)[rest].mean()))
     assert gap[1] < 0.06
     assert gap[1] < gap[0] + 0.01
+    chances = decode(votes, gold=gold, proba=True)
+    np.testing.assert_allclose(chances.proba.sum(axis=1), 1)
+    stated = chances.proba[np.arange(1500), chances.index]
+    np.testing.assert_allclose(stated[rest], chances.confidence[rest], atol=1e-6)
+
+
+@pytest.mark.parametrize(("items", "wanted", "close"), [(0, (0, 1), 0), (20_000, (-1.0, 2**-0.75), 0.13)])
+def test_log_odds_are_shifted_and_stretched_as_gold_items_say(items, wanted, close):
+    rng = np.random.default_rng(0)
+    stated = rng.uniform(0.05, 0.95, items)
+    odds = wanted[0] + wanted[1] * np.log(stated / (1 - stated))
+    right = rng.random(items) < 1 / (1 + np.exp(-odds))
+    assert trust_of(fits(stated, right)) == pytest.approx(wanted, abs=close)
+    halves = fits(stated[: items // 2], right[: items // 2]) + fits(stated[items // 2 :], right[items // 2 :])
+    assert (halves == fits(stated, right)).all()
 
 
 # Why ties are lost

@@ -9,7 +9,7 @@ label is the class with the highest likelihood of all answers, learned once: a s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ class AnswerWeights:
     statistics: Statistics
     weights: Weights
     temperature: float
-    settled: ClassVar[bool] = True
 
     def scores(self, rows: Rows) -> NDArray[np.int64]:
         """Return I + O (rows x classes)."""

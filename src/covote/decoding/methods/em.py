@@ -75,6 +75,10 @@ class _ExpectationMaximisation(Decoder):
         """At most `iterations` rounds of both steps."""
         return (self,) * self.iterations
 
+    def needed(self, weights: Model | None) -> bool:
+        """Whether the model still moves."""
+        return weights is None or not weights.settled
+
     def model(self, counts: Statistics) -> Model:
         """Return what the counts say about the experts: the M-step."""
         raise NotImplementedError

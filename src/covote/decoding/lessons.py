@@ -1,0 +1,294 @@
+"""What the votes teach the default decoder, pass by pass (:mod:`covote.decoding.methods.learned`).
+
+:class:`FromVote` learns from the labels of the vote how the experts answer. :class:`Trial` finds out whether
+they make their mistakes independently, after :class:`Rehearsal` has learned as if they did; if so,
+:class:`Again` learns anew from the posterior of all items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.decoding import answering, curves, fusion, linear
+from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.gold import counted as gold_counted
+from covote.decoding.linear import ONE, UNHEARD, UNIT, across
+from covote.decoding.loop import Pass
+from covote.decoding.shares import shares_of
+from covote.decoding.statistics import Statistics
+from covote.panel import Panel
+from covote.votes import Votes
+from covote.votes.rows import Rows, each_row, row_parts
+
+Array = NDArray[Any]
+
+TRIAL = 1 << 22
+"""Numbers (answers x classes) that are enough to find out whether experts make mistakes independently."""
+
+CLEAR = 5.0
+"""How much higher the log-likelihood must be before answers count in full: a few items are not enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What was learned so far.
+
+    Attributes
+    ----------
+    statistics
+        Answers by label of the vote, which later votes can go on from.
+    model, curves
+        How the experts answer, and how their probabilities are to be read.
+    crowd, independent
+        Whether everybody knows every class; whether the experts make their mistakes independently. In both
+        cases all answers count in full: the label is the best S.
+    voted
+        During a trial, the model that was learned from the vote.
+    trust
+        Shift and slope of the log-odds of the labels, by gold items; None without any.
+    """
+
+    statistics: Statistics
+    model: answering.AnswerModel
+    curves: curves.Curves | None = None
+    crowd: bool = False
+    independent: bool = False
+    voted: answering.AnswerModel | None = None
+    trust: tuple[float, float] | None = None
+
+    @property
+    def outright(self) -> bool:
+        """Whether the label is the best S."""
+        return self.crowd or self.independent
+
+    @cached_property
+    def authorities(self) -> float:
+        """How many authorities of its label answered an item, on average; at least 1."""
+        items = round(int(self.statistics.share.sum()) / ONE)  # those that somebody answered
+        return max(float(self.statistics.inside().inside.sum()) / max(items, 1), 1.0)
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by: d authorities who make mistakes together count for one.
+
+        In a crowd, whose mistakes are less alike, they count for sqrt(d). What probabilities say together
+        counts for d/2 more.
+        """
+        if self.independent:
+            return 1.0
+        if self.crowd:
+            return float(np.sqrt(self.authorities))
+        return self.authorities * (1.5 if self.together else 1.0)
+
+    @property
+    def together(self) -> bool:
+        """Whether all experts mean the same by their probabilities, which then count together, too."""
+        return self.curves is not None and self.curves.alike
+
+    @cached_property
+    def unequal(self) -> float:
+        """How unequal classes may be: two standard deviations of the logarithms of their sizes by the vote.
+
+        Few items leave these uncertain: the logarithm of a count of n is known to 1 / sqrt(n).
+        """
+        known = self.statistics.panel.knows.any(axis=0)
+        sizes = self.statistics.share[known] / ONE + 1
+        return float(2 * max(np.log(sizes).std(), 1 / np.sqrt(sizes.mean()))) if known.any() else 0.0
+
+    def scores(self, rows: Rows) -> NDArray[np.int64]:
+        """Return S, the log-likelihood of all answers of a row under every class (rows x classes)."""
+        if self.curves is None or not rows.votes.soft:
+            return linear.scores(rows, self.model.table)
+        found = linear.scores(rows, self.model.outside_table)
+        more = curves.scores(rows.votes, self.curves)
+        if self.together:
+            q = fusion.coupled(rows.votes, fusion.POWER)
+            half = np.log(q + 1e-9) * (self.authorities / (2 * fusion.POWER))
+            more += np.rint(half * UNIT).astype(np.int64)
+        heard = found > UNHEARD
+        found[heard] += more[heard]
+        return found
+
+    def posterior(self, score: Array) -> NDArray[np.float64]:
+        """Return softmax(S / T)."""
+        return linear.posterior(score, self.temperature)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a summary should say about how the labels were found."""
+        if self.crowd:
+            return ("everybody knows every class, so all answers count in full",)
+        if self.independent:
+            return ("the experts make their mistakes independently, so all answers count in full",)
+        return ()
+
+
+@dataclass(frozen=True)
+class FromVote(Pass):
+    """Learn from the labels of the vote, of gold items from their own."""
+
+    gold: Gold | None
+    past: Statistics | None
+
+    def count(self, votes: Votes, weights: None) -> Statistics:
+        """Count answers by label of the vote."""
+        return counted(votes, self.gold, voted)
+
+    def learn(self, panel: Panel, counts: Statistics, weights: None) -> Lessons:
+        """Return how the experts answer."""
+        counts = counts if self.past is None else self.past + counts
+        read = None if counts.probabilities is None else curves.learn(counts.probabilities)
+        everybody = bool(panel.knows.all())
+        model = answering.fit(counts, crowd=everybody)
+        return Lessons(counts, model, read, crowd=everybody and read is None)
+
+
+@dataclass(frozen=True)
+class Again(Pass):
+    """Learn anew from the posterior, if experts make their mistakes independently."""
+
+    gold: Gold | None
+    past: Statistics | None
+
+    def needed(self, weights: Lessons) -> bool:
+        """Only independent experts are better known by their posterior than by their vote."""
+        return weights.independent
+
+    def count(self, votes: Votes, weights: Lessons) -> Statistics:
+        """Count answers by posterior."""
+        return counted(votes, self.gold, lambda rows: linear.posterior(weights.scores(rows)))
+
+    def learn(self, panel: Panel, counts: Statistics, weights: Lessons) -> Lessons:
+        """Return how the experts answer; what later votes go on from stays as it is."""
+        return replace(weights, model=answering.fit(counts if self.past is None else self.past + counts))
+
+
+@dataclass(frozen=True)
+class Rehearsal(Again):
+    """Learn anew from a sample, as if experts made their mistakes independently: then the trial can tell."""
+
+    def needed(self, weights: Lessons) -> bool:
+        """Probabilities are never taken for independent, and a crowd counts in full anyway."""
+        return weights.curves is None and not weights.crowd
+
+    def count(self, votes: Votes, weights: Lessons) -> Statistics:
+        """Count answers of a sample by posterior."""
+
+        def sampled(rows: Rows) -> NDArray[np.float64]:
+            score = weights.scores(rows)
+            return linear.posterior(score) * in_sample(score, weights.statistics)[:, None]
+
+        return counted(votes, self.gold, sampled)
+
+    def learn(self, panel: Panel, counts: Statistics, weights: Lessons) -> Lessons:
+        """Return how the experts answer then, and how they answer by the vote."""
+        return replace(super().learn(panel, counts, weights), voted=weights.model)
+
+
+@dataclass(frozen=True)
+class Trial(Pass):
+    """Find out whether all other answers predict each answer better if they count in full (T = 1).
+
+    They do if experts make their mistakes independently; if not, T = d^1/4 is better.
+    """
+
+    gold: Gold | None
+
+    def needed(self, weights: Lessons) -> bool:
+        """Whether there was a rehearsal."""
+        return weights.voted is not None
+
+    def count(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
+        """Return the log-likelihood of each answer by all others, which count in full or do not."""
+        found = np.zeros(2, np.int64)
+        for rows, number in pieces(votes, gold_rows(self.gold, votes)[0]):
+            score = weights.scores(rows)
+            kept = np.flatnonzero(in_sample(score, weights.statistics) & (number > 0))
+            sample, score = each_row(rows.votes.subset(kept).to_ragged()), score[kept]
+            owner = linear.owner(sample)
+            every = weights.model.table
+            table = every(sample.cell) if callable(every) else every[sample.cell]
+            chance = np.exp(table / UNIT) / weights.model.answers[sample.runs.expert][:, None]
+            rest = score[owner]
+            rest -= np.where(rest > UNHEARD, table, 0)
+            for place, temperature in enumerate((1.0, weights.authorities**0.25)):
+                likely = np.log((linear.posterior(rest, temperature) * chance).sum(axis=1))
+                found[place] += int((np.rint(likely * UNIT).astype(np.int64) * number[kept][owner]).sum())
+        return found
+
+    def learn(self, panel: Panel, counts: NDArray[np.int64], weights: Lessons) -> Lessons:
+        """Return whether the experts make their mistakes independently, and how they answer by the vote."""
+        assert weights.voted is not None
+        before = weights.statistics
+        trial = counts if before.trial is None else counts + before.trial
+        statistics = replace(before, trial=trial)
+        independent = bool(trial[0] - trial[1] > CLEAR * UNIT)
+        return replace(
+            weights, statistics=statistics, model=weights.voted, voted=None, independent=independent
+        )
+
+
+def counted(votes: Votes, gold: Gold | None, shared: Callable[[Rows], Array]) -> Statistics:
+    """Count answers by class; `shared` says how likely every class is. Gold items have their own."""
+    if not votes.soft:
+        return gold_counted(votes, "learned", gold, shared)
+    where, truth = gold_rows(gold, votes)
+    rows = each_row(votes.subset(where).to_ragged())
+    known = np.zeros((len(rows), len(votes.panel.classes)))
+    known[np.arange(len(rows)), truth] = 1
+    found = _statistics(rows, known, np.ones(len(rows), np.int64))
+    for rows, number in pieces(votes, where):
+        found += _statistics(rows, shared(rows), number)
+    return found
+
+
+def _statistics(rows: Rows, q: Array, number: Array) -> Statistics:
+    """Count the answers of some rows, and what their probabilities tell."""
+    part = linear.shared_out(q, number)
+    read = curves.count(rows.votes, q * (number > 0)[:, None])
+    counts = linear.counts(rows, part)
+    return Statistics(rows.votes.panel, "learned", int(number.sum()), part.sum(axis=0), counts, read)
+
+
+def pieces(votes: Votes, without: Array) -> Iterator[tuple[Rows, Array]]:
+    """Yield (answer rows, how many items each stands for), leaving out some items."""
+    if votes.soft:
+        for part, span in curves.pieces(votes):
+            left = np.ones(len(part), np.int64)
+            left[without[(without >= span.start) & (without < span.stop)] - span.start] = 0
+            some = np.flatnonzero(left)
+            yield each_row(part if len(some) == len(part) else part.subset(some)), left[some]
+        return
+    for rows, span in row_parts(votes):
+        inside = without[(without >= span.start) & (without < span.stop)] - span.start
+        number = rows.count_without(inside)
+        for piece, those in rows.pieces():
+            yield piece, number[those]
+
+
+def voted(rows: Rows) -> NDArray[np.float64]:
+    """Return how likely the vote alone makes every class: tied ones alike, or as probabilities say."""
+    q = shares_of(rows).winners
+    if rows.votes.soft:
+        tied = np.flatnonzero(across(np.maximum, q) < 1)
+        q[tied] *= fusion.coupled(rows.votes.subset(tied), power=1) + 1e-12
+        q /= np.maximum(across(np.add, q), 1e-300)[:, None]
+    return q
+
+
+def in_sample(score: Array, seen: Statistics) -> NDArray[np.bool_]:
+    """Return which rows belong to the sample of the trial: the same ones in any order and in any part.
+
+    The last bits of the best score are as good as random, and do not depend on the order of anything.
+    """
+    answers = seen.inside()
+    numbers = float(answers.inside.sum() + answers.outside.sum()) * score.shape[1]
+    share = min(1.0, TRIAL / max(numbers, 1.0))
+    found: NDArray[np.bool_] = across(np.maximum, score) % 4093 < share * 4093
+    return found
