@@ -93,21 +93,30 @@ def tied_classes(votes: Votes) -> Ties:
     return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([ties.classes for ties in found]))
 
 
-def evidence(rows: Rows, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:
-    """Return what the scores say about the labels of answer rows, whichever method found them."""
-    found = [_behind(piece, index[span], tied[span]) for piece, span in rows.pieces()]
+def evidence(
+    rows: Rows, index: Array, tied: NDArray[np.bool_], confidence: Array, vote: Shares | None = None
+) -> Evidence:
+    """Return what the scores say about the labels of answer rows, whichever method found them.
+
+    `vote` has the scores, where these are known already.
+    """
+    heard = len(rows.votes.panel.layout.heard)
+    pieces = [(rows, slice(0, len(rows)))] if vote is not None else rows.pieces()
+    found = [_behind(vote or shares_of(piece), heard, index[span], tied[span]) for piece, span in pieces]
     return Evidence(confidence.astype(np.float32), *map(np.concatenate, zip(*found, strict=True)))
 
 
-def _behind(rows: Rows, index: Array, tied: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
+def _behind(
+    vote: Shares, with_authority: int, index: Array, tied: NDArray[np.bool_]
+) -> tuple[Array, Array, Array, Array]:
     """Return the margin, the runner-up, the fewest violations d_k - N_k of any class, and the status.
 
     The margin is that of the best score and the next (theory: section 3). The runner-up is the best class
     apart from the label: by score, then by more authorities; -1 if that leaves several, or if there is no
     label. A class that was not heard has no violations: it explains any votes.
     """
-    named, asked, share = shares_of(rows)
-    heard, row = asked > 0, np.arange(len(rows))
+    named, asked, share = vote
+    heard, row = asked > 0, np.arange(len(index))
     number, against = across(np.add, heard.astype(np.int64)), asked - named
     first, others = share.argmax(axis=1), share.copy()
     top = share[row, first]
@@ -118,11 +127,11 @@ def _behind(rows: Rows, index: Array, tied: NDArray[np.bool_]) -> tuple[Array, A
     level = np.where((others == across(np.maximum, others)[:, None]) & (others >= 0), asked, 0)
     most = across(np.maximum, level)
     alone = (across(np.add, (level == most[:, None]).astype(np.int64)) == 1) & (most > 0) & (index >= 0)
-    least = across(np.minimum, np.where(heard, against, len(rows.runs.expert)))
-    fewest = np.where(number < len(rows.votes.panel.layout.heard), 0, least)
+    least = across(np.minimum, np.where(heard, against, asked.max(initial=0)))
+    fewest = np.where(number < with_authority, 0, least)
     own = np.where(index < 0, 0, against[row, index])
     clean = across(np.add, (heard & (against == 0)).astype(np.int64))
-    status = np.full(len(rows), AGREED, dtype=np.uint8)
+    status = np.full(len(index), AGREED, dtype=np.uint8)
     status[(fewest > 0) | (own > 0) | (index < 0)] = CONFLICT
     status[number < share.shape[1]] = INCOMPLETE
     status[tied | (clean > 1)] = TIED

@@ -45,9 +45,10 @@ class Authority(Decoder):
 
 def _with_evidence(rows: Rows) -> Labels:
     """Return the labels of answer rows."""
-    panel, best = rows.votes.panel, shares.shares_of(rows).best
+    panel, vote = rows.votes.panel, shares.shares_of(rows)
+    best = vote.best
     number = across(np.add, best.astype(np.int64))
     tied = number > 1
     index = np.where(number == 1, best.argmax(axis=1), -1).astype(smallest_int(len(panel.classes)))
-    behind = shares.evidence(rows, index, tied, np.full(len(rows), np.nan))
+    behind = shares.evidence(rows, index, tied, np.full(len(rows), np.nan), vote)
     return Labels(panel, index, tied, shares.listed(best[tied]), behind)
