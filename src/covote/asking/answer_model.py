@@ -91,12 +91,6 @@ class Uniform:
         _uniform_gains(share, *self._panel.layout.known, self._chance, wanted, gain)
         return gain
 
-    def likeliest(self, share: Array, expert: int) -> Ints:
-        """Return the answer that an expert most probably gives about each item."""
-        known = np.flatnonzero(self._panel.knows[expert])
-        answer: Ints = known[share[:, known].argmax(axis=1)]
-        return answer
-
 
 class Learned:
     """Experts who answer as they were counted to, with common answers lent to those who were seen little.
@@ -147,12 +141,6 @@ class Learned:
         gain = np.zeros(wanted.shape)
         _learned_gains(share, self._first, self._chance, wanted, gain)
         return gain
-
-    def likeliest(self, share: Array, expert: int) -> Ints:
-        """Return the answer that an expert most probably gives about each item, "none of mine" apart."""
-        chance = self._chance[self._first[expert] : self._first[expert + 1] - 1]
-        answer: Ints = np.flatnonzero(self._panel.knows[expert])[(share @ chance.T).argmax(axis=1)]
-        return answer
 
 
 def _uniform_steps(share: Array, start: Array, known: Array, *_: Any) -> int:

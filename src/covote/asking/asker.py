@@ -102,8 +102,6 @@ class Asker:
         The most that an item may cost.
     total
         The most that all items together may cost.
-    batch
-        How many questions about an item are asked at once: more questions, fewer rounds.
     limit
         How many answers an expert gives at most; one number, one per expert, or by name.
     away
@@ -131,7 +129,6 @@ class Asker:
         cost: Any = None,
         budget: float | None = None,
         total: float | None = None,
-        batch: int = 1,
         limit: Any = None,
         away: Name | Iterable[Name] = (),
         partial: bool = False,
@@ -146,7 +143,6 @@ class Asker:
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
         self._budget = checked_money(budget, "budget", self._cost[~self._away])
         self._total = checked_money(total, "total", self._cost[~self._away])
-        self._batch = min(check_count(batch, "batch", 1), max(1, len(panel)))
         self._limit = checked_limits(panel, limit)
         self._seed = check_count(seed, "seed", 0)
         if not partial:
@@ -195,15 +191,13 @@ class Asker:
         item, expert = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for rows in self._pieces(self._rows(which)):
             found = self._chosen(rows, offer)
-            row, column = np.nonzero(found >= 0)
-            for place in range(self._batch):
-                asked = np.flatnonzero(found[:, place] >= 0)
-                self._log.append(rows[asked], found[asked, place])
-                self._waiting[rows[asked]] += 1
-                self._spent[rows[asked]] += self._cost[found[asked, place]]
-            item.append(rows[row])
-            expert.append(found[row, column])
-            self._asked += np.bincount(expert[-1], minlength=len(self.panel))
+            rows, found = rows[found >= 0], found[found >= 0]
+            self._log.append(rows, found)
+            self._waiting[rows] += 1
+            self._spent[rows] += self._cost[found]
+            self._asked += np.bincount(found, minlength=len(self.panel))
+            item.append(rows)
+            expert.append(found)
         return self._questions(np.concatenate(item), np.concatenate(expert))
 
     def _rows(self, which: int | Sequence[Any] | Array | None) -> Ints:
@@ -219,14 +213,14 @@ class Asker:
         return open_
 
     def _chosen(self, rows: Array, offer: Offer) -> Ints:
-        """Return (items x batch) the experts to ask, -1 for none; items without any are settled or stuck."""
+        """Return the expert to ask about each item, -1 for none; items without one are settled or stuck."""
         answers = self._log.about(rows)
         standing = self._judge.standing(answers, self._may_answer())
         free = ~answers.asked(len(self.panel)) & (offer.left > 0)
         money = self._budget - self._spent[rows]
         turns = self._turns.of(rows, self._seed)
-        found = self._affordable(choose(self._judge, standing, free, offer, money, turns, self._batch))
-        nobody = (found < 0).all(axis=1)
+        found = self._affordable(choose(self._judge, standing, free, offer, money, turns))
+        nobody = found < 0
         if nobody.any():
             settled = self._judge.settled(standing)
             self._settled[rows[nobody & settled]] = True
@@ -238,7 +232,7 @@ class Asker:
         if math.isinf(self._total):
             return chosen
         price = np.where(chosen >= 0, self._cost[chosen], 0.0)
-        spent = np.cumsum(price.ravel()).reshape(price.shape) + self._spent.sum()
+        spent = np.cumsum(price) + self._spent.sum()
         return np.where(spent <= self._total * (1 + 1e-12), chosen, -1)
 
     def _questions(self, item: Array, expert: Array) -> Questions:
@@ -466,7 +460,6 @@ class Asker:
             "options": {name: value for name, value in rule.items() if name not in arrays},
             "budget": None if math.isinf(self._budget) else self._budget,
             "total": None if math.isinf(self._total) else self._total,
-            "batch": self._batch,
             "seed": self._seed,
             "ids": self._ids.tolist() if self._ids is not None and listed else None,
         }
@@ -489,7 +482,7 @@ class Asker:
             asker = cls(
                 panel, len(stuck) if ids is None else checked_ids(ids), rule,
                 cost=arrays["cost"], limit=arrays["limit"], budget=head["budget"], total=head["total"],
-                batch=head["batch"], seed=head["seed"], partial=True,
+                seed=head["seed"], partial=True,
             )  # fmt: skip
             asker._away[:] = saved.flags(arrays["away"], len(panel))
             asker._restore(arrays["item"], arrays["expert"], arrays["answer"])

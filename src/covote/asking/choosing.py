@@ -56,9 +56,6 @@ class Judge(Protocol):
     def worth(self, standing: Any, wanted: Flags) -> NDArray[np.float64]:
         """Return (items x experts) what an answer is worth; 0 if it does not help. Others may be left out."""
 
-    def supposing(self, standing: Any, expert: Ints) -> Any:
-        """Return the standing as if one expert per item (-1: none) were being asked, for the next one."""
-
     def verdict(self, standing: Any) -> Verdict:
         """Return the labels."""
 
@@ -139,10 +136,8 @@ def _mixed(seed: int, items: Ints) -> Ints:
     return x
 
 
-def choose(
-    judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array, turns: Ints, batch: int = 1
-) -> Ints:
-    """Choose the next experts to ask about each item.
+def choose(judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array, turns: Ints) -> Ints:
+    """Choose the next expert to ask about each item; -1 if there is no one else to ask.
 
     Parameters
     ----------
@@ -151,40 +146,21 @@ def choose(
     free
         (items x experts) who can be asked.
     offer
-        What an answer costs, and how many are left of each expert; what is chosen is taken off.
+        What an answer costs, and how many are left of each expert; what is chosen is taken off. If an expert
+        has fewer left than there are items, the first items get them.
     money
         What may be spent on each item.
     turns
         (items x experts) who is asked first if several are equally good.
-    batch
-        How many experts to ask about an item at once.
-
-    Returns
-    -------
-    (items x batch) experts; -1 if there is no one else to ask. If an expert has fewer answers left than there
-    are items, the first items get them.
     """
-    found = np.full((len(free), batch), -1, dtype=np.int64)
-    free, money = free & (offer.left > 0), np.array(money, dtype=np.float64)
-    for column in range(batch):
-        wanted = free & (offer.cost <= money[:, None])
-        worth = judge.worth(standing, wanted)
-        value = np.where(wanted, worth, 0.0) / np.maximum(offer.cost, _FREE)
-        expert = _first_best(value, turns)
-        while (over := _beyond(expert, offer.left)).any():
-            value[over, expert[over]] = 0.0
-            expert[over] = _first_best(value[over], turns[over])
-        rows = np.flatnonzero(expert >= 0)
-        if not len(rows):
-            break
-        found[:, column] = expert
-        np.subtract.at(offer.left, expert[rows], 1)
-        money[rows] -= offer.cost[expert[rows]]
-        free[rows, expert[rows]] = False
-        free &= (offer.left > 0) & (expert >= 0)[:, None]
-        if column + 1 < batch:
-            standing = judge.supposing(standing, expert)
-    return found
+    wanted = free & (offer.left > 0) & (offer.cost <= money[:, None])
+    value = np.where(wanted, judge.worth(standing, wanted), 0.0) / np.maximum(offer.cost, _FREE)
+    expert = _first_best(value, turns)
+    while (over := _beyond(expert, offer.left)).any():
+        value[over, expert[over]] = 0.0
+        expert[over] = _first_best(value[over], turns[over])
+    np.subtract.at(offer.left, expert[expert >= 0], 1)
+    return expert
 
 
 def _first_best(value: Array, turns: Ints) -> Ints:

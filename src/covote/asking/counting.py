@@ -5,7 +5,7 @@ A class is contradicted by each expert who knows it and named another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -105,8 +105,6 @@ class Standing:
         By what classes lead: the largest `first`, then the largest `second`.
     possible
         Which classes are not ruled out.
-    weight
-        What it is worth to tell a class apart.
     """
 
     against: Array
@@ -114,7 +112,6 @@ class Standing:
     first: Array
     second: Array
     possible: Flags
-    weight: Array
 
     @cached_property
     def leads(self) -> Flags:
@@ -149,7 +146,7 @@ class Counting:
         """Count votes and contradictions: fewest contradictions lead, then most votes."""
         against, votes = self.counts(answers)
         possible = against <= np.maximum(against.min(axis=1, keepdims=True), self.wrong)
-        return Standing(against, votes, -against, votes, possible, possible.astype(np.float32))
+        return Standing(against, votes, -against, votes, possible)
 
     def counts(self, answers: Answers) -> tuple[Array, Array]:
         """Return (items x classes) contradictions and votes."""
@@ -167,7 +164,7 @@ class Counting:
 
     def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
         """Return how many classes each expert tells apart: one fewer than the possible classes they know."""
-        found = self._known_weight(standing.weight) - 1.0
+        found = self._known_weight(standing.possible.astype(np.float32)) - 1.0
         found[found < _LEAST] = 0.0
         found[self.settled(standing)] = 0.0
         return found
@@ -177,23 +174,8 @@ class Counting:
 
         Whole weights are exact in single precision, which is twice as fast.
         """
-        found: Array = weight @ self._knows.T.astype(weight.dtype, copy=False)
+        found: Array = weight @ self._knows.T
         return found.astype(np.float64)
-
-    def supposing(self, standing: Standing, expert: Ints) -> Standing:
-        """Act as if an expert who is being asked had named any of their classes with equal chance.
-
-        A class that one more contradiction would rule out is then possible with probability 1 / their number.
-        """
-        known = self.panel.knows[expert] & (expert >= 0)[:, None]
-        limit = np.maximum(standing.against[np.arange(len(expert)), standing.best], self.wrong)
-        weight = standing.weight.astype(np.float64)
-        total = np.where(known, weight, 0.0).sum(axis=1)
-        known &= (total > 1)[:, None]
-        against = standing.against + known
-        ruled_out = known & (against > limit[:, None])
-        weight /= np.where(ruled_out, np.maximum(total, 1.0)[:, None], 1.0)
-        return replace(standing, against=against, weight=weight)
 
     def verdict(self, standing: Standing) -> Verdict:
         """Return the leading classes."""
@@ -228,14 +210,14 @@ class FullVote(Counting):
         there = total > 0
         share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
         possible = there & (reach >= _lead(reach, share))
-        return Standing(against, votes, reach, share, possible, possible.astype(np.float32))
+        return Standing(against, votes, reach, share, possible)
 
     def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
         """Return how many possible classes each expert knows.
 
         The leading class counts as all classes together: its own authorities settle the vote.
         """
-        weight = standing.weight.copy()
+        weight = standing.possible.astype(np.float32)
         weight[np.arange(len(weight)), standing.best] = weight.shape[1]
         found = self._known_weight(weight)
         found[self.settled(standing)] = 0.0

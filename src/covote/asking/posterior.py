@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_count, check_prior, check_probability
 from covote.asking.answer_model import Learned, Uniform, answer_cells, check_size
-from covote.asking.answers import NO_ANSWER, Answers, Flags, Ints
+from covote.asking.answers import Answers, Flags, Ints
 from covote.asking.choosing import Verdict
 from covote.asking.counting import Counting
 from covote.errors import InputError
@@ -134,12 +134,11 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed about some items: (items x classes) log-probabilities, probabilities, contradictions.
+    """What is believed about some items: (items x classes) probabilities and contradictions.
 
     `best` is the most probable class of each item, and `is_known` whether the model has seen enough to tell.
     """
 
-    log: Array
     share: Array
     against: Array
     best: Ints
@@ -158,7 +157,7 @@ class Weighing:
         log = self._prior + self._model.evidence(answers)
         best = log.argmax(axis=1)
         against = self._counting.counts(answers)[0]
-        return Belief(log, _shares(log), against, best, self._model.is_known(answers, best))
+        return Belief(_shares(log), against, best, self._model.is_known(answers, best))
 
     def settled(self, standing: Belief) -> Flags:
         """Return the items whose error is small enough; where the model knows too little, one class left."""
@@ -174,20 +173,6 @@ class Weighing:
         best guess and twice that, and smooth, so an answer helps even if it does not change the best guess.
         """
         return np.maximum(self._model.gains(standing.share, wanted), _LEAST_GAIN)
-
-    def supposing(self, standing: Belief, expert: Ints) -> Belief:
-        """Act as if the expert had given their likeliest answer.
-
-        Ginsbourger, Le Riche and Carraro (2010), "Kriging is well-suited to parallelize optimization".
-        """
-        rows = np.flatnonzero(expert >= 0)
-        answer = np.full(len(expert), NO_ANSWER, dtype=np.int64)
-        for i in np.unique(expert[rows]).tolist():
-            mine = np.flatnonzero(expert == i)
-            answer[mine] = self._model.likeliest(standing.share[mine], i)
-        supposed = Answers(len(expert), rows, expert[rows], answer[rows])
-        log = standing.log + self._model.evidence(supposed)
-        return replace(standing, log=log, share=_shares(log))
 
     def verdict(self, standing: Belief) -> Verdict:
         """Return the most probable classes."""

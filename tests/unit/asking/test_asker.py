@@ -63,7 +63,7 @@ def test_answers_kernels_give_the_same_plain_and_compiled(rule):
     found = []
     for mode in ("plain", "compiled"):
         with compiled.running(mode):
-            asker = Asker(panel, 40, rule, batch=2, seed=5)
+            asker = Asker(panel, 40, rule, seed=5)
             ask(asker, votes)
             found.append((asker.labels().index.tolist(), asker.votes().dense.tolist(), asker.spent))
     assert found[0] == found[1]
@@ -82,20 +82,6 @@ def test_the_seed_decides_between_equally_good_experts():
     first = [Asker(design(10, 4, effort="fast"), 200, seed=seed).next().expert.tolist() for seed in (0, 0, 1)]
     assert first[0] == first[1] != first[2]
     assert len(set(first[0])) > 4  # the work is spread over the experts
-
-
-def test_batches_take_fewer_rounds_and_more_answers():
-    panel = design(25, 5, effort="fast")
-    votes = simulate(panel, np.arange(100) % 25, seed=1)
-    rounds, answers = [], []
-    for batch in (1, 4):
-        asker = Asker(panel, 100, batch=batch)
-        rounds.append(ask(asker, votes))
-        answers.append(asker.answers)
-        assert asker.done.all()
-        assert (asker.labels().index == np.arange(100) % 25).all()
-    assert rounds[1] < rounds[0]
-    assert answers[1] >= answers[0]
 
 
 def test_next_waits_for_answers():
@@ -329,9 +315,8 @@ def test_a_batch_of_one_is_asked_as_many_are():
                 free = everyone.copy()
                 free[list(heard)] = False
                 offer = Offer(panel.cost, np.ones(len(panel), dtype=int))
-                chosen = choose(judge, standing, free[None], offer, [np.inf], turns.of(np.array([n]), 4))[
-                    0, 0
-                ]
+                turn = turns.of(np.array([n]), 4)
+                chosen = choose(judge, standing, free[None], offer, np.array([np.inf]), turn)[0]
                 if chosen < 0:
                     break
                 heard[int(chosen)] = int(votes.dense[n, chosen])
@@ -356,7 +341,6 @@ def test_experts_with_few_answers_left_answer_about_the_first_items():
         ({"away": ["ann", "bob", "eve"]}, "all experts are away"),
         ({"cost": {"ann": 1}}, "no cost for expert 'bob'"),
         ({"limit": 1.5}, "limit 1.5"),
-        ({"batch": 0}, "batch must be at least 1"),
         ({"items": ["a", "a"]}, "'a' is listed twice"),
     ],
 )

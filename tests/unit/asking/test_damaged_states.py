@@ -29,9 +29,7 @@ def states(tmp_path_factory):
         (Posterior.learned(gold, np.repeat(np.arange(8), 6)), [*range(29), "last"]),
         (Repair(wrong=0), 30),
     ):
-        asker = Asker(
-            panel, items, rule, budget=6, total=100, limit=40, batch=2, away=panel.names[1], partial=True
-        )
+        asker = Asker(panel, items, rule, budget=6, total=100, limit=40, away=panel.names[1], partial=True)
         for _ in range(3):
             asked = asker.next()
             asker.tell_all(asked, votes.dense[asked.item, asked.expert].astype(int))

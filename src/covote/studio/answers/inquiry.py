@@ -107,7 +107,7 @@ class Inquiry:
             offer = Offer(self._panel.cost, np.ones(len(among), dtype=np.int64))
             turns = self._turns.of(np.zeros(1, dtype=np.int64), item_id)
             with compiled.plainly():
-                row = int(choose(self._judge, standing, among[None], offer, np.array([np.inf]), turns)[0, 0])
+                row = int(choose(self._judge, standing, among[None], offer, np.array([np.inf]), turns)[0])
         else:
             row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
         return None if row < 0 else self._roster.voters[row].id
