@@ -42,6 +42,7 @@ RUNS = {
     "ask": ("ask", "votes.csv", "--panel", "panel.toml"),
     "simulate": ("simulate", 6, 3, "--panels", 3, "--items", 20),
     "multilabel": ("multilabel", "decode", "votes.csv", "--panel", "panel.toml", "-o", "sets.csv"),
+    "convert": ("convert", "votes.csv", "tasks.json", "--panel", "panel.toml"),
     "demo": ("demo",),
     "reproduce": ("reproduce", "--list"),
 }

@@ -15,7 +15,7 @@ from covote.errors import InputError
 
 PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),
-    "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel"),
+    "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel", "convert"),
     "Label with people or models": ("studio", "label"),
     "Try and study": ("demo", "bounds", "reproduce"),
 }
@@ -83,6 +83,10 @@ EXAMPLES = {
     "multilabel simulate": (
         "covote multilabel simulate panel.toml --count 2",
         "covote multilabel simulate panel.toml --full --accuracy 0.95",
+    ),
+    "convert": (
+        "covote convert export.json votes.csv",
+        "covote convert panel.toml configurations --shown image",
     ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),

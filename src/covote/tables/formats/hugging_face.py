@@ -6,16 +6,19 @@ Format: ``dataset_info.json``, ``state.json`` and streams of Arrow (datasets 4);
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from covote import atomic
 from covote.arguments import some_of
 from covote.errors import FileError
 
 _INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
+_DTYPES = {"float": "float32", "double": "float64"}  # types that have another name there
 
 
 def fits(folder: Path) -> bool:
@@ -70,3 +73,34 @@ def _named(column: pa.ChunkedArray, names: list[Any]) -> pa.ChunkedArray:
     """Return the names of classes; -1 means that there is no label."""
     codes = pc.if_else(pc.equal(column, -1), None, column)
     return pa.chunked_array([pa.array(list(map(str, names)), pa.string())]).take(codes)
+
+
+def write(folder: Path, table: pa.Table, classes: Mapping[str, Sequence[str]]) -> list[Path]:
+    """Write a dataset; columns of names of `classes` become whole numbers that stand for classes."""
+    features: dict[str, Any] = {}
+    for place, name in enumerate(table.column_names):
+        column = table.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if name in classes:
+            column = pc.index_in(column.cast(pa.string()), pa.array(classes[name], pa.string())).cast(
+                pa.int64()
+            )
+            features[name] = {"names": list(classes[name]), "_type": "ClassLabel"}
+        else:
+            features[name] = {"dtype": _DTYPES.get(str(column.type), str(column.type)), "_type": "Value"}
+        table = table.set_column(place, name, column)
+    data = "data-00000-of-00001.arrow"
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": data}], "_fingerprint": "0" * 16, "_format_columns": None,
+        "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False, "_split": None,
+    }  # fmt: skip
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder}: {error.strerror}; choose another") from error
+    with atomic.replacing(folder / data) as temporary, pa.ipc.new_stream(temporary, table.schema) as stream:
+        stream.write_table(table)
+    atomic.write_text(folder / _INFO, json.dumps({"features": features}, indent=1))
+    atomic.write_text(folder / _STATE, json.dumps(state, indent=1))
+    return [folder / data, folder / _INFO, folder / _STATE]

@@ -82,12 +82,12 @@ def _choice(value: Any, number: Any) -> str | None:
 
 def tasks(
     answers: Iterable[tuple[Any, Sequence[tuple[str, str, float | None]]]],
-    data: Mapping[Any, Mapping[str, Any]],
+    data: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     """Yield tasks to import: what is known of each item, and its predictions (model, label, score)."""
     for item, said in answers:
         yield {
-            "data": {"item": item, **data.get(item, {})},
+            "data": {"item": item, **data.get(str(item), {})},
             "predictions": [
                 {
                     "model_version": model,

@@ -1,0 +1,70 @@
+"""`covote convert`: votes, labels and panels in the formats of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covote import atomic
+from covote.cli import output
+from covote.cli.arguments import choice, reads_votes
+from covote.panel import Panel
+from covote.tables import Reading
+
+_SHOWN = 4  # files that are named
+
+
+@reads_votes
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Votes in any format (also exports of Label Studio, Argilla, doccano, Prodigy, Toloka, "
+            "Mechanical Turk, Ground Truth, Hugging Face), labels, or a panel."
+        ),
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="A table (.csv, .parquet, .jsonl, .xlsx), tasks with predictions for Label Studio (.json), "
+            "a panel (.toml), or a folder."
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            help="The tool that shall read it (default: by the ending).",
+            **choice("table", "crowd-kit", "label-studio", "hugging-face"),
+        ),
+    ] = None,
+    panel_file: Annotated[
+        Path | None, typer.Option("--panel", help="Who knows what (default: everyone knows every class).")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(help="A table with more about the items: texts, addresses of pictures.")
+    ] = None,
+    shown: Annotated[
+        str, typer.Option(help="The field that labelling configurations show: item, text, image, audio.")
+    ] = "item",
+    *,
+    reading: Reading,
+) -> None:
+    """Convert votes, labels and panels for other tools.
+
+    A panel and a folder give one Label Studio configuration per expert, which offers only that expert's
+    classes.
+    """
+    from covote.files.converting import convert as converted
+
+    atomic.check_apart([target], [source, panel_file, items, reading.rename_file])
+    panel = None if panel_file is None else Panel.load(panel_file)
+    with output.warnings_as_lines():
+        written = converted(
+            source, target, to, panel=panel, items=items, shown=shown, reading=reading  # type: ignore[arg-type]
+        )  # fmt: skip
+    output.say_written(*written[:_SHOWN])
+    if len(written) > _SHOWN:
+        output.say(f"... and {output.counted(len(written) - _SHOWN, 'more file')}.")

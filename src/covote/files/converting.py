@@ -1,0 +1,156 @@
+"""Votes, labels and panels in the formats of other tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from covote import atomic
+from covote.arguments import check_choice
+from covote.errors import FileError, InputError
+from covote.files.data import id_column
+from covote.labels import Labels
+from covote.panel import Panel
+from covote.tables import Reading
+from covote.tables.batches import Source
+from covote.tables.formats import hugging_face, label_studio
+from covote.tables.writing import writing
+from covote.votes import Votes
+
+Place = str | os.PathLike[str]
+Tool = Literal["table", "crowd-kit", "label-studio", "hugging-face"]
+TOOLS: tuple[Tool, ...] = ("table", "crowd-kit", "label-studio", "hugging-face")
+_LABELS = {"label", "confidence", "status"}  # columns that only a file of labels has together
+_CROWD_KIT = {"item": "task", "expert": "worker"}
+_TAGS = {"image": "Image", "audio": "Audio", "video": "Video", "html": "HyperText"}
+
+
+def convert(
+    source: Place,
+    target: Place,
+    tool: Tool | None = None,
+    *,
+    panel: Panel | None = None,
+    items: Place | None = None,
+    shown: str = "item",
+    reading: Reading | None = None,
+) -> list[Path]:
+    """Write votes, labels or a panel for another tool; return the files that were written.
+
+    Parameters
+    ----------
+    source
+        Votes in any format that covote reads, labels that it wrote, or, for configurations, a panel file.
+    target
+        What to write. A ``.parquet``, ``.csv``, ``.jsonl`` or ``.xlsx`` file is a plain table, a ``.json``
+        file has tasks with predictions for Label Studio, a ``.toml`` file is a panel, and any other name is a
+        folder: one labelling configuration per expert, or a Hugging Face dataset.
+    tool
+        "crowd-kit" names the columns task, worker and label; "hugging-face" writes a dataset. By default, the
+        ending of `target` decides.
+    panel
+        Who knows what, for votes; by default everyone knows every class.
+    items
+        A table with more about the items, which becomes the data of Label Studio's tasks: texts, addresses of
+        pictures.
+    shown
+        The field of the tasks' data that a configuration shows: image, audio, video and html are shown as
+        such, everything else as text.
+    reading
+        How votes are read.
+    """
+    place = Path(target)
+    ending = place.suffix.lower()
+    if tool is None:
+        tool = "label-studio" if ending in (".json", "") else "table"
+    check_choice("tool", tool, TOOLS)
+    how = reading or Reading()
+    if tool == "table" and ending == ".toml":
+        Panel.load(source).save(place)
+        return [place]
+    if tool == "label-studio" and not ending:
+        return _configurations(Panel.load(source), place, shown, how.none)
+    table, classes = _answers(source, panel, how)
+    if tool == "hugging-face":
+        if "probabilities" in table.column_names:
+            raise InputError(
+                f"{source} has lists of probabilities, which are written to a .parquet file only"
+            )
+        return hugging_face.write(place, table, {"label": classes})
+    if tool == "label-studio":
+        if ending != ".json":
+            raise InputError(f"{place}: tasks for Label Studio are written to a .json file, or to a folder")
+        tasks = list(label_studio.tasks(_by_item(table), {} if items is None else _known(items)))
+        atomic.write_text(place, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
+        return [place]
+    if tool == "crowd-kit":
+        table = table.rename_columns([_CROWD_KIT.get(name, name) for name in table.column_names])
+    with writing(place) as writer:
+        for batch in table.combine_chunks().to_batches():
+            writer.write_batch(batch)
+    return [place]
+
+
+def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.Table, list[str]]:
+    """Return votes or labels as a table, and the names of the classes."""
+    found: Labels | Votes
+    if set(Source(source, exports=True).names) >= _LABELS:
+        found = Labels.load(source, panel)
+    else:
+        found = Votes.load(source, panel, reading=reading)
+    table = found.to_arrow()
+    known = list(map(str, found.panel.classes))
+    said = dict.fromkeys(str(name) for name in table.column("label").unique().to_pylist() if name is not None)
+    return table, [*known, *(name for name in said if name not in known)]  # and "none of mine"
+
+
+def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float | None]]]]:
+    """Yield each item with its answers: who, what, and how sure; labels are the answers of covote."""
+    rows = table.to_pylist()
+    chance = "confidence" if "confidence" in table.column_names else "probability"
+    for item, some in groupby(rows, key=lambda row: row["item"]):
+        yield (
+            item,
+            [
+                (str(row.get("expert", "covote")), str(row["label"]), row.get(chance))
+                for row in some
+                if row["label"] is not None
+            ],
+        )
+
+
+def _known(path: Place) -> dict[str, dict[str, Any]]:
+    """Return what a table knows about each item; text in one file may be a number in the other."""
+    source = Source(path, exports=True)
+    name = id_column(source.names, None)
+    if name is None:
+        raise InputError(f"{path} has no column item, task or id that names the items")
+    return {str(row.pop(name)): row for row in source.table().to_pylist()}
+
+
+def _configurations(panel: Panel, folder: Path, shown: str, none: str) -> list[Path]:
+    """Write one labelling configuration for each expert, which offers its classes and "none of mine"."""
+    if not re.fullmatch(r"\w+", shown):
+        raise InputError(f"shown={shown!r} is not the name of a field; write letters, digits and _")
+    files: dict[Path, str] = {}
+    for name, known in zip(panel.names, panel.blocks(), strict=True):
+        plain = re.sub(r"[^\w.-]+", "_", str(name)).strip(".")
+        file = folder / f"{plain or '_'}.xml"
+        if file in files:
+            raise InputError(f"two experts would both be written to {file}; rename one of them")
+        classes = [*map(str, known), *([] if len(known) == len(panel.classes) else [none])]
+        files[file] = label_studio.configuration(classes, shown, _TAGS.get(shown, "Text"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder}: {error.strerror}; choose another") from error
+    for file, text in files.items():
+        atomic.write_text(file, text)
+    return list(files)
