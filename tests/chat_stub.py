@@ -82,15 +82,14 @@ class Handler(BaseHTTPRequestHandler):
             if "STUB_LOG" in os.environ:
                 with open(os.environ["STUB_LOG"], "a") as log:
                     log.write(f"{item}\n")
-        options = dict(re.findall(r"^([A-Za-z])\) (.*?)(?::.*)?$", prompt, re.M))
+        options = re.findall(r"^- (.*?)(?::.*)?$", prompt, re.M)
         truth = re.search(r"truth: (\S+)", prompt)[1]
-        letters = {name: letter for letter, name in options.items()}
-        self.complete(letters.get(truth, letters["none of these"]), options)
+        self.complete(truth if truth in options else "none of these", options)
 
-    def complete(self, letter, options, text=None):
-        top = [{"token": other, "logprob": -0.2 if other == letter else -3.0} for other in options]
-        token = {"token": letter, "logprob": -0.2, "top_logprobs": top[:20]}
-        choice = {"message": {"role": "assistant", "content": letter if text is None else text}}
+    def complete(self, name, options=()):
+        top = [{"token": other, "logprob": -0.2 if other == name else -3.0} for other in options]
+        token = {"token": name, "logprob": -0.2, "top_logprobs": top[:20]}
+        choice = {"message": {"role": "assistant", "content": name}}
         if self.server.logprobs:
             choice["logprobs"] = {"content": [{"token": '"', "logprob": 0.0, "top_logprobs": []}, token]}
         self.send(200, {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 2}})

@@ -137,7 +137,7 @@ def test_a_server_that_fails_loses_nothing_and_is_paid_once(covote, folder, kind
 
 def test_labels_outside_the_list_are_missing_and_a_lost_expert_is_status_3(covote, folder):
     def outside(handler, item, times, body):
-        handler.complete("A", {}, text="wolf")
+        handler.complete("wolf")
         return True
 
     with Stub(behave=outside) as stub:

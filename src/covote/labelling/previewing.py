@@ -16,6 +16,7 @@ from covote.tables.batches import Source
 
 _SAMPLE = 100  # items whose prompts are measured
 _LETTERS = 4  # of a token, about
+_ANSWER = 6  # tokens of an answer, about
 
 
 def preview(
@@ -33,9 +34,9 @@ def preview(
         if not isinstance(expert.model, Chat):
             yield f"Expert {name!r}: {items.items:,} questions, not a language model."
             continue
-        prompts = [expert.model.prompt(row)[0] for row in rows_of(selected(batch, expert.columns))]
+        prompts = [expert.model.options.question(row) for row in rows_of(selected(batch, expert.columns))]
         tokens = round(sum(map(len, prompts)) / _LETTERS / len(prompts) * items.items)
-        cost = expert.model.price(tokens, items.items)
+        cost = expert.model.price(tokens, items.items * _ANSWER)
         total += cost
         yield (
             f"Expert {name!r}: {items.items:,} calls, about {tokens:,} tokens in, cost about {cost:,.4g}. "

@@ -33,9 +33,10 @@ from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import MOST, Job, Question, Reply, ask, opened, side_by_side
 from covote.labels import AGREED, Labels
-from covote.models.chat import Chat, Usage, calibrated, from_scores
+from covote.models.chat import Chat, Usage
 from covote.models.expert import folder_of, panel_of_models
 from covote.models.kind import Trust
+from covote.models.options import calibrated, from_scores
 from covote.panel import Name, Panel
 from covote.tables.answers_file import ENDING, AnswersFile
 from covote.tables.cells import arrow_table

@@ -10,7 +10,7 @@ import pytest
 
 from covote.errors import ExpertError, InputError
 from covote.models import NO_ANSWER, open_expert
-from covote.models.chat import Chat, calibrated, from_scores
+from covote.models.options import NONE, Options, calibrated, from_scores
 from covote.votes import NONE_OF_MINE
 from tests.chat_stub import Stub
 
@@ -25,7 +25,7 @@ def expert(stub, **options):
     return open_expert("ann", KNOWS, {"use": f"chat:{stub.url}", "retries": 1, **options})
 
 
-def test_letters_are_classes_and_none_is_none_of_mine():
+def test_names_are_classes_and_none_is_none_of_mine():
     with Stub() as stub:
         answers = expert(stub).answer(items("cat", "ant", "dog", "bee"))
     assert answers.label.tolist() == [2, 0, NONE_OF_MINE, 1]
@@ -41,29 +41,82 @@ def test_without_log_probabilities_there_are_labels():
     assert (answers.label.tolist(), answers.probability) == ([2, 1], None)
 
 
+def order(options, text):
+    return tuple(re.findall(r"^- (.*?)(?::.*)?$", options.question({"text": text}), re.M))
+
+
 def test_orders_are_shuffled_by_item_and_seed():
-    chat = Chat("http://localhost/v1", KNOWS)
-    orders = [tuple(chat.prompt({"text": f"item {n}"})[1]) for n in range(200)]
+    options = Options(KNOWS)
+    orders = [order(options, f"item {n}") for n in range(200)]
     assert len(set(orders)) == 24
-    assert orders == [tuple(chat.prompt({"text": f"item {n}"})[1]) for n in range(200)]
-    other = Chat("http://localhost/v1", KNOWS, seed=1)
-    assert orders != [tuple(other.prompt({"text": f"item {n}"})[1]) for n in range(200)]
+    assert set(orders[0]) == {*KNOWS, NONE}
+    assert orders == [order(options, f"item {n}") for n in range(200)]
+    assert orders != [order(Options(KNOWS, seed=1), f"item {n}") for n in range(200)]
+
+
+def test_without_shuffling_all_prompts_begin_alike_so_that_a_server_can_cache_them():
+    once = [Options(KNOWS, seed=seed, shuffle=False) for seed in range(30)]
+    for options in once:
+        assert len({options.question({"text": f"item {n}"}).partition("item")[0] for n in range(20)}) == 1
+    assert len({order(options, "item") for options in once}) > 10
 
 
 def test_the_prompt_is_a_template():
-    chat = Chat(
-        "http://localhost/v1", KNOWS, prompt="{examples}\n{title}: {text}\n{classes}\n{{}}",
-        describe={"ant": "six legs"}, examples="A bark is a dog.",
+    options = Options(
+        KNOWS, "{examples}\n{title}: {text}\n{classes}\n{{}}", {"ant": "six legs"}, "A bark is a dog."
     )  # fmt: skip
-    text, order = chat.prompt({"title": "Note", "text": "{classes} it stings"})
+    text = options.question({"title": "Note", "text": "{classes} it stings"})
     assert text.startswith("A bark is a dog.\nNote: {classes} it stings\n")
     assert text.endswith("\n{}")
-    lines = re.findall(r"^[A-D]\) (.*)$", text, re.M)
-    names = [*KNOWS, "none of these"]
-    assert [line.partition(":")[0] for line in lines] == [names[k] for k in order]
-    assert "ant: six legs" in lines
+    assert set(re.findall(r"^- (.*)$", text, re.M)) == {"ant: six legs", "bee", "cat", NONE}
     with pytest.raises(ExpertError, match=r"a prompt with \{title\}, which is not a column"):
-        chat.prompt({"text": "x"})
+        options.question({"text": "x"})
+
+
+def token(text, *others, value=-0.1):
+    tops = [{"token": other, "logprob": logprob} for other, logprob in others]
+    return {"token": text, "logprob": value, "top_logprobs": [{"token": text, "logprob": value}, *tops]}
+
+
+def test_scores_follow_the_tokens_and_what_they_nearly_were():
+    options = Options(["card lost", "card late", "refund", "cash"])
+    said = [
+        token("card", ("ref", -3.0), ("The", -1.0), ("ca", -4.0)),
+        token(" la", (" lost", -2.0), value=-0.5),
+        token("te"),
+    ]
+    lost, late, refund, cash, none = options.scores(said).tolist()
+    assert lost == pytest.approx(-0.1 - 2.0)
+    assert late == pytest.approx(-0.1 - 0.5 - 0.1)
+    assert refund == pytest.approx(-3.0)
+    assert cash == pytest.approx(-4.0)
+    assert none == pytest.approx(-4.0)  # not among the tokens: no more than the least of them
+
+
+def test_quotes_and_case_do_not_matter_to_scores():
+    options = Options(["ant", "bee"])
+    plain = options.scores([token("ant", ("bee", -2.0), ("none", -5.0))])
+    quoted = options.scores(
+        [token('"', value=0.0), token("Ant", ("Bee", -2.0), ("none", -5.0)), token('"', value=0.0)]
+    )
+    np.testing.assert_allclose(plain, quoted)
+
+
+def test_a_name_that_begins_another_is_told_from_it():
+    options = Options(["top up", "top up failed"])
+    said = [token("top"), token(" up"), token(" failed", ("<end>", -3.0), value=-0.2)]
+    short, long, _ = options.scores(said).tolist()
+    assert (short, long) == (pytest.approx(-3.2), pytest.approx(-0.4))
+
+
+@pytest.mark.parametrize("text", ["bee", ' "bee"\n', "Bee.", "`bee`", "**bee**"])
+def test_an_answer_is_the_name_of_an_option_and_nothing_else(text):
+    assert Options(KNOWS).chosen(text) == 1
+
+
+@pytest.mark.parametrize("text", ["", "a bee", "bees", "ant or bee", "be"])
+def test_other_answers_are_not_options(text):
+    assert Options(KNOWS).chosen(text) is None
 
 
 def test_a_server_without_schemas_is_asked_without():
@@ -75,13 +128,16 @@ def test_a_server_without_schemas_is_asked_without():
 def test_a_grammar_offers_the_options():
     with Stub() as stub:
         expert(stub, constrain="grammar", name="tiny").answer(items("cat"))
-    assert (stub.bodies[0]["grammar"], stub.bodies[0]["model"]) == ("root ::= [ABCD]", "tiny")
+    assert (stub.bodies[0]["grammar"], stub.bodies[0]["model"]) == (
+        'root ::= "ant" | "bee" | "cat" | "none of these"',
+        "tiny",
+    )
 
 
 def test_a_mistake_is_quoted_once_and_then_there_is_no_answer():
     def misbehave(handler, item, times, body):
         if item == 1 or (item == 0 and times == 1):
-            handler.complete("A", {}, text="I think it is a cat")
+            handler.complete("I think it is a cat")
             return True
         return False
 
@@ -161,8 +217,8 @@ def test_mistakes_are_named(options, words):
         open_expert("ann", KNOWS, {"use": "chat:http://localhost:1/v1", **options})
     with pytest.raises(InputError, match="looks like chat:http"):
         open_expert("ann", KNOWS, "chat:localhost")
-    with pytest.raises(InputError, match="a prompt can offer 51 classes, not 60"):
-        open_expert("ann", [f"c{k}" for k in range(60)], "chat:http://localhost:1/v1")
+    with pytest.raises(InputError, match="two classes have names that are the same"):
+        open_expert("ann", ["Ant", "ant"], "chat:http://localhost:1/v1")
 
 
 def test_calibration_takes_away_what_an_option_gets_whatever_the_item_is():
