@@ -146,7 +146,7 @@ class AnswersFile:
         """Close the file; all of it is then in one piece. A file without a single answer is removed."""
         empty = False
         if self._writes and self.path is not None:
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, FileError):
                 empty = not self._value("SELECT EXISTS (SELECT 1 FROM answers)")
                 if not empty:
                     self._db.execute("INSERT OR REPLACE INTO run VALUES ('seal', ?)", (self._seal(),))
@@ -203,17 +203,25 @@ class AnswersFile:
                 raise
             self._db.execute("COMMIT")
 
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with self.reading():
+            return self._db.execute(query, values).fetchall()
+
     def _value(self, query: str, *values: Any) -> Any:
-        found = self._db.execute(query, values).fetchone()
-        return None if found is None else found[0]
+        rows = self._rows(query, *values)
+        return rows[0][0] if rows else None
+
+    def _stored(self, query: str, *values: Any) -> Any:
+        """Return a value that was written as JSON; None if it was not written."""
+        with self.reading():
+            text = self._value(query, *values)
+            return None if text is None else json.loads(text)
 
     # What the answers are about
 
     def fact(self, name: str) -> Any:
         """Return a fact about the run, None if it was not written."""
-        with self.reading():
-            text = self._value("SELECT value FROM run WHERE name = ?", name)
-            return None if text is None else json.loads(text)
+        return self._stored("SELECT value FROM run WHERE name = ?", name)
 
     def write_facts(self, facts: Mapping[str, Any]) -> None:
         """Write facts about the run, in a transaction."""
@@ -233,9 +241,9 @@ class AnswersFile:
 
     def about(self, expert: Any) -> dict[str, Any] | None:
         """Return what an expert was asked with, None if it never was."""
+        found = self._stored("SELECT about FROM experts WHERE name = ?", expert)
         with self.reading():
-            text = self._value("SELECT about FROM experts WHERE name = ?", expert)
-            return None if text is None else dict(json.loads(text))
+            return None if found is None else dict(found)
 
     def add(self, expert: Any, knows: Sequence[Any], about: Mapping[str, Any]) -> None:
         """Write down an expert, or with what it is asked from now on, in a transaction."""
@@ -288,15 +296,11 @@ class AnswersFile:
 
     def heard(self, expert: Any) -> bool:
         """Whether there is any answer of an expert."""
-        with self.reading():
-            return bool(
-                self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert))
-            )
+        return bool(self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert)))
 
     def note(self, expert: Any) -> str:
         """Return what the first answer was that cannot be used; empty if there is none."""
-        with self.reading():
-            return self._value("SELECT note FROM experts WHERE name = ?", expert) or ""
+        return self._value("SELECT note FROM experts WHERE name = ?", expert) or ""
 
     def keep(
         self,
@@ -343,10 +347,10 @@ class AnswersFile:
 
     def scores(self, expert: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the items that have scores, and (items x options) these."""
+        rows = self._rows(
+            "SELECT item, options FROM scores WHERE expert = ? ORDER BY item", self._key(expert)
+        )
         with self.reading():
-            rows = self._db.execute(
-                "SELECT item, options FROM scores WHERE expert = ? ORDER BY item", (self._key(expert),)
-            ).fetchall()
             options = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4")
             width = len(options) // max(1, len(rows))
             return np.array([item for item, _ in rows], dtype=np.int64), options.reshape(len(rows), width)
@@ -365,9 +369,7 @@ class AnswersFile:
 
     def usage(self, expert: Any) -> list[float]:
         """Return what the calls of an expert have cost, in all runs; empty if nothing was written."""
-        with self.reading():
-            text = self._value("SELECT usage FROM experts WHERE name = ?", expert)
-            return [] if text is None else list(json.loads(text))
+        return self._stored("SELECT usage FROM experts WHERE name = ?", expert) or []
 
     def write_usage(self, expert: Any, usage: Sequence[float]) -> None:
         """Write what the calls of an expert have cost, in a transaction."""
@@ -393,21 +395,21 @@ class AnswersFile:
 
     def soft(self, expert: Any) -> bool:
         """Whether every answer of an expert has probabilities."""
-        with self.reading():
-            return not self._value(
-                "SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND probabilities IS NULL "
-                f"AND label <> {NO_ANSWER})",
-                self._key(expert),
-            )
+        return not self._value(
+            "SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ? AND probabilities IS NULL "
+            f"AND label <> {NO_ANSWER})",
+            self._key(expert),
+        )
 
     def probabilities(self, expert: Any, start: int, stop: int, width: int) -> NDArray[np.float32]:
         """Return (items x what the expert knows) its probabilities for the items start:stop; 0 if none."""
-        with self.reading():
-            rows = self._db.execute(
-                "SELECT item, probabilities FROM answers WHERE expert = ? AND item >= ? AND item < ? "
-                "AND probabilities IS NOT NULL",
-                (self._key(expert), start, stop),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT item, probabilities FROM answers WHERE expert = ? AND item >= ? AND item < ? "
+            "AND probabilities IS NOT NULL",
+            self._key(expert),
+            start,
+            stop,
+        )
         found = np.zeros((stop - start, width), dtype=np.float32)
         if rows:
             items, chances = zip(*rows, strict=True)
@@ -420,11 +422,9 @@ class AnswersFile:
 
     def experts(self) -> dict[Any, tuple[Any, ...]]:
         """Return the experts of the panel, and what each knows."""
-        with self.reading():
-            rows = self._db.execute(
-                "SELECT name, class FROM experts JOIN knows ON expert = id WHERE in_panel "
-                "ORDER BY id, position"
-            ).fetchall()
+        rows = self._rows(
+            "SELECT name, class FROM experts JOIN knows ON expert = id WHERE in_panel ORDER BY id, position"
+        )
         found: dict[Any, list[Any]] = {}
         for name, known in rows:
             found.setdefault(name, []).append(known)
@@ -432,20 +432,17 @@ class AnswersFile:
 
     def numbered(self) -> bool:
         """Whether the names of all items are whole numbers."""
-        with self.reading():
-            return not self._value("SELECT EXISTS (SELECT 1 FROM items WHERE typeof(name) <> 'integer')")
+        return not self._value("SELECT EXISTS (SELECT 1 FROM items WHERE typeof(name) <> 'integer')")
 
     def items(self, start: int, stop: int) -> list[Any]:
         """Return the names of the items start:stop."""
-        with self.reading():
-            rows = self._db.execute(
-                "SELECT name FROM items WHERE position >= ? AND position < ? ORDER BY position", (start, stop)
-            ).fetchall()
+        rows = self._rows(
+            "SELECT name FROM items WHERE position >= ? AND position < ? ORDER BY position", start, stop
+        )
         return [name for (name,) in rows]
 
     def __len__(self) -> int:
-        with self.reading():
-            return int(self._value("SELECT count(*) FROM items"))
+        return int(self._value("SELECT count(*) FROM items"))
 
 
 def votes_schema(path: Path) -> tuple[pa.Schema, int]:
