@@ -188,7 +188,10 @@ INVISIBLE = "\u200b\u200c\u200e\u200f\u2060\ufeff\xad\ufe0e\ufe0f"
 def plain(text: str) -> str:
     """Return a text without case, accents, invisible letters, and blanks and marks between words."""
     letters = unicodedata.normalize("NFKD", text).casefold().replace("–", "-").replace("_", "-")
-    known = [c for c in letters if c not in INVISIBLE and not unicodedata.combining(c)]
+    seen = [c for c in letters if c not in INVISIBLE]
+    # An accent is a variant of a letter; a digit has none.
+    accents = [unicodedata.combining(c) and not b.isdigit() for b, c in zip(["", *seen], seen, strict=False)]
+    known = [c for c, accent in zip(seen, accents, strict=True) if not accent]
     found = ""
     words = " ".join("".join(known).split())
     for n, letter in enumerate(words):

@@ -278,6 +278,11 @@ class Table:
             column = table.column(self._id).combine_chunks()
             column.validate(full=True)
         self._refuse_other_rows(len(column), self.items)
+        if "binary" in str(column.type):
+            raise InputError(
+                f"{self._path}: column {self._id!r} holds bytes; items are named by text or numbers: choose "
+                "another column with --id"
+            )
         return item_ids(column, f"{self._path}, ", 1)
 
     def read(self, start: int, stop: int) -> Rows:

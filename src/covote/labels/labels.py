@@ -158,6 +158,11 @@ class Labels:
         """The classes that share the best score, for the tied items."""
         return self.found_ties() if callable(self.found_ties) else self.found_ties
 
+    @cached_property
+    def _tie_places(self) -> NDArray[np.int64]:
+        """Where `ties` has the classes of each item, if it is tied."""
+        return np.cumsum(self.tied) - 1
+
     @property
     def evidence(self) -> Evidence:
         """All that stands behind the labels."""
@@ -233,7 +238,7 @@ class Labels:
 
         Where there is no tie, this is the label alone, or nothing.
         """
-        places = np.cumsum(self.tied) - 1
+        places = self._tie_places
         return [
             self.ties.classes[self.ties.start[places[n]] : self.ties.start[places[n] + 1]]
             if self.tied[n]
@@ -263,7 +268,7 @@ class Labels:
         ties, rows = NO_TIES, rows.astype(np.intp, copy=False)  # once for all arrays
         tied = self.tied[rows]
         if len(self.ties.classes):
-            ties = self.ties.take((np.cumsum(self.tied) - 1)[rows[tied]])
+            ties = self.ties.take(self._tie_places[rows[tied]])
         evidence = self.found_evidence
         if evidence is not None:
             evidence = Evidence(*(values[rows] for values in evidence))
@@ -298,7 +303,7 @@ class Labels:
         index[rows], tied[rows] = truth, False
         ties = self.ties
         if len(ties.classes):
-            ties = ties.take((np.cumsum(self.tied) - 1)[tied])
+            ties = ties.take(self._tie_places[tied])
         evidence, proba = self.found_evidence, self.found_proba
         if evidence is not None:
             evidence = Evidence(*map(np.copy, evidence))

@@ -236,7 +236,7 @@ class AnswersFile:
         if any(isinstance(name, int) and name >= 1 << 63 for name in names):
             names = [str(name) for name in names]  # SQLite has 64 bits with a sign
         for start in range(0, len(names), _STEP):
-            some = json.dumps(names[start : start + _STEP], ensure_ascii=False)
+            some = json.dumps(names[start : start + _STEP], ensure_ascii=False, default=str)  # dates
             self._db.execute("INSERT INTO items SELECT ? + key, value FROM json_each(?)", (start, some))
 
     def about(self, expert: Any) -> dict[str, Any] | None:

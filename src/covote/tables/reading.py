@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -91,6 +92,7 @@ class Reading:
         return replace(reading or cls(), **options)
 
     @classmethod
+    @cache
     def choices(cls) -> dict[str, tuple[str, ...]]:
         """Return the options that are one of a few words, and these words."""
         types = get_type_hints(cls)

@@ -96,6 +96,13 @@ def test_items_without_a_name_and_with_the_name_of_another_are_refused(tmp_path)
         refuse_repeated(open_data(place).ids(), place)
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(1)])
+def test_items_named_by_bytes_are_refused(tmp_path, kind):
+    pq.write_table(pa.table({"id": pa.array([b"a", b"\xff"], kind), "x": [1, 2]}), tmp_path / "data.parquet")
+    with pytest.raises(InputError, match="column 'id' holds bytes; items are named by text or numbers"):
+        opened(tmp_path / "data.parquet", id="id").ids()
+
+
 def test_arrays_of_any_rank(tmp_path):
     array = np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
     np.save(tmp_path / "data.npy", array)

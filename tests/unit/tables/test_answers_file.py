@@ -1,5 +1,6 @@
 """Answers on disk: what was committed survives whatever happens to the process that writes."""
 
+import datetime
 import os
 import signal
 import sqlite3
@@ -57,6 +58,14 @@ def test_the_first_answer_and_the_first_note_count(path):
         file.keep("ann", 1, np.array([1, 1]), None, "second")
         assert file.labels("ann", 0, 4).tolist() == [0, 0, 1, NOT_ASKED]
         assert file.note("ann") == "first"
+
+
+def test_items_that_are_dates_are_kept_as_text(path):
+    days = [datetime.date(2024, 2, day) for day in (1, 29)]
+    with closing(opened(path)) as file:
+        with file.transaction():
+            file.write_items(days)
+        assert file.items(0, 2) == ["2024-02-01", "2024-02-29"]
 
 
 def test_names_that_look_alike_are_different_experts(path):
