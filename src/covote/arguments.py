@@ -122,6 +122,47 @@ def check_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
     return values
 
 
+def check_tables(tables: Any, panel: Panel) -> list[NDArray[np.float64]]:
+    """Return one confusion table per expert (true class x class that the expert knows); rows sum to 1.
+
+    A table may also be given as (classes x classes), with 0 for what the expert does not know.
+    """
+    if len(tables) != len(panel):
+        raise InputError(f"{len(tables)} confusion tables for {len(panel)} experts; give one per expert")
+    return [_checked_table(panel, i, table) for i, table in enumerate(tables)]
+
+
+def _checked_table(panel: Panel, i: int, table: Any) -> NDArray[np.float64]:
+    expert, classes, known = panel.names[i], len(panel.classes), np.flatnonzero(panel.knows[i])
+    try:
+        array = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the confusions of expert {expert!r} are not a table of numbers") from error
+    if array.shape == (classes, classes):
+        outside = array.copy()
+        outside[:, known] = 0
+        if outside.any():
+            k, v = np.argwhere(outside != 0)[0]
+            raise InputError(
+                f"the confusions of expert {expert!r} let it answer {panel.classes[v]!r} for "
+                f"{panel.classes[k]!r}, a class it does not know; that probability must be 0"
+            )
+        array = array[:, known]
+    if array.shape != (classes, len(known)):
+        raise InputError(
+            f"the confusions of expert {expert!r} have shape {array.shape}; they must be {classes} x "
+            f"{classes} or {classes} x {len(known)} (true class x answer)"
+        )
+    wrong = ~((array >= 0).all(axis=1) & (np.abs(array.sum(axis=1) - 1) < 1e-6))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise InputError(
+            f"the confusions of expert {expert!r} for true class {panel.classes[k]!r} are not probabilities "
+            f"that sum to 1 (they sum to {array[k].sum():g})"
+        )
+    return array
+
+
 def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
     """Return one number per name, given as one for all, as a list, or by name."""
     if isinstance(given, Mapping):

@@ -23,6 +23,7 @@ from covote.bounds.cover_sizes import (
     small_bound,
     two_group_bound,
 )
+from covote.bounds.model import PairGraph, output_set, pair_graph
 from covote.bounds.paper import (
     conditional_entropy,
     counting_bound,
@@ -53,6 +54,7 @@ from covote.bounds.worst_case import worst_case_accuracy
 
 __all__ = [
     "BoundRow",
+    "PairGraph",
     "adaptive_answers",
     "authority_correctable",
     "best_lower_bound",
@@ -74,6 +76,8 @@ __all__ = [
     "knockout_answers",
     "knockout_rounds",
     "minimax_answers",
+    "output_set",
+    "pair_graph",
     "pairwise_majority_error",
     "panel_error_bound",
     "parallel_classes_error",

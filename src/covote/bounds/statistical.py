@@ -7,17 +7,20 @@ who know it name it) with probability w_j = prod 1/R_i over its authorities, whe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_count, check_prior, check_probability, check_size
+from covote.arguments import check_count, check_prior, check_probability, check_size, check_tables
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
 
 MOST_CLASSES = 30
 """Most classes for which the exact error is computed."""
+MOST_LIKELIHOODS = 1 << 24
+"""Most numbers in a table of different likelihoods (answer vectors x classes)."""
 
 
 def converse_bound(classes: int, size: int, error: float = 0.01) -> int:
@@ -63,7 +66,9 @@ def panel_error_bound(panel: Panel, prior: ArrayLike | None = None) -> float:
     return min(total, 1.0)
 
 
-def exact_error(panel: Panel, prior: ArrayLike | None = None) -> float:
+def exact_error(
+    panel: Panel, prior: ArrayLike | None = None, *, tables: Sequence[ArrayLike] | None = None
+) -> float:
     """Error probability of the best decoder for this panel: right inside expertise, uniform answers outside.
 
     theory: section 5. An answer vector y has probability U(y) / w_k under class k if all authorities of k
@@ -74,12 +79,19 @@ def exact_error(panel: Panel, prior: ArrayLike | None = None) -> float:
 
     At most 30 classes: beyond, :func:`panel_error_bound` bounds the error and a simulation estimates it.
 
+    With `tables`, one confusion table per expert (true class x answer), the error of the best decoder for
+    experts who answer independently by these tables, inside expertise and outside. Answer vectors are gone
+    through expert by expert; those with proportional likelihoods become one, so that what counts is how many
+    different likelihoods there are.
+
     >>> exact_error(Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]]))
     0.0
     >>> exact_error(Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3]]))
     0.125
     """
     K = len(panel.classes)
+    if tables is not None:
+        return _error_of_tables(check_prior(prior, K), check_tables(tables, panel))
     if K > MOST_CLASSES:
         raise TooLargeError(
             f"the exact error of {K} classes would take too long; it is computed for at most {MOST_CLASSES} "
@@ -93,6 +105,28 @@ def exact_error(panel: Panel, prior: ArrayLike | None = None) -> float:
     steps = a[order] - np.append(a[order][1:], 0.0)
     error = sum(step * graph.alive((2 << j) - 1)[1] for j, step in enumerate(steps.tolist()) if step > 0)
     return min(float(error), 1.0)
+
+
+def _error_of_tables(prior: np.ndarray, tables: list[np.ndarray]) -> float:
+    """Return the sum over all answer vectors of the probability that is not the likeliest class's."""
+    joint = prior[None, :]  # P(class and answers so far), one row per answer vector
+    for n, table in enumerate(tables):
+        if len(joint) * table.shape[1] * len(prior) > MOST_LIKELIHOODS:
+            raise TooLargeError(
+                f"the first {n} of {len(tables)} experts already make {len(joint):,} different likelihoods; "
+                "estimate the error with simulate(noise=tables) and decode(method='likelihood', tables=...)"
+            )
+        joint = (joint[:, None, :] * table.T[None]).reshape(-1, len(prior))
+        # A vector that only one class allows is decided without error.
+        joint = joint[(joint > 0).sum(axis=1) > 1]
+        if not len(joint):
+            return 0.0
+        shares = np.round(joint / joint.sum(axis=1, keepdims=True), 12)
+        _, group = np.unique(shares, axis=0, return_inverse=True)
+        merged = np.zeros((int(group.max()) + 1, len(prior)))
+        np.add.at(merged, group.ravel(), joint)
+        joint = merged
+    return float((joint.sum(axis=1) - joint.max(axis=1)).sum())
 
 
 class _Graph:

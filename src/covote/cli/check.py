@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from covote import atomic
 from covote.arguments import some_of
-from covote.bounds import best_lower_bound, worst_case_accuracy
+from covote.bounds import best_lower_bound, pair_graph
 from covote.cli import output
 from covote.cli.arguments import (
     Json,
@@ -25,8 +26,9 @@ from covote.panel import Name, Panel
 from covote.tables import Reading
 
 _SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
-_MOST_CLASSES = 150  # classes up to which the worst case is computed
 _MOST = 100_000  # the same in JSON
+_MOST_OUTAGES = 100  # single points of failure up to which the worst case is computed for each
+_LEFT = "worst_case_accuracy"
 
 
 @reads_votes
@@ -44,6 +46,10 @@ def check(
     ] = None,
     redundancy: Redundancy = 1,
     plot: Plot = None,
+    plot_pairs: Annotated[
+        Path | None,
+        typer.Option(help="Draw the classes and which pairs are covered to this .png, .svg or .pdf file."),
+    ] = None,
     *,
     reading: Reading,
     as_json: Json = False,
@@ -58,7 +64,7 @@ def check(
         raise InputError(
             "--fix is about votes; name the file of votes, too: covote check PANEL VOTES --fix ..."
         )
-    output.check_places(plot, read=[panel_file])
+    output.check_places(plot, plot_pairs, read=[panel_file])
     panel = Panel.load(panel_file)
     missing = panel.count_uncovered(redundancy)
     if as_json:
@@ -70,35 +76,28 @@ def check(
                 "asked": redundancy,
                 "uncovered_pairs": missing,
                 "uncovered": panel.uncovered(redundancy, most=_MOST),
-                "worst_case_accuracy": _worst_case(panel),
+                _LEFT: output.worst_case(panel),
                 "correctable": panel.correctable(),
                 "detectable": panel.detectable(),
                 "single_points_of_failure": None
                 if len(panel.classes) > output.MANY
-                else [{"expert": name, "pairs": pairs} for name, pairs in panel.survives().critical],
+                else _outages(panel, panel.survives().critical),
             }
         )
     else:
         _tell(panel, missing, redundancy)
-        if (share := _worst_case(panel)) not in (None, 1.0):
-            output.say(
-                f"Whatever experts answer about classes they do not know, at least {share:.0%} of the items "
-                "can be recovered on average, if all classes are equally frequent."
-            )
+        output.say_worst_case(panel)
         if missing:
             size = max(2, int(panel.sizes.max(initial=0)))
             more = "" if redundancy == 1 else f" --redundancy {redundancy}"
             output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
     output.keep(panel, None, plot, quiet=as_json)
+    if plot_pairs is not None:
+        output.draw(pair_graph(panel), plot_pairs)
+        if not as_json:
+            output.say_written(plot_pairs)
     if missing:
         raise typer.Exit(1)
-
-
-def _worst_case(panel: Panel) -> float | None:
-    """Return the accuracy that the panel guarantees; None where finding it would take long."""
-    if len(panel.classes) > _MOST_CLASSES:
-        return None
-    return worst_case_accuracy(panel)
 
 
 def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
@@ -166,8 +165,24 @@ def _tell_outages(panel: Panel) -> None:
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
         return  # nobody, or everybody alike: that was said already
-    shown = output.first_of((f"{name} ({pairs:,})" for name, pairs in critical), _SHOWN)
-    output.say(f"Single points of failure (pairs lost without them): {shown}.")
+    left = {one["expert"]: one[_LEFT] for one in _outages(panel, critical[:_SHOWN])}
+
+    def lost(name: Name, pairs: int) -> str:
+        share = left.get(name)
+        return f"{name} ({pairs:,})" if share is None else f"{name} ({pairs:,}; {share:.0%})"
+
+    shown = output.first_of((lost(*one) for one in critical), _SHOWN)
+    says = "" if None in left.values() else "; items that can then be recovered at worst"
+    output.say(f"Single points of failure (pairs lost without them{says}): {shown}.")
+
+
+def _outages(panel: Panel, critical: Sequence[tuple[Name, int]]) -> list[dict[str, Any]]:
+    """Return what the loss of each expert costs: pairs, and what the others guarantee."""
+    few = len(critical) <= _MOST_OUTAGES
+    return [
+        {"expert": name, "pairs": pairs, _LEFT: output.worst_case(panel.without(name)) if few else None}
+        for name, pairs in critical
+    ]
 
 
 def _tell(panel: Panel, missing: int, redundancy: int) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.bounds import worst_case_accuracy
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.panel.formats import format_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears
 MANY = 2000  # classes, beyond which a command does not count all pairs just to print a number
+_MOST_CLASSES = 150  # classes up to which the worst case is computed
 PICTURES = (".png", ".svg", ".pdf")
 _SURVIVES = "A panel designed with --redundancy 2 survives the loss of any one expert."
 
@@ -313,6 +315,21 @@ def say_redundancy(panel: Panel) -> None:
             f"{counted(wrong, 'wrong answer')} per item."
         )
     say(text)
+
+
+def worst_case(panel: Panel) -> float | None:
+    """Return the accuracy that the panel guarantees; None where finding it would take long."""
+    return worst_case_accuracy(panel) if len(panel.classes) <= _MOST_CLASSES else None
+
+
+def say_worst_case(panel: Panel) -> None:
+    """Print what a panel that leaves pairs uncovered guarantees."""
+    share = worst_case(panel)
+    if share is not None and share < 1 - 1e-9:
+        say(
+            f"Whatever experts answer about classes they do not know, at least {share:.0%} of the items "
+            "can be recovered on average, if all classes are equally frequent."
+        )
 
 
 def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) -> None:

@@ -40,6 +40,13 @@ def select(
             help="With --budget: table of how frequent classes are (class, share) (default: uniform)."
         ),
     ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="With --budget: average, the least error if experts answer evenly what they do not know; or "
+            "worst-case, the most items that can be recovered whatever they answer then (default: average).",
+        ),
+    ] = None,
     plot_budget: Annotated[
         Path | None,
         typer.Option(help="With --budget: plot error bound against cost to this .png, .svg or .pdf file."),
@@ -69,6 +76,7 @@ def select(
             keep=_names(keep or [], pool),
             budget=budget,
             **model,
+            goal=goal,
             effort=effort,
             seed=seed,
             progress=progress,
@@ -78,9 +86,12 @@ def select(
         curve = spending(pool, keep=_names(keep or [], pool), until=2 * budget, **model)
     if as_json:
         steps = {} if curve is None else {"curve": _steps(curve)}
-        output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum()), **steps})
+        share = {} if budget is None else {"worst_case_accuracy": output.worst_case(panel)}
+        output.say_json({**output.panel_dict(panel), "cost": float(panel.cost.sum()), **share, **steps})
     else:
         _tell(panel, pool, budget, model)
+        if budget is not None:
+            output.say_worst_case(panel)
         output.show_matrix(panel)
         output.say_redundancy(panel)
     output.keep(panel, output_file, plot, quiet=as_json)

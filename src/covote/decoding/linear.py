@@ -101,11 +101,15 @@ def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
     array([[ 5,  8,  1],
            [ 1, 12,  1]])
     """
-    found = _summed(rows, rows.cell, weights)
-    if base is not None:
-        found += base
+    found = totals(rows, weights, base)
     found[np.broadcast_to(~heard(rows), found.shape)] = UNHEARD
     return found
+
+
+def totals(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
+    """Return base + the weights of all answers (rows x classes), also for classes that were not heard."""
+    found = _summed(rows, rows.cell, weights)
+    return found if base is None else found + base
 
 
 def heard(rows: Rows) -> NDArray[np.bool_]:

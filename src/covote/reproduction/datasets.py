@@ -194,12 +194,6 @@ CIFAR_MOSAICS = tuple(
 )
 """The same images as lossless mosaics of 100 x 100: half the size."""
 
-BANKING77 = DataFile(
-    "banking77.parquet", "dd9b28dbd7f865589baf20812bd02324be420632a7266a2b2ee2abc71d028ce5", ("text",)
-)
-CLINC150 = DataFile(
-    "clinc150.parquet", "a94118e3c58b0a017981c0a277d7c94181f841a153b3521c8e396f4901d94c25", ("text",)
-)
 IMAGENET = DataFile(
     "imagenet_val_top5.npz",
     "2b0fd84117c9669ea4bf937ad2159c68ba0d4d5748e8eb22626335fcf7fb7326",
@@ -391,63 +385,6 @@ IMAGE_SETS: dict[str, Callable[[DataSource], ImageSet]] = {
 """How each image set is read."""
 TITLES = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 """What people call each image set."""
-
-
-# Texts
-
-TEXT_SETS: dict[str, DataFile] = {"banking77": BANKING77, "clinc150": CLINC150}
-"""Short questions, many intents."""
-
-
-@dataclass(frozen=True, eq=False)
-class TextSet:
-    """Texts for training and for testing; `domains` is the index of each class's domain, if known."""
-
-    name: str
-    classes: tuple[str, ...]
-    train_x: list[str]
-    train_y: NDArray[np.int64]
-    test_x: list[str]
-    test_y: NDArray[np.int64]
-    domains: NDArray[np.int64] | None = None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of every text and label: votes of other data are never mistaken for these."""
-        digest = hashlib.sha256("\0".join((*self.classes, *self.train_x, *self.test_x)).encode())
-        for truth in (self.train_y, self.test_y):
-            digest.update(np.ascontiguousarray(truth).data)
-        return digest.hexdigest()
-
-
-def load_text(name: str, source: DataSource) -> TextSet:
-    """Read a text set by name: banking77 (77 intents) or clinc150 (150 intents in 10 domains).
-
-    Questions outside every intent (`oos`) and the validation split are left out.
-    """
-    if name not in TEXT_SETS:
-        raise InputError(f"no text set {name!r}; choose one of {', '.join(TEXT_SETS)}")
-    from pyarrow import parquet
-
-    rows = parquet.read_table(source.path(TEXT_SETS[name])).to_pylist()
-    rows = [row for row in rows if row["intent"] != "oos" and row["split"] in ("train", "test")]
-    classes = tuple(sorted({row["intent"] for row in rows}))
-    index = {intent: k for k, intent in enumerate(classes)}
-    parts: list[tuple[list[str], NDArray[np.int64]]] = []
-    for split in ("train", "test"):
-        mine = [row for row in rows if row["split"] == split]
-        truth = np.array([index[row["intent"]] for row in mine], dtype=np.int64)
-        parts.append(([row["text"] for row in mine], truth))
-    domain_of = {row["intent"]: row["domain"] for row in rows if "domain" in row}
-    domains = None
-    if domain_of:
-        names = sorted(set(domain_of.values()))
-        domains = np.array([names.index(domain_of[intent]) for intent in classes], dtype=np.int64)
-    return TextSet(name, classes, *parts[0], *parts[1], domains)
-
-
-DataSet = ImageSet | TextSet
-"""What experts are trained on."""
 
 
 # Predictions

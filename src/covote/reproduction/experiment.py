@@ -17,7 +17,7 @@ from covote.errors import DataError, InputError
 from covote.panel import Panel
 from covote.progress import Progress
 from covote.reproduction.cores import in_threads
-from covote.reproduction.datasets import DataSet, DataSource, ImageSet, load_images
+from covote.reproduction.datasets import DataSource, ImageSet, load_images
 from covote.reproduction.store import Experts, Store
 from covote.reproduction.trainers import Subset, Trainer, neural, ridge
 from covote.votes import Votes
@@ -92,7 +92,7 @@ class Context:
         return self.experts_by(model, data, subsets, partly=partly)
 
     def experts_by(
-        self, model: Trainer, data: DataSet, subsets: Iterable[Subset], *, partly: bool = False
+        self, model: Trainer, data: ImageSet, subsets: Iterable[Subset], *, partly: bool = False
     ) -> Experts:
         """Return the experts of any trainer on any data set, in the same way."""
         wanted = list(dict.fromkeys(subsets))
@@ -107,13 +107,13 @@ class Context:
         return self.store.experts(data, model, wanted, self.progress)
 
 
-def paper_panel(size: int) -> Panel:
-    """Return the paper's greedy cover of ten classes by experts of this size.
+def paper_panel(size: int, classes: int = CLASSES) -> Panel:
+    """Return the paper's greedy cover of the classes by experts of this size.
 
     >>> [len(paper_panel(size)) for size in SIZES]
     [45, 9, 5, 3]
     """
-    return design(CLASSES, size, method="paper")
+    return design(classes, size, method="paper")
 
 
 def subsets_of(panel: Panel) -> list[Subset]:
@@ -147,11 +147,31 @@ METHODS: dict[str, tuple[bool, dict[str, Any]]] = {
 """How the paper's panels are decoded: whether with probabilities, and the options of `decode`."""
 
 
+def panel_chances(
+    experts: Experts, subsets: Sequence[Subset], split: str, method: str
+) -> NDArray[np.float64]:
+    """Return how likely each item is labelled right by one of `METHODS`: 1, 0, or what a fair draw gives."""
+    soft, options = METHODS[method]
+    found: NDArray[np.float64] = decode(experts.votes(subsets, split, soft=soft), **options).chances(
+        experts.truth(split)
+    )
+    return found
+
+
 def panel_accuracy(experts: Experts, subsets: Sequence[Subset], split: str, method: str) -> float:
     """Return the accuracy, in percent, of a panel of stored experts by one of `METHODS`."""
-    soft, options = METHODS[method]
-    votes = experts.votes(subsets, split, soft=soft)
-    return 100 * decoded(votes, experts.truth(split), **options)
+    return 100 * float(panel_chances(experts, subsets, split, method).mean())
+
+
+def paired(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[float, float]:
+    """Return how many points the first is ahead of the second, and half of the 95% interval, paired by item.
+
+    >>> ahead, half = paired(np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0]))
+    >>> round(ahead, 1), round(half, 1)
+    (25.0, 49.0)
+    """
+    gain = 100 * (first - second)
+    return float(gain.mean()), float(1.96 * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 def panel_accuracies(

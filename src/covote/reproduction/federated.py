@@ -19,9 +19,11 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
+from covote.panel import Panel
 from covote.reproduction.trainers import Subset
 from covote.reproduction.trainers.networks import NETWORKS, scaled, shape_of
 from covote.reproduction.trainers.neural import Local
+from covote.votes import Votes
 
 Weights = dict[str, Tensor]
 """Weights by name; stacked weights have one more dimension in front, the client."""
@@ -92,10 +94,6 @@ class Clients:
         losses = functional.cross_entropy(answers.masked_fill(~allowed, -torch.inf), wanted, reduction="none")
         return (losses * real).sum() / real.sum().clamp(min=1)
 
-    def is_stacked(self, weights: Weights) -> bool:
-        """Say whether these are the weights of several clients."""
-        return any(weights[name].ndim > value.ndim for name, value in self.start.items())
-
     def stacked(self, weights: Weights, clients: int) -> Weights:
         """Return the same weights for `clients` clients."""
         return {name: value.expand(clients, *value.shape).clone() for name, value in weights.items()}
@@ -110,6 +108,17 @@ class Clients:
                 found[start : start + batch] = functional_call(self.network, weights, (part,)).cpu().numpy()
         return found
 
+    def votes(self, weights: Weights, panel: Panel, images: NDArray[np.uint8]) -> Votes:
+        """Return what experts (stacked weights, client i is expert i) say about images: one-shot fusion.
+
+        Each names one of the classes that it knows; :func:`covote.decode` makes labels of the votes.
+        """
+        said = np.empty((len(images), len(panel)), dtype=np.int64)
+        for i, known in enumerate(panel.knows):
+            answers = self.answers({name: value[i] for name, value in weights.items()}, images)
+            said[:, i] = np.where(known, answers, -np.inf).argmax(axis=1)
+        return Votes.from_dense(said, panel)
+
 
 def average(weights: Weights, sizes: Tensor) -> Weights:
     """Return the average of stacked weights; a client counts by the number of its images."""
@@ -120,7 +129,9 @@ def average(weights: Weights, sizes: Tensor) -> Weights:
     }
 
 
-def rounds(clients: Clients, number: int, per_round: int | None, seed: int) -> Iterator[tuple[Weights, int]]:
+def rounds(
+    clients: Clients, number: int, per_round: int | None, seed: int, start: Weights | None = None
+) -> Iterator[tuple[Weights, int]]:
     """Yield, after each round of federated averaging, the global weights and how many images were seen.
 
     Parameters
@@ -129,9 +140,11 @@ def rounds(clients: Clients, number: int, per_round: int | None, seed: int) -> I
         How many rounds.
     per_round
         Clients drawn for each round, all equally likely; None for all of them.
+    start
+        The weights to begin with (default: random ones): a warm start.
     """
     rng = np.random.default_rng(seed)
-    weights, seen = clients.start, 0
+    weights, seen = start or clients.start, 0
     everyone = len(clients.rows)
     for _ in range(number):
         who = (

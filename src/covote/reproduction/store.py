@@ -20,7 +20,7 @@ from covote import atomic
 from covote.errors import FileError
 from covote.panel import Panel
 from covote.progress import Progress
-from covote.reproduction.datasets import DataSet
+from covote.reproduction.datasets import ImageSet
 from covote.reproduction.trainers import Subset, Trained, Trainer, file_name
 from covote.votes import Votes
 
@@ -43,7 +43,7 @@ class StoredExpert:
 class Experts:
     """The stored experts of one image set and trainer, and the truth about the images."""
 
-    data: DataSet
+    data: ImageSet
     trainer: Trainer
     by_subset: dict[Subset, StoredExpert]
 
@@ -144,13 +144,13 @@ class Store:
         """Return the file of a piece of work."""
         return self.folder / kind / self.profile / f"{name}.json"
 
-    def stored(self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
+    def stored(self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
         """Return those subsets whose experts are there."""
         place = self.place(data, trainer)
         return [subset for subset in dict.fromkeys(subsets) if _file(place, subset).is_file()]
 
     def experts(
-        self, data: DataSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
+        self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
     ) -> Experts:
         """Return experts for these subsets, trained only where they are not stored yet."""
         wanted = list(dict.fromkeys(subsets))
@@ -163,7 +163,7 @@ class Store:
                 write_expert(_file(place, trained.subset), trained)
         return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
 
-    def _expert(self, path: Path, data: DataSet) -> StoredExpert:
+    def _expert(self, path: Path, data: ImageSet) -> StoredExpert:
         """Return what an expert answered; its file is read once."""
         if path not in self._read:
             self._read[path] = read_expert(path, data)
@@ -173,7 +173,7 @@ class Store:
         """Return the CPU time that training took, of all experts that were looked at."""
         return sum(expert.seconds for expert in self._read.values())
 
-    def place(self, data: DataSet, trainer: Trainer) -> Path:
+    def place(self, data: ImageSet, trainer: Trainer) -> Path:
         """Return the folder for votes of this trainer on these images; others have another."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
@@ -185,7 +185,7 @@ def _file(place: Path, subset: Subset) -> Path:
     return place / f"{file_name(subset)}.parquet"
 
 
-def _write_about(place: Path, data: DataSet, trainer: Trainer) -> None:
+def _write_about(place: Path, data: ImageSet, trainer: Trainer) -> None:
     """Say in words what a folder of votes holds."""
     atomic.make_folder(place, "--out")
     about = {
@@ -221,7 +221,7 @@ def write_expert(path: Path, trained: Trained) -> None:
         parquet.write_table(table, temporary, compression="zstd")
 
 
-def read_expert(path: Path, data: DataSet) -> StoredExpert:
+def read_expert(path: Path, data: ImageSet) -> StoredExpert:
     """Read an expert's file back."""
     import pyarrow as pa
     from pyarrow import parquet

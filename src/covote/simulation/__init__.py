@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from covote.arguments import check_count
 from covote.errors import InputError
 from covote.panel import Name, Panel
-from covote.simulation.noise import Adversarial, Conduct, Noise, Similar, confusions, draw
+from covote.simulation.noise import Adversarial, Conduct, Joint, Noise, Similar, confusions, draw
 from covote.votes import NONE_OF_MINE, Votes
 
-__all__ = ["Adversarial", "Similar", "simulate"]
+__all__ = ["Adversarial", "Joint", "Similar", "simulate"]
 
 NoiseFunction = Callable[[np.random.Generator, NDArray[np.int64], int, NDArray[np.intp]], ArrayLike]
 
@@ -23,7 +23,7 @@ def simulate(
     panel: Panel,
     truth: ArrayLike,
     *,
-    noise: str | Similar | Adversarial | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
+    noise: str | Similar | Adversarial | Joint | NoiseFunction | Sequence[Any] | NDArray[Any] = "uniform",
     accuracy: float | ArrayLike = 1.0,
     missing: float | ArrayLike = 0.0,
     byzantine: Name | Iterable[Name] = (),
@@ -46,8 +46,9 @@ def simulate(
         How experts answer about classes they do not know: ``"uniform"``; ``"similar"`` or
         :class:`Similar`, always the most similar class they know; ``"adversarial"`` or
         :class:`Adversarial`, all together for the wrong class that comes closest to winning; a function
-        ``(rng, truth, expert, known) -> class indices``, called once per expert; or one confusion table per
-        expert (true class x answer), which then also holds inside expertise.
+        ``(rng, truth, expert, known) -> class indices``, called once per expert; one confusion table per
+        expert (true class x answer), which then also holds inside expertise; or :class:`Joint`, a function
+        that answers for all experts together, so that their mistakes may depend on each other.
     accuracy
         How often experts are right about classes they know; one number, or one per expert. A wrong answer is
         any other class that they know (with adversarial noise: the rival if they know it).
@@ -93,7 +94,9 @@ def simulate(
     keys = np.random.SeedSequence(seed).generate_state(3, np.uint64)
     answers = np.empty((experts, len(indices)), dtype=np.min_scalar_type(-max(2, len(panel.classes))))
     draw(indices, int(first), keys, conduct, model, NONE_OF_MINE, answers)
-    if callable(noise):
+    if isinstance(noise, Joint):
+        _ask_together(noise, panel, indices, traitors, answers, [seed, first])
+    elif callable(noise):
         _ask(noise, panel, indices, traitors, answers, first, seed)
     return Votes.from_dense(answers.T, panel, items=np.arange(first, first + len(indices)) if first else None)
 
@@ -141,8 +144,9 @@ def _noise_model(panel: Panel, noise: Any, accuracy: Any, seed: int) -> Noise:
     if isinstance(noise, Similar | Adversarial):
         return noise.model(panel, seed)
     if np.any(np.asarray(accuracy) != 1.0):
-        raise InputError("confusion tables already say how accurate experts are; leave out accuracy")
-    return confusions(panel, noise)
+        what = "a joint function says" if isinstance(noise, Joint) else "confusion tables already say"
+        raise InputError(f"{what} how accurate experts are; leave out accuracy")
+    return Noise() if isinstance(noise, Joint) else confusions(panel, noise)
 
 
 def rate_per_expert(value: Any, experts: int, what: str) -> NDArray[np.float64]:
@@ -185,3 +189,30 @@ def _ask(
                 "a class index that it does not know"
             )
         answers[i, items] = said
+
+
+def _ask_together(
+    noise: Joint,
+    panel: Panel,
+    truth: NDArray[np.int64],
+    traitors: NDArray[np.bool_],
+    answers: NDArray[Any],
+    seed: list[int],
+) -> None:
+    """Replace every answer by what the joint function says."""
+    said = np.asarray(noise.answers(np.random.default_rng(seed), truth, panel))
+    if said.shape != (len(truth), len(panel)) or said.dtype.kind not in "iu":
+        raise InputError(
+            f"the joint function gave {said.dtype} of shape {said.shape}; it must give class indices of "
+            f"shape {(len(truth), len(panel))} (items x experts)"
+        )
+    there = (said >= 0) & (said < len(panel.classes))
+    wrong = ~(there & panel.knows[np.arange(len(panel)), np.where(there, said, 0)])
+    if wrong.any():
+        n, i = np.argwhere(wrong)[0]
+        raise InputError(
+            f"the joint function answered {said[n, i]} for expert {panel.names[i]!r}, a class index that it "
+            "does not know"
+        )
+    given = (answers >= 0) & ~traitors[:, None]
+    answers[given] = said.T[given]

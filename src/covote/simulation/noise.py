@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import check_tables
 from covote.compiled import helper, kernel
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
@@ -240,42 +241,8 @@ def confusions(panel: Panel, tables: Sequence[Any] | NDArray[Any]) -> Noise:
 
     A table is (classes x classes), or (classes x the classes the expert knows).
     """
-    if len(tables) != len(panel):
-        raise InputError(f"{len(tables)} confusion tables for {len(panel)} experts; give one per expert")
     _check_chances(panel)
-    rows = [_checked_table(panel, i, table) for i, table in enumerate(tables)]
-    return _from_rows(rows, inside=True)
-
-
-def _checked_table(panel: Panel, i: int, table: Any) -> NDArray[np.float64]:
-    expert, classes, known = panel.names[i], len(panel.classes), np.flatnonzero(panel.knows[i])
-    try:
-        array = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the confusions of expert {expert!r} are not a table of numbers") from error
-    if array.shape == (classes, classes):
-        outside = array.copy()
-        outside[:, known] = 0
-        if outside.any():
-            k, v = np.argwhere(outside != 0)[0]
-            raise InputError(
-                f"the confusions of expert {expert!r} let it answer {panel.classes[v]!r} for "
-                f"{panel.classes[k]!r}, a class it does not know; that probability must be 0"
-            )
-        array = array[:, known]
-    if array.shape != (classes, len(known)):
-        raise InputError(
-            f"the confusions of expert {expert!r} have shape {array.shape}; they must be {classes} x "
-            f"{classes} or {classes} x {len(known)} (true class x answer)"
-        )
-    wrong = ~((array >= 0).all(axis=1) & (np.abs(array.sum(axis=1) - 1) < 1e-6))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise InputError(
-            f"the confusions of expert {expert!r} for true class {panel.classes[k]!r} are not probabilities "
-            f"that sum to 1 (they sum to {array[k].sum():g})"
-        )
-    return array
+    return _from_rows(check_tables(tables, panel), inside=True)
 
 
 def _check_chances(panel: Panel) -> None:
@@ -292,6 +259,20 @@ def _from_rows(rows: list[NDArray[np.float64]], *, inside: bool) -> Noise:
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     sums = [np.cumsum(row, axis=1).ravel() for row in rows]
     return Noise(chances=np.concatenate([np.empty(0), *sums]), chances_start=starts, chances_inside=inside)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Answers that experts give together: mistakes that depend on each other, inside expertise and outside.
+
+    Attributes
+    ----------
+    answers
+        A function ``(rng, truth, panel) -> class indices`` (items x experts): what every expert says about
+        every item. Each answer must be a class that the expert knows.
+    """
+
+    answers: Callable[[np.random.Generator, NDArray[np.int64], Panel], ArrayLike]
 
 
 @dataclass(frozen=True)

@@ -174,3 +174,46 @@ def test_an_error_that_is_no_probability(error):
     ):
         with pytest.raises(InputError, match="error"):
             bound(10, 5, error)
+
+
+def error_of_tables(panel, prior, tables):
+    """The same sum over all answer vectors, for given tables."""
+    error = 1.0
+    for answers in product(*(range(table.shape[1]) for table in tables)):
+        chance = prior * np.prod([table[:, v] for table, v in zip(tables, answers, strict=True)], axis=0)
+        error -= chance.max()
+    return error
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_exact_error_of_given_tables_equals_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    panel = random_panel(rng, classes=int(rng.integers(2, 6)), experts=int(rng.integers(1, 6)))
+    prior = rng.dirichlet(np.ones(len(panel.classes)))
+    tables = [rng.dirichlet(np.ones(known.sum()), len(panel.classes)) for known in panel.knows]
+    for table in tables:
+        table[rng.random(len(table)) < 0.5] = np.eye(table.shape[1])[0]
+    expected = error_of_tables(panel, prior, tables)
+    assert exact_error(panel, prior, tables=tables) == pytest.approx(expected, abs=1e-12)
+
+
+def test_tables_of_the_papers_model_give_the_papers_error():
+    panel = Panel.from_blocks(6, [[0, 1, 2], [2, 3, 4], [4, 5, 0], [1, 3, 5]])
+    tables = [np.where(known[:, None], np.eye(6), 1 / known.sum())[:, known] for known in panel.knows]
+    assert exact_error(panel, tables=tables) == pytest.approx(exact_error(panel), abs=1e-12)
+
+
+def test_identical_experts_of_a_large_panel_are_counted_not_listed():
+    panel = Panel.from_blocks(2, [[0, 1]] * 41)
+    tables = [np.array([[0.7, 0.3], [0.3, 0.7]])] * 41
+    from scipy.stats import binom
+
+    assert exact_error(panel, tables=tables) == pytest.approx(binom.cdf(20, 41, 0.7), rel=1e-9)
+
+
+def test_too_many_different_likelihoods_are_refused():
+    rng = np.random.default_rng(0)
+    panel = Panel.from_blocks(6, [[0, 1, 2, 3, 4, 5]] * 14)
+    tables = [rng.dirichlet(np.ones(6), 6) for _ in range(14)]
+    with pytest.raises(TooLargeError, match="different likelihoods; estimate the error with simulate"):
+        exact_error(panel, tables=tables)

@@ -3,7 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from covote import Panel, Votes, decode
+from covote import Panel, Votes, decode, simulate
+from covote.decoding.methods.likelihood import Likelihood
+from covote.errors import InputError
 
 
 def test_a_prior_decides_where_the_votes_do_not():
@@ -78,3 +80,45 @@ def test_a_none_contradicts_an_expert_that_never_says_it_falsely():
     labels = decode(Votes.from_dense([[-2, 2, 2]], panel), method="likelihood")
     assert labels.index.tolist() == [2]
     assert labels.status.tolist() == ["agreed"]
+
+
+def random_tables(rng, panel, zeros):
+    """One table per expert: random probabilities of the classes it knows, some of them 0."""
+    found = []
+    for known in panel.knows:
+        table = rng.dirichlet(np.ones(known.sum()), len(panel.classes))
+        table[rng.random(table.shape) < zeros] = 0
+        table[:, 0] += 1 - table.sum(axis=1)
+        found.append(table)
+    return found
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_given_tables_give_the_posterior_of_bayes(seed, zeros):
+    rng = np.random.default_rng(seed)
+    panel = Panel.from_blocks(5, [[0, 1, 2], [2, 3], [3, 4, 0], [1, 4]])
+    tables, prior = random_tables(rng, panel, zeros), rng.dirichlet(np.ones(5))
+    truth = rng.integers(0, 5, 200)
+    votes = simulate(panel, truth, noise=tables, missing=0.3, seed=seed)
+    decoder = Likelihood(prior=prior, tables=tables)
+    found = decoder.proba(votes, decoder.start(panel))
+    labels = decode(votes, method=decoder)
+    for n, row in enumerate(votes.dense):
+        expected = prior.copy()
+        for table, known, said in zip(tables, panel.knows, row, strict=True):
+            if said >= 0:
+                expected *= table[:, np.flatnonzero(known).tolist().index(said)]
+        assert found[n] == pytest.approx(expected / expected.sum(), abs=1e-9)
+        heard = panel.knows[row >= 0].any(axis=0)
+        if heard.any():
+            best = np.where(heard, expected, -1).argmax()
+            assert labels.index[n] == best or labels.index[n] == -1
+
+
+def test_tables_and_other_rates_exclude_each_other():
+    panel = Panel.from_blocks(2, [[0, 1]])
+    with pytest.raises(InputError, match="leave out the other rates"):
+        decode(Votes.from_dense([[0]], panel), method="likelihood", accuracy=0.9, tables=[np.eye(2)])
+    with pytest.raises(InputError, match="2 confusion tables for 1 experts"):
+        decode(Votes.from_dense([[0]], panel), method="likelihood", tables=[np.eye(2)] * 2)

@@ -17,7 +17,6 @@ from covote.reproduction.datasets import (
     ImageSet,
     default_folder,
     load_images,
-    load_text,
     read_batch,
     read_idx,
     read_mosaic,
@@ -117,8 +116,6 @@ def test_missing_sets_and_unknown_names(tmp_path):
     for name in ("mnist", "fashion", "cifar10"):
         with pytest.raises(DataError, match="is missing: expected at"):
             load_images(name, DataSource(tmp_path))
-    with pytest.raises(DataError, match=r"banking77\.parquet is missing"):
-        load_text("banking77", DataSource(tmp_path))
     with pytest.raises(InputError, match="no image set 'emnist'"):
         load_images("emnist", DataSource(tmp_path))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from covote import Panel
 from covote.errors import FileError
 from covote.reproduction.datasets import DataSource
 from covote.reproduction.experiment import Context
@@ -71,6 +72,26 @@ def test_a_round_of_one_client_is_that_clients_epoch():
         assert torch.allclose(value, expected[name][0], atol=1e-6)
 
 
+def test_rounds_begin_where_they_are_told_to():
+    clients = some_clients()
+    ((first, _),) = rounds(clients, 1, None, seed=0)
+    ((warm, _),) = rounds(some_clients(seed=5), 1, None, seed=0, start=first)
+    clients = some_clients(seed=5)
+    expected = average(clients.epoch(clients.stacked(first, 3), range(3), partial=False), clients.sizes)
+    for name, value in warm.items():
+        assert torch.allclose(value, expected[name], atol=1e-6)
+
+
+def test_one_shot_experts_vote_only_for_what_they_know():
+    clients = some_clients()
+    *_, (weights, _) = one_shot(clients, 1)
+    panel, images = Panel.from_blocks(10, SUBSETS), bars().test_x
+    votes = clients.votes(weights, panel, images)
+    for i, subset in enumerate(SUBSETS):
+        alone = clients.answers({name: value[i] for name, value in weights.items()}, images)[:, subset]
+        assert np.array_equal(votes.dense[:, i], np.array(subset)[alone.argmax(axis=1)])
+
+
 def test_experts_and_full_rounds_cost_the_same():
     clients = some_clients()
     experts = [seen for _, seen in one_shot(clients, 2)]
@@ -84,15 +105,20 @@ def test_clients_learn():
     assert np.mean(clients.answers(weights, data.test_x).argmax(axis=1) == data.test_y) > 0.9
 
 
-PLAN = Plan(LOCAL, per_class=10, epochs=1, items=(50, 50))
+PLAN = Plan(LOCAL, per_class=10, epochs=2, rounds=(4, 2), items=(50, 50))
 
 
-def test_equal_compute_is_measured():
+def test_every_round_of_a_short_curve_and_the_first_epochs_are_measured():
     data = bars().reduced(10)
-    for scheme in ("2 clients per round", "all clients"):
+    for scheme, rounds_done in (
+        ("2 clients per round", (1, 2, 3, 4)),
+        ("all clients", (1, 2)),
+        (ONE_SHOT, (1, 2)),
+    ):
         _, curve = make((data, Task(8, scheme, PLAN, 0)))
-        _, shot = make((data, Task(8, ONE_SHOT, PLAN, 0)))
-        assert min(seen for seen in curve.seen if seen >= shot.seen[-1]) - shot.seen[-1] < 160
+        assert curve.rounds == rounds_done
+        clients = 2 if scheme == "2 clients per round" else 3
+        assert curve.seen == tuple(80 * clients * n for n in rounds_done)
 
 
 @pytest.mark.parametrize("name", ["mnist", "cifar10"])
@@ -104,7 +130,7 @@ def test_the_papers_federation_starts_with_tiny_settings(name):
     else:
         train, test = (np.stack([x[:, :32, :32]] * 3, axis=3) for x in scaled)
     data = replace(data, train_x=train, test_x=test)
-    plan = replace(PLANS["full"][name], rounds=1, epochs=1, items=(10, 10))
+    plan = replace(PLANS["full"][name], rounds=(1, 1), epochs=1, items=(10, 10))
     _, first = make((data, Task(8, "all clients", plan, 0)))
     _, again = make((data, Task(8, "all clients", plan, 0)))
     assert replace(first, seconds=0) == replace(again, seconds=0)
@@ -125,8 +151,8 @@ def test_curves_are_kept_and_found_again(tmp_path):
         curves(context, "mnist", tasks)
 
 
-def test_the_accuracy_at_equal_compute_is_the_first_after_it():
+def test_the_accuracy_at_equal_compute_is_the_last_before_it():
     curve = Curve((1, 2, 3), (10, 20, 30), (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0)
-    assert [curve.after(seen) for seen in (5, 10, 11, 30)] == [4.0, 4.0, 5.0, 6.0]
+    assert [curve.by(seen) for seen in (5, 10, 19, 30)] == [4.0, 4.0, 4.0, 6.0]
     assert curve.at_round(2, "train") == 2.0
     assert curve.at_round(100, "train") is None

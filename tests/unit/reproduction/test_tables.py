@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from covote import Panel, Votes
 from covote.errors import DataError, FileError, InputError, MissingDependencyError
 from covote.reproduction import paper_values
-from covote.reproduction.datasets import DataSource, Predictions
+from covote.reproduction.datasets import DataSource, ImageSet, Predictions
 from covote.reproduction.experiment import (
     DEFAULT,
     PAPER,
@@ -23,7 +24,10 @@ from covote.reproduction.experiment import (
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.sections import Measured
 from covote.reproduction.tables import TABLES, Experiment, missing, random
-from covote.reproduction.tables.beyond import cut_votes, findings, known_items, likeness, lines, silos
+from covote.reproduction.tables.beyond import cut_votes, findings, known_items, likeness, lines
+from covote.reproduction.tables.greedy_covers import compare_sizes
+from covote.reproduction.tables.greedy_covers import findings as findings_of_covers
+from covote.reproduction.trainers.neural import NeuralTrainer, Recipe
 from covote.reproduction.trainers.patches import PatchFeatures
 from covote.reproduction.trainers.ridge import PatchRidge
 
@@ -99,15 +103,6 @@ def test_every_class_is_equally_likely_in_random_panels():
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
-def test_silos_cover_every_pair_of_intents():
-    class Texts:
-        classes = tuple(f"intent-{k:02}" for k in range(23))
-        domains = None
-
-    rows = silos(Texts, 7, 3, 0)
-    assert Panel.from_blocks(23, rows).covers()
-
-
 def test_cut_networks_answer_only_what_they_know_and_are_right_where_the_network_is():
     rng = np.random.default_rng(0)
     best = np.stack([[rng.permutation(6)[:5] for _ in range(2)] for _ in range(40)]).astype(np.uint16)
@@ -180,6 +175,51 @@ def test_pages_show_what_earlier_runs_finished(context, monkeypatch):
     assert (again.fresh, list(again.left_out)) == ((), ["mnist"])
     context.seed = 1
     assert [section.name for section in reproduce(context, ["cifar10"]).sections] == ["cifar10"]
+
+
+def test_images_networks_and_sizes_of_your_own_are_arguments(tmp_path):
+    data, told = six_bars(), []
+    trainer = NeuralTrainer("dense", Recipe(dense, batch=8, rate=0.1, epochs=2), True, workers=1)
+    section = compare_sizes(data, trainer, (3, 4), tmp_path, lambda *a: told.append(a))
+    (grid,) = [grid for grid in section.grids if "accuracy in percent" in grid.title]
+    assert grid.columns == ("R = 3", "R = 4", "R = 6, centralised")
+    assert all(cell.ours is not None and cell.paper is None for _, row in grid.rows for cell in row)
+    experts = 1 + len(paper_panel(3, 6)) + len(paper_panel(4, 6))
+    assert len(list(tmp_path.rglob("*.parquet"))) == experts
+    assert "dense" in next(tmp_path.rglob("about.json")).read_text()
+    (curve,) = [grid for grid in section.grids if "CPU time" in grid.title]
+    assert curve.columns == ("epoch 1", "epoch 2")
+
+
+def dense(channels, side, classes):
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(channels * side * side, classes))
+
+
+def six_bars():
+    data = bars(train=120, test=60, noise=30, name="mine")
+    train, test = data.train_y < 6, data.test_y < 6
+    return ImageSet(
+        "mine",
+        tuple("abcdef"),
+        data.train_x[train],
+        data.train_y[train],
+        data.test_x[test],
+        data.test_y[test],
+    )
+
+
+def test_the_order_of_sizes_is_told_with_paired_intervals():
+    right = np.arange(10_000)
+    chances = {
+        size: (right < 10_000 * share).astype(float) for size, share in ((2, 0.9), (4, 0.91), (10, 0.912))
+    }
+    chances[6] = np.roll(chances[4], 3)
+    said = findings_of_covers(chances, {2: 88.0, 4: 90.0, 6: 91.9, 8: 92.1, 10: 92.0}, (2, 4, 6, 8, 10))
+    assert said[0] == "Not trained yet: R = 8."
+    # 120 of 10,000 images are lost and none is won: 1.2 points, standard error 0.109.
+    assert "R = 2: -1.20 ± 0.21 (paper: -4.00)" in said[1]
+    assert "R = 2, 4, 6, 10 (paper: 2, 4, 6, 10)" in said[2]
+    assert "not tell apart: 4 and 6." in said[2]
 
 
 def test_without_training_the_pages_show_what_is_stored(context):

@@ -5,7 +5,7 @@ import pytest
 
 from covote import Panel, decode
 from covote.errors import InputError, UnknownNameError
-from covote.simulation import Adversarial, Similar, simulate
+from covote.simulation import Adversarial, Joint, Similar, simulate
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 PANEL = Panel.from_blocks(
@@ -205,3 +205,43 @@ def test_mistakes_are_explained(options, message):
 def test_unknown_byzantine_expert():
     with pytest.raises(UnknownNameError, match="expert-9"):
         simulate(PANEL, [0], byzantine=["expert-9"])
+
+
+def test_a_joint_function_answers_for_all_experts_together():
+    panel = Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]])
+    truth = np.arange(300) % 3
+
+    def together(rng, truth, panel):
+        # One throw of a coin for all: everybody names the first of their classes, or everybody the last.
+        first = rng.random(len(truth)) < 0.5
+        ends = np.array([[np.flatnonzero(known)[0], np.flatnonzero(known)[-1]] for known in panel.knows])
+        return np.where(first[:, None], ends[:, 0], ends[:, 1])
+
+    dense = simulate(panel, truth, noise=Joint(together), seed=1).dense
+    assert {tuple(row) for row in dense.tolist()} == {(0, 1, 0), (1, 2, 2)}
+    again = simulate(panel, truth, noise=Joint(together), missing=0.2, seed=1).dense
+    assert np.array_equal(again[again >= 0], dense[again >= 0])
+    assert 0.1 < np.mean(again < 0) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("answers", "complaint"),
+    [
+        (lambda rng, truth, panel: np.zeros(len(truth), int), r"shape \(4, 2\) \(items x experts\)"),
+        (lambda rng, truth, panel: np.zeros((len(truth), 2)), "must give class indices"),
+        (lambda rng, truth, panel: np.full((len(truth), 2), 2), "answered 2 for expert 'expert-1'"),
+        (lambda rng, truth, panel: np.full((len(truth), 2), -1), "answered -1 for expert 'expert-1'"),
+    ],
+)
+def test_what_a_joint_function_may_not_answer(answers, complaint):
+    panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
+    with pytest.raises(InputError, match=complaint):
+        simulate(panel, [0, 1, 2, 0], noise=Joint(answers))
+
+
+def test_a_joint_function_says_how_accurate_experts_are():
+    panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
+    with pytest.raises(
+        InputError, match="a joint function says how accurate experts are; leave out accuracy"
+    ):
+        simulate(panel, [0], noise=Joint(lambda rng, truth, panel: [[0, 1]]), accuracy=0.9)

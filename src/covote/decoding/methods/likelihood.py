@@ -6,14 +6,14 @@ Paper: the ML decoder of the statistical model; theory: section 8 for experts th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_accuracy, per_name
+from covote.arguments import check_accuracy, check_tables, per_name
 from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, UNIT, Weights
 from covote.decoding.loop import Decoder
@@ -33,7 +33,8 @@ class LogWeights:
     """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on an order.
 
     `weights` is what answers weigh, `prior` what every class begins with. `certain` stands for an infinite
-    ratio: it outweighs all finite ones.
+    ratio: it outweighs all finite ones. `absolute` weights are likelihoods instead of ratios: they say
+    something also about a class that was not heard.
     """
 
     weights: Weights
@@ -41,12 +42,19 @@ class LogWeights:
     possible: NDArray[np.bool_]
     certain: int
     scale: float
+    absolute: bool = False
 
     def scores(self, rows: Rows) -> NDArray[np.int64]:
         """Return the scores (rows x classes); `UNHEARD` for classes that are impossible or were not heard."""
         found = linear.scores(rows, self.weights, self.prior)
         found[:, ~self.possible] = UNHEARD
         return found
+
+    def chances(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the probabilities (rows x classes)."""
+        if self.absolute:
+            return self.posterior(linear.totals(rows, self.weights, self.prior))
+        return self.posterior(self.scores(rows))
 
     def posterior(self, scores: Array) -> NDArray[np.float64]:
         """Return the probabilities (rows x classes); a class that was not heard keeps its prior.
@@ -74,6 +82,10 @@ class Likelihood(Decoder):
         How often an expert says "none of mine" although it knows the class (alpha).
     false_alarm
         How often an expert that does not know the class names one all the same (beta); 1 is forced choice.
+    tables
+        Instead of accuracies and uniform noise: one confusion table per expert, the probability of each
+        answer for each true class (classes x classes, or classes x the classes that the expert knows).
+        Answers that a class makes impossible are counted first; "none of mine" says nothing.
 
     The confidence is the posterior probability of the label.
     """
@@ -82,6 +94,7 @@ class Likelihood(Decoder):
     prior: ArrayLike | Mapping[Name, float] | None = None
     false_none: float = 0.0
     false_alarm: float = 1.0
+    tables: Sequence[ArrayLike] | None = None
 
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""
@@ -91,6 +104,10 @@ class Likelihood(Decoder):
             raise InputError(f"false_none={self.false_none} must be at least 0 and below 1")
         if not 0 < self.false_alarm <= 1:
             raise InputError(f"false_alarm={self.false_alarm} must be above 0 and at most 1")
+        if self.tables is not None:
+            if (accuracy != 1).any() or (self.false_none, self.false_alarm) != (0.0, 1.0):
+                raise InputError("confusion tables already say how experts answer; leave out the other rates")
+            return table_weights(panel, check_tables(self.tables, panel), prior)
         return log_weights(panel, accuracy, prior, self.false_none, self.false_alarm)
 
     def score(self, votes: Votes, weights: LogWeights, evidence: bool = True) -> Labels:
@@ -99,7 +116,8 @@ class Likelihood(Decoder):
         def find(rows: Rows) -> tuple[linear.Best, Array]:
             score = weights.scores(rows)
             slack = np.diff(rows.runs.indptr) + 1  # each addend is rounded to a whole number
-            best, tied = linear.best(score, weights.posterior(score), slack)
+            chances = weights.chances(rows) if weights.absolute else weights.posterior(score)
+            best, tied = linear.best(score, chances, slack)
             gap = best.margin * (UNIT / weights.scale)
             infinite = gap * weights.scale * 2 > weights.certain
             return best._replace(margin=np.where(infinite, np.inf, gap)), tied
@@ -108,7 +126,7 @@ class Likelihood(Decoder):
 
     def proba(self, votes: Votes, weights: LogWeights) -> NDArray[np.float64]:
         """Return the posterior probability of every class; one that was not heard keeps its prior."""
-        return by_rows(votes, lambda rows: weights.posterior(weights.scores(rows)))
+        return by_rows(votes, weights.chances)
 
 
 def log_weights(
@@ -139,6 +157,21 @@ def log_weights(
 
     weights = linear.whole(panel, coin_weights(panel, whole(hit), whole(miss), whole(nones)))
     return LogWeights(weights, whole(log_prior), prior > 0, round(certain * scale), scale)
+
+
+def table_weights(panel: Panel, tables: list[NDArray[np.float64]], prior: NDArray[Any]) -> LogWeights:
+    """Return log P(answer | class) of given confusion tables."""
+    # Cells go expert by expert, its classes and then "none of mine", which says nothing.
+    ends = [part for table in tables for part in (table.T, np.ones((1, len(prior))))]
+    chance = np.concatenate([np.ones((0, len(prior))), *ends])
+    log, log_prior = (np.log(np.where(values > 0, values, 1)) for values in (chance, prior))
+    starts = panel.layout.cells.start[:-1]
+    most = float(np.maximum.reduceat(np.abs(log), starts).sum(axis=0).max()) if len(starts) else 0.0
+    certain = 2 * (most + float(np.abs(log_prior).max())) + 1
+    scale = min(2.0 ** math.floor(math.log2(2.0**61 / (certain * (len(tables) + 1)))), 2.0**40)
+    weights = np.rint((log - np.where(chance > 0, 0, certain)) * scale).astype(np.int64)
+    whole_prior = np.rint(log_prior * scale).astype(np.int64)
+    return LogWeights(weights, whole_prior, prior > 0, round(certain * scale), scale, absolute=True)
 
 
 def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:

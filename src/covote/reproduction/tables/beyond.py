@@ -1,4 +1,4 @@
-"""Beyond the paper: every decoder, other covers, Fashion-MNIST, texts in silos, ImageNet."""
+"""Beyond the paper: every decoder, other covers, Fashion-MNIST, ImageNet."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from covote.decoding import DECODERS
 from covote.errors import DataError, TooLargeError
 from covote.panel import Panel
 from covote.reproduction.cores import in_threads
-from covote.reproduction.datasets import TITLES, Predictions, TextSet, load_predictions, load_text
+from covote.reproduction.datasets import TITLES, Predictions, load_predictions
 from covote.reproduction.experiment import (
     CLASSES,
     DEFAULT,
-    METHODS,
     PAPER,
     SIZES,
     Context,
     Needs,
     decoded,
-    panel_accuracies,
     panel_accuracy,
     paper_panel,
     subsets_of,
@@ -34,7 +32,6 @@ from covote.reproduction.sections import Cell, Grid, Measured, Section, picked
 from covote.reproduction.store import Experts
 from covote.reproduction.tables import greedy_covers
 from covote.reproduction.trainers import Subset
-from covote.reproduction.trainers.ridge import WordRidge
 from covote.votes import Votes
 
 SMALLER = (5, 6)
@@ -61,7 +58,6 @@ def build(context: Context) -> Section:
         "decoders on CIFAR-10, other covers": lambda: _cifar10(context, wanted),
         "decoders on MNIST": lambda: decoder_grid(context, context.experts("mnist", wanted["mnist"])),
         "Fashion-MNIST": lambda: _fashion(context, wanted),
-        "texts": lambda: ((silo_grid(context),), ()),
         "ImageNet": lambda: ((imagenet_grid(context),), ()),
     }
     grids: list[Grid] = []
@@ -80,7 +76,7 @@ def build(context: Context) -> Section:
     return Section(
         tuple(grids),
         findings=findings(found),
-        models="as in the tables above; texts and ImageNet as their notes say",
+        models="as in the tables above; ImageNet as its note says",
         surrogate=context.profile == "quick",
         left_out=left_out,
         measured=tuple(found),
@@ -247,62 +243,6 @@ def known_items(truth: NDArray[np.int64]) -> NDArray[np.int64]:
     for k in np.unique(truth):
         gold[np.flatnonzero(truth == k)[:LABELLED]] = k
     return gold
-
-
-# Questions to a bank and to an assistant: experts are silos that hold some of the domains
-
-TEXT_SILOS = {"clinc150": (10, 4), "banking77": (11, 5)}
-"""Domains of each set, and how many of them a silo holds."""
-SILO_COLUMNS = (
-    "silos", "intents each", "centralised", *METHODS, "one silo lost, paper's vote", "one silo lost, covote"
-)  # fmt: skip
-
-
-def silos(data: TextSet, domains: int, held: int, seed: int) -> list[Subset]:
-    """Return the intents of each silo: a cover of the domains, so that every pair of intents is covered.
-
-    A set without domains gets groups of alphabetically neighbouring intents, whose names begin alike.
-    """
-    domain_of = data.domains
-    if domain_of is None:
-        domain_of = np.arange(len(data.classes)) * domains // len(data.classes)
-    panel = design(domains, held, seed=seed)
-    return [tuple(int(k) for k in np.flatnonzero(row[domain_of])) for row in panel.knows]
-
-
-def silo_row(context: Context, name: str) -> tuple[Cell, ...]:
-    """Return the row of a text set."""
-    domains, held = TEXT_SILOS[name]
-    data = load_text(name, context.source)
-    subsets = silos(data, domains, held, context.seed)
-    everything: Subset = tuple(range(len(data.classes)))
-    experts = context.experts_by(WordRidge(), data, [*subsets, everything])
-    whole = {method: panel_accuracy(experts, subsets, "test", method) for method in METHODS}
-    lost = {}
-    rests = [[other for other in subsets if other != subset] for subset in subsets]
-    for method in (PAPER, DEFAULT):
-        found = list(panel_accuracies(experts, rests, "test", method))
-        lost[method] = Cell(float(np.mean(found)), spread=float(np.std(found)))
-    sizes = sorted({len(subset) for subset in subsets})
-    return (
-        Cell(text=str(len(subsets))),
-        Cell(text=f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"),
-        Cell(100 * experts.alone(everything, "test")),
-        *(Cell(whole[method]) for method in METHODS),
-        lost[PAPER],
-        lost[DEFAULT],
-    )
-
-
-def silo_grid(context: Context) -> Grid:
-    """Return the table of the text sets."""
-    rows = {name: silo_row(context, name) for name in TEXT_SILOS}
-    note = (
-        f"Experts: {WordRidge().name}. clinc150: 150 intents in 10 domains, every silo holds 4 domains; "
-        "banking77: 77 intents in 11 groups of neighbouring names, every silo holds 5. One silo lost: mean "
-        "and sigma over all silos."
-    )
-    return Grid("Domain silos: test accuracy in percent", SILO_COLUMNS, tuple(rows.items()), note)
 
 
 # ImageNet's thousand classes: experts cut from what twenty published networks answered

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.progress import Progress
+from covote.reproduction.datasets import ImageSet
 
 Subset = tuple[int, ...]
 """What an expert knows: class indices, ascending."""
@@ -58,12 +59,11 @@ class Trainer(Protocol):
         """What a reader should know about how they are trained, sentences."""
 
     def train(
-        self, data: Any, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
+        self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
     ) -> Iterator[Trained]:
         """Train one expert per subset, and give each as soon as it is there, in any order.
 
-        `data` is of the kind that the trainer is made for: images or texts. What takes long is kept in
-        `folder` on the way, so that a run that was stopped goes on there.
+        What takes long is kept in `folder` on the way, so that a run that was stopped goes on there.
         """
 
 

@@ -296,8 +296,8 @@ def _fit(
     expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
     # Every second epoch shows the mirror image of what the epoch before it showed.
     mirrored = torch.rand(len(images), generator=generator) < 0.5
-    length, per_epoch = recipe.length(len(images)), -(-len(images) // recipe.batch)
-    epochs = -(-length // per_epoch)
+    per_epoch = -(-len(images) // recipe.batch)
+    epochs, length = recipe.epochs, recipe.epochs * per_epoch
     wanted = torch.from_numpy(np.asarray(truth, dtype=np.int64))
     done = _go_on(keep, expert, optimiser, generator)
     for epoch in range(done, epochs):
@@ -305,8 +305,6 @@ def _fit(
         if isinstance(network, Whitened):
             network.reach(epoch / epochs)
         for step, rows in enumerate(batches(len(images), recipe.batch, generator), start=epoch * per_epoch):
-            if step == length:
-                break
             rate = recipe.rate * share_of_rate(recipe.schedule, step, length, per_epoch)
             for group in optimiser.param_groups:
                 group["lr"] = rate * group["faster"]

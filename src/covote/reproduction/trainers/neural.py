@@ -32,9 +32,8 @@ class Recipe:
         Images per step, at most; the steps of an epoch have equally many.
     rate
         The (largest) learning rate.
-    steps, epochs
-        The length; exactly one of them is given. With `steps` every expert takes the same number of steps,
-        however many images it has; with `epochs` every expert sees its images equally often.
+    epochs
+        How often every expert sees each of its images.
     optimiser
         "nesterov", "adam" or "adadelta".
     schedule
@@ -57,8 +56,7 @@ class Recipe:
     network: str | Callable[[int, int, int], Any]
     batch: int
     rate: float
-    steps: int | None = None
-    epochs: int | None = None
+    epochs: int
     optimiser: str = "nesterov"
     schedule: str = "constant"
     decay: float = 0.0
@@ -69,39 +67,25 @@ class Recipe:
     centre: str = "nothing"
 
     def __post_init__(self) -> None:
-        if (self.steps is None) == (self.epochs is None):
-            raise InputError("give a recipe either steps or epochs")
-        if self.length(self.batch) < 1 or self.batch < 1:
+        if self.epochs < 1 or self.batch < 1:
             raise InputError(f"nothing to train: {self}")
 
-    def length(self, images: int) -> int:
-        """Return the number of steps for `images` images.
-
-        >>> Recipe("strided", batch=128, rate=0.1, epochs=12).length(12_000)
-        1128
-        """
-        if self.steps is not None:
-            return self.steps
-        return (self.epochs or 0) * -(-images // self.batch)
-
     def shortened(self, effort: float) -> Recipe:
-        """Return the recipe with `effort` times the steps or epochs, at least one.
+        """Return the recipe with `effort` times the epochs, at least one.
 
         >>> Recipe("strided", batch=128, rate=0.1, epochs=12).shortened(0.5).epochs
         6
         """
         if not 0 < effort <= 1:
             raise InputError(f"effort {effort}; give a share of the training, above 0 and up to 1")
-        if self.steps is not None:
-            return replace(self, steps=max(1, round(self.steps * effort)))
-        return replace(self, epochs=max(1, round((self.epochs or 0) * effort)))
+        return replace(self, epochs=max(1, round(self.epochs * effort)))
 
     def text(self) -> str:
         """Return the recipe in one line; two recipes train alike exactly if their lines are equal."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         if callable(self.network):
             told["network"] = f"{self.network.__module__}.{self.network.__qualname__}"
-        return ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
+        return ", ".join(f"{name} {value}" for name, value in told.items())
 
 
 @dataclass(frozen=True)
@@ -122,7 +106,7 @@ class Local:
 
 
 # Only how sure the networks are is looked at, so a short training of a small network is enough.
-QUICK_SOFTMAX = Recipe("strided", batch=64, rate=0.05, steps=200, schedule="one-cycle")
+QUICK_SOFTMAX = Recipe("strided", batch=64, rate=0.05, epochs=1, schedule="one-cycle")
 # The settings of Jordan's airbench94 with half of its channels, for two cores instead of a GPU.
 PAPER_CIFAR10 = Recipe(
     "whitened",

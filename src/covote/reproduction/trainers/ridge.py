@@ -1,4 +1,4 @@
-"""Quick experts: ridge regression in closed form, on patch features of images and on hashed words of texts.
+"""Quick experts: ridge regression in closed form, on patch features of images.
 
 Products of features, added up for each class once, make the normal equations of every subset of the classes
 by adding; so another expert costs a second, however many images there are.
@@ -10,19 +10,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.progress import Progress
 from covote.reproduction.cores import in_threads, one_thread_each
-from covote.reproduction.datasets import ImageSet, TextSet
+from covote.reproduction.datasets import ImageSet
 from covote.reproduction.trainers import Subset, Trained
 from covote.reproduction.trainers.patches import PatchFeatures
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 _TOGETHER = 8  # experts whose answers are computed in one product
 
@@ -173,63 +170,3 @@ def mnist(seed: int = 0, effort: float = 1.0) -> PatchRidge:
 def cifar10(seed: int = 0, effort: float = 1.0) -> PatchRidge:
     """Return the quick trainer for CIFAR-10; it has no epochs, so `effort` changes nothing."""
     return PatchRidge(PatchFeatures(), 1e-2, 9.0, seed)
-
-
-# Texts
-
-
-@dataclass(frozen=True)
-class WordRidge:
-    """A trainer for text sets; nothing but the expert's own texts enters an expert."""
-
-    features: int = 3072
-    penalty: float = 0.3
-    sharpness: float = 12.0
-    surrogate: ClassVar = False  # the paper has no experiments on texts
-    remarks: ClassVar = ()
-
-    @property
-    def name(self) -> str:
-        """What the experts are, in words."""
-        return f"ridge regression on {self.features} hashed words and pairs of words"
-
-    @property
-    def recipe(self) -> str:
-        """Everything that decides what comes out."""
-        return f"version 2, {self}"
-
-    def train(
-        self, data: TextSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
-    ) -> Iterator[Trained]:
-        """Train one expert per subset."""
-        from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-
-        counts = HashingVectorizer(
-            n_features=self.features, ngram_range=(1, 2), alternate_sign=False, norm=None, dtype=np.float32
-        )
-        # No inverse document frequencies: they would be learned from all experts' texts.
-        scale = TfidfTransformer(use_idf=False, sublinear_tf=True)
-        train, test = (scale.fit_transform(counts.transform(texts)) for texts in (data.train_x, data.test_x))
-
-        def expert(subset: Subset) -> Trained:
-            started = time.thread_time()
-            mine = np.isin(data.train_y, subset)
-            weights = ridge(train[mine], data.train_y[mine], subset, self.penalty)
-            of_train, of_test = (softmax(rows @ weights, self.sharpness) for rows in (train, test))
-            return Trained(subset, of_train, of_test, time.thread_time() - started)
-
-        progress(0, len(subsets), f"{data.name}: experts")
-        for n, trained in enumerate(in_threads(expert, subsets), start=1):
-            yield trained
-            progress(n, len(subsets), f"{data.name}: experts")
-
-
-def ridge(rows: csr_matrix, truth: NDArray[np.int64], subset: Subset, penalty: float) -> NDArray[np.float32]:
-    """Return the weights of a ridge regression on one column of zeros and ones per class."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    targets = (truth[:, None] == np.array(subset)).astype(np.float32)
-    products = (rows.T @ rows).toarray()
-    np.einsum("ii->i", products)[:] += np.float32(penalty)
-    factor = cho_factor(products, lower=True, overwrite_a=True, check_finite=False)
-    return np.asarray(cho_solve(factor, rows.T @ targets, check_finite=False), dtype=np.float32)
