@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class PairGraph:
         for k in range(number):
             for j in range(k + 1, number):
                 shared = int(self.experts[k, j])
-                style = (
+                style: dict[str, Any] = (
                     {"color": "#1f6f8b", "linewidth": 0.6 + 1.8 * shared / most, "alpha": 0.6}
                     if shared
                     else {"color": "#b5532a", "linewidth": 1.2, "linestyle": "--"}

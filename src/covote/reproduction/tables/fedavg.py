@@ -192,20 +192,15 @@ def _equal(found: Curves, size: int, scheme: str) -> tuple[float, float]:
 
 def _grid(name: str, found: Curves, plan: Plan) -> Grid:
     """Return the accuracies in the end, and at equal compute."""
-    lines: dict[str, Callable[[int], float]] = {
-        f"one-shot votes, {plan.epochs} epochs": lambda size: found[size, ONE_SHOT].test[-1]
-    }
+    lines = {f"one-shot votes, {plan.epochs} epochs": {n: found[n, ONE_SHOT].test[-1] for n in _sizes(found)}}
     for scheme in SCHEMES:
         end = f"FedAvg, {scheme}, {plan.length(scheme)} rounds"
-        lines[end] = lambda size, scheme=scheme: found[size, scheme].test[-1]
+        lines[end] = {size: found[size, scheme].test[-1] for size in _sizes(found)}
     for scheme in SCHEMES:
-        for place, who in enumerate(("one-shot votes", "FedAvg")):
-            text = f"{who} at equal compute, {scheme}"
-            lines[text] = lambda size, scheme=scheme, place=place: _equal(found, size, scheme)[place]
-    rows = [
-        (text, tuple(Cell(value(size)) if (size, ONE_SHOT) in found else Cell() for size in SIZES))
-        for text, value in lines.items()
-    ]
+        for place, who in enumerate((ONE_SHOT, "FedAvg")):
+            equal = {size: _equal(found, size, scheme)[place] for size in _sizes(found)}
+            lines[f"{who} at equal compute, {scheme}"] = equal
+    rows = [(text, tuple(Cell(values.get(size)) for size in SIZES)) for text, values in lines.items()]
     return Grid(
         f"{TITLES[name]}: test accuracy (%) in the end and at equal compute",
         tuple(f"R = {size}" for size in SIZES),

@@ -214,10 +214,10 @@ def findings(
             for low, high in pairwise(order)
             if (gap := paired(chances[high], chances[low]))[0] <= gap[1]
         ]
-        theirs = sorted((size for size in chances if size in paper), key=lambda size: paper[size])
+        printed = sorted((size for size in chances if size in paper), key=lambda size: paper[size])
         said.append(
             f"From the worst to the best: R = {', '.join(map(str, order))}"
-            + (f" (paper: {', '.join(map(str, theirs))})" if theirs else "")
+            + (f" (paper: {', '.join(map(str, printed))})" if printed else "")
             + (f"; neighbours that these images do not tell apart: {', '.join(alike)}." if alike else ".")
         )
     return tuple(said) or ("Too few experts are trained yet to say anything.",)
