@@ -22,7 +22,7 @@ from covote.studio.pages.rendering import (
     whole_fields,
 )
 from covote.studio.people import managing
-from covote.studio.people.roster import Roster
+from covote.studio.people.roster import Roster, recovered
 from covote.studio.rules import Refused
 
 router = APIRouter()
@@ -133,7 +133,7 @@ def outage(request: Request, studio: Project, who: Owner, form: Form) -> Respons
     missing = left.uncovered() if len(left) else []
     return fragment(
         request, "_outcome.html", outcome={"kind": "outage", "away": away, "missing": missing[:_LISTED],
-                                  "count": len(missing), "left": len(left)},
+                                  "count": len(missing), "left": len(left), "recovered": recovered(left)},
     )  # fmt: skip
 
 

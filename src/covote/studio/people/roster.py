@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sqlalchemy import Connection, Row, func, select, update
 
+from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
 from covote.studio.rules import Member
 from covote.studio.storage.database import insert_if_new
@@ -223,6 +224,7 @@ class Roster:
             "critical": self._critical() if not len(missing) else [],
             "version": self.version,
             "advice": self._advice(missing),
+            "recovered": recovered(self.active_panel),
         }
 
     def _advice(self, missing: NDArray[np.int64]) -> str:
@@ -244,6 +246,23 @@ class Roster:
         lonely = np.triu(self.pair_counts == 1, 1)
         known = zip(self.active, self._matrix(self.active, self.classes), strict=True)
         return [one.name for one, mine in known if lonely[np.ix_(mine, mine)].any()]
+
+
+def recovered(panel: Panel | None) -> str:
+    """Say how many items a panel with uncovered pairs can still recover; nothing if it covers all.
+
+    >>> recovered(Panel.from_blocks(5, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])).split(", ")[1][:16]
+    '50% of the items'
+    """
+    if panel is None or not len(panel) or len(panel.classes) > LARGEST_TABLE:
+        return ""
+    share = worst_case_accuracy(panel)
+    if share >= 1:
+        return ""
+    return (
+        f"Whatever people answer about classes that they do not know, {100 * share:.0f}% of the items can be "
+        "recovered on average, if all classes are equally frequent."
+    )
 
 
 def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
