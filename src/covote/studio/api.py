@@ -29,7 +29,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }  # fmt: skip
 """Refusals that every operation may give."""
 router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS)
-_Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
+Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 class ProjectOut(BaseModel):
@@ -220,13 +220,12 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
 
 
 @router.put("/people/{person_id}/knows")
-def declare(studio: Project, who: Owner, person_id: _Id, told: KnowsIn) -> Again:
+def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> Again:
     """Say what a person knows."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
-        if person_id not in roster.member_by_id:
-            raise Refused("There is nobody with that number.", 404)
-        return Again(asked_again=set_known(connection, person_id, ids_of(roster, told.knows)))
+        one = roster.member(person_id)
+        return Again(asked_again=set_known(connection, one.id, ids_of(roster, told.knows)))
 
 
 @router.post("/items")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from covote.studio.answers.results import shown_lists
-from covote.studio.api import REFUSALS, ids_of
+from covote.studio.api import REFUSALS, Id, ids_of
 from covote.studio.context import Studio
 from covote.studio.editing import classes, hooks, items
 from covote.studio.editing.record import noted
@@ -22,7 +22,6 @@ from covote.studio.rules import Refused
 from covote.studio.storage.schema import CHOICE, answer, flag, item, person
 
 router = APIRouter(prefix="/api", tags=["project"], responses=REFUSALS)
-_Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
 _Start = Annotated[int, Query(ge=0, le=2**31 - 1)]
 _Count = Annotated[int, Query(ge=1, le=10_000)]
 
@@ -212,7 +211,7 @@ def order_classes(studio: Project, who: Owner, order: Names) -> Done:
 
 
 @router.patch("/classes/{class_id}")
-def change_class(studio: Project, who: Owner, class_id: _Id, change: ClassChange) -> ClassOut:
+def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut:
     """Rename or describe a class; its answers stay its answers."""
     before = _one_class(studio, class_id)
     with studio.database.write() as connection:
@@ -227,7 +226,7 @@ def change_class(studio: Project, who: Owner, class_id: _Id, change: ClassChange
 
 
 @router.post("/classes/{class_id}/merge")
-def merge_class(studio: Project, who: Owner, class_id: _Id, into: Name) -> ClassOut:
+def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassOut:
     """Let the answers of a class count for another, which means the same."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
@@ -237,14 +236,14 @@ def merge_class(studio: Project, who: Owner, class_id: _Id, into: Name) -> Class
 
 
 @router.post("/classes/{class_id}/retire")
-def retire_class(studio: Project, who: Owner, class_id: _Id) -> Done:
+def retire_class(studio: Project, who: Owner, class_id: Id) -> Done:
     """Offer a class no more; votes for it still count."""
     with studio.database.write() as connection:
         return Done(done=classes.retire_class(connection, class_id, who.id))
 
 
 @router.post("/classes/{class_id}/back")
-def bring_back_class(studio: Project, who: Owner, class_id: _Id) -> Done:
+def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Done:
     """Offer a retired class again."""
     with studio.database.write() as connection:
         again = classes.bring_back_class(connection, class_id, who.id)
@@ -268,7 +267,7 @@ def list_items(studio: Project, who: Owner, start: _Start = 0, count: _Count = 1
 
 
 @router.patch("/items/{item_id}")
-def change_item(studio: Project, who: Owner, item_id: _Id, change: ItemChange) -> ItemOut:
+def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) -> ItemOut:
     """Correct an item, set its gold class, retire it or bring it back."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
@@ -284,13 +283,11 @@ def change_item(studio: Project, who: Owner, item_id: _Id, change: ItemChange) -
 
 
 @router.patch("/people/{person_id}")
-def change_person(studio: Project, who: Owner, person_id: _Id, change: PersonChange) -> Done:
+def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Done:
     """Change what a person costs and may do, and whether the person is asked."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
-        before = roster.member_by_id.get(person_id)
-        if before is None:
-            raise Refused("There is nobody with that number.", 404)
+        before = roster.member(person_id)
         managing.change_person(
             connection, person_id, cost=before.cost if change.cost is None else change.cost,
             active=before.active if change.active is None else change.active,
@@ -357,7 +354,7 @@ def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
 
 
 @router.put("/decisions/{item_id}")
-def decide(studio: Project, who: Reviewer, item_id: _Id, decision: DecisionIn) -> Done:
+def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Done:
     """Decide an item with a reason, or take a decision back."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)

@@ -132,7 +132,7 @@ def _link(request: Request, who: Member, name: str, secret: str) -> Response:
 @router.post("/accounts/{account_id}")
 def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> Response:
     """Say whether an account makes projects, and whether it works at all."""
-    one = _account(studio, account_id)
+    one = studio.look()[1].member(account_id)
     with studio.database.write() as connection:
         managing.change_person(
             connection, account_id, cost=1.0, active="active" in form, may_tick=False,
@@ -145,16 +145,9 @@ def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> 
 @router.post("/accounts/{account_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> Response:
     """Make a link for somebody who has forgotten the password; earlier ones do not work any more."""
-    one = _account(studio, account_id)
+    one = studio.look()[1].member(account_id)
     if not one.active:
         raise Refused(f"The account of {one.name} is closed; open it first.", 409)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "enter", account_id)
     return _link(request, who, one.name, secret)
-
-
-def _account(studio: Studio, account_id: int) -> Member:
-    _, roster = studio.look()
-    if account_id not in roster.member_by_id:
-        raise Refused("There is no account with that number; go back to the list.", 404)
-    return roster.member_by_id[account_id]

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 
-from covote.studio.context import Studio
 from covote.studio.pages.rendering import (
     Form,
     Owner,
@@ -81,13 +80,6 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
     return back_to("/me", f"Saved.{asked}")
 
 
-def _member(studio: Studio, person_id: int) -> Member:
-    _, roster = studio.look()
-    if person_id not in roster.member_by_id:
-        raise Refused("There is nobody with that number; go back to the list of people.", 404)
-    return roster.member_by_id[person_id]
-
-
 @router.get("/people")
 def people(request: Request, studio: Project, who: Owner) -> Response:
     """List everybody."""
@@ -130,7 +122,7 @@ def _invitation(request: Request, who: Member, name: str, secret: str) -> Respon
 @router.get("/people/{person_id}")
 def one_person(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Show a person, to be changed."""
-    one = _member(studio, person_id)
+    one = studio.look()[1].member(person_id)
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         row = connection.execute(select(person).where(person.c.id == person_id)).one()
@@ -140,7 +132,7 @@ def one_person(request: Request, studio: Project, who: Owner, person_id: int) ->
 @router.post("/people/{person_id}")
 def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
     """Change what a person knows and costs."""
-    one = _member(studio, person_id)
+    one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         managing.change_person(
@@ -167,7 +159,7 @@ def again(request: Request, studio: Project, who: Who, person_id: int) -> Respon
 @router.post("/people/{person_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Make a new link; earlier ones do not work any more."""
-    one = _member(studio, person_id)
+    one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "enter", person_id)
     return _invitation(request, who, one.name, secret)
@@ -176,7 +168,7 @@ def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> R
 @router.post("/people/{person_id}/token")
 def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Make a token with which a program answers as this person."""
-    one = _member(studio, person_id)
+    one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "api", person_id)
     return page(request, "token.html", who, name=one.name, secret=secret, base=base_address(request))
@@ -185,7 +177,7 @@ def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> 
 @router.post("/people/{person_id}/close")
 def close(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Revoke every link, session and token of a person."""
-    one = _member(studio, person_id)
+    one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         doors.revoke(connection, person_id=person_id)
     if several := projects_of(request):

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
-from covote.studio.rules import Member
+from covote.studio.rules import Member, Refused
 from covote.studio.storage.database import insert_if_new
 from covote.studio.storage.schema import (
     ANSWERED,
@@ -205,6 +205,12 @@ class Roster:
         """How many of those who can be asked know both classes of each pair."""
         active = self._matrix(self.active, self.classes).astype(np.float32)
         return (active.T @ active).astype(np.int32)
+
+    def member(self, person_id: int) -> Member:
+        """Return the person with a number, or refuse."""
+        if person_id not in self.member_by_id:
+            raise Refused("There is nobody with that number; go back to the list.", 404)
+        return self.member_by_id[person_id]
 
     @cached_property
     def coverage(self) -> dict[str, Any]:
