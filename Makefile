@@ -51,8 +51,9 @@ docs: .venv/installed-docs
 	@echo "Open docs/_build/index.html."
 
 # A web application in which people label together, with an example in it.
+# Modules are compiled when they are first used: compiling all of them takes as long as the rest.
 .venv/installed-studio: pyproject.toml .venv/pip
-	$(PIP) --editable '.[studio]'
+	$(PIP) --no-compile --editable '.[studio]'
 	touch $@ .venv/installed
 
 .PHONY: studio

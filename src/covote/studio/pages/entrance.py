@@ -104,10 +104,9 @@ def login(request: Request, studio: Project, form: Form) -> Response:
     address = request.client.host if request.client else ""
     project = text_field(form, "project")
     try:
-        with studio.database.read() as connection:
-            person_id = studio.passwords.check(
-                connection, text_field(form, "name").strip(), text_field(form, "password"), address
-            )
+        person_id = studio.passwords.check(
+            studio.database, text_field(form, "name").strip(), text_field(form, "password"), address
+        )
     except Refused as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status, project=project)
     with studio.database.write() as connection:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select, update
 
 from covote.studio.rules import Refused
+from covote.studio.storage.database import Database
 from covote.studio.storage.schema import person
 
 SHORTEST_PASSWORD = 10
@@ -56,14 +57,17 @@ class Passwords:
     def _in_turn(self, work: Callable[[], _T]) -> _T:
         """Hash something when it is its turn; refuse if too many wait."""
         with self._lock:
-            if self._waiting >= AT_ONCE + WAITING:
-                raise Refused("Many people are signing in just now; try again in a moment.", 429)
+            self._refuse_if_full()
             self._waiting += 1
         try:
             return self._pool.submit(work).result()
         finally:
             with self._lock:
                 self._waiting -= 1
+
+    def _refuse_if_full(self) -> None:
+        if self._waiting >= AT_ONCE + WAITING:
+            raise Refused("Many people are signing in just now; try again in a moment.", 429)
 
     def hashed(self, password: str) -> str:
         """Return what is kept of a new password, or refuse it."""
@@ -93,13 +97,18 @@ class Passwords:
 
         return self._in_turn(compare) and hashed is not None
 
-    def check(self, connection: Connection, name: str, password: str, address: str) -> int:
-        """Return the id of the person of this name and password, or refuse."""
+    def check(self, database: Database, name: str, password: str, address: str) -> int:
+        """Return the id of the person of this name and password, or refuse.
+
+        Who has to come back is told so before the database is asked, and no connection waits for a hash:
+        strangers take little from those who work.
+        """
         place = network_of(address)
         self._wait(place)
-        row = connection.execute(
-            select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
-        ).one_or_none()
+        with database.read() as connection:
+            row = connection.execute(
+                select(person.c.id, person.c.password).where(person.c.name == name, person.c.active.is_(True))
+            ).one_or_none()
         if row is not None and self.matches(row.password, password):
             with self._lock:
                 self._known.add(place)
@@ -113,6 +122,7 @@ class Passwords:
     def _wait(self, place: str) -> None:
         since = time.time() - TRY_SECONDS
         with self._lock:
+            self._refuse_if_full()
             for wrong in (self._all_wrong, self._wrong.get(place, deque())):
                 while wrong and wrong[0] < since:
                     wrong.popleft()
