@@ -162,7 +162,7 @@ TASKS = {
         prepare_decode,
         main_with(
             "decode", "votes.parquet", "--panel", "panel.toml", "-o", "labels.parquet", "--method", "em",
-            "--stats", "stats.npz",
+            "--save-stats", "stats.npz",
         ),
         "labels.parquet",
         0,

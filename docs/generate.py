@@ -12,9 +12,43 @@ from typing import Any
 
 import typer
 
-from covote.cli.app import EXAMPLES, app
+from covote.cli.app import EXAMPLES, RENAMED, app
 
 HERE = Path(__file__).parent
+
+FIRST = """\
+## Exit status
+
+| status | meaning |
+|---|---|
+| 0 | success |
+| 1 | `check`: pairs of classes are uncovered; `multilabel check`: no way of answering is supported |
+| 2 | a mistake in the command or a file; nothing was written. `check`: something is wrong with the votes |
+| 3 | `label`: an expert gave no usable answer, or failed three times in a row; the labels were written |
+| 130 | interrupted with Ctrl-C |
+
+## Environment variables
+
+| variable | meaning |
+|---|---|
+| `COVOTE_DATA` | folder with the datasets of `covote reproduce` (default: `~/.cache/covote/data`) |
+| `COVOTE_DATABASE` | address of a PostgreSQL database for `covote studio` |
+| `XDG_CONFIG_HOME` | where trusted panels are remembered, in `covote/trusted.json` (default: `~/.config`) |
+| `XDG_CACHE_HOME` | where compiled loops and datasets are kept, in `covote` (default: `~/.cache`) |
+| `NUMBA_CACHE_DIR` | another place for compiled loops |
+| `COLUMNS`, `NO_COLOR` | width and colours of what is printed |
+| a name of your own | the key of a language model, named by `key_env` in the panel |
+
+## Shell completion
+
+`covote --install-completion` sets up completion of commands, options and their values for bash, zsh, fish or
+PowerShell. Open a new shell afterwards. `covote --show-completion` prints the script, for example to install
+it for all users.
+
+## Former names of options
+
+These work until version 0.2, with a note: RENAMED.
+"""
 
 
 def cli_reference() -> str:
@@ -23,13 +57,17 @@ def cli_reference() -> str:
     lines = [
         "# Command line",
         "",
-        "Every command answers `--help`. Mistakes end in one line and exit status 2.",
+        "Every command answers `--help`. A mistake ends in a one-line message and exit status 2.",
+        "",
+        *FIRST.replace(
+            "RENAMED", ", ".join(f"`{old}` (now `{new}`)" for old, new in RENAMED.items())
+        ).splitlines(),
         "",
     ]
     context = typer.Context(group)
     for name, command in _commands(group, context):
         arguments = [p for p in command.params if p.param_type_name == "argument" and not p.hidden]
-        options = [p for p in command.params if p.param_type_name == "option"]
+        options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])
         lines += [
             f"## `covote {name}`",
@@ -44,7 +82,9 @@ def cli_reference() -> str:
         for p in options:
             shown = isinstance(p.default, str | int | float | Path) and not isinstance(p.default, bool)
             default = f" (default: {p.default})" if shown else ""
-            lines.append(f"| `{', '.join(p.opts)}` | {p.help}{default} |")
+            choices = f" {p.metavar}" if str(p.metavar).startswith("[") else ""
+            names = f"{', '.join(p.opts)}{choices}".replace("|", "\\|")
+            lines.append(f"| `{names}` | {p.help}{default} |")
         lines += ["", "```sh", *EXAMPLES[name], "```", ""]
     return "\n".join(lines)
 

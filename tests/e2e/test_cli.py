@@ -253,7 +253,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
     (tmp_path / "rare.csv").write_text("a,0.02\nb,0.49\nc,0.49\n")
     for priors, chosen in (("often.csv", "bob"), ("rare.csv", "eve")):
         ran = covote(
-            "select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--priors", priors, "--json"
+            "select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--prior", priors, "--json"
         )
         assert [expert["name"] for expert in json.loads(ran.out)["experts"]] == [chosen], ran.err
     for name, text, words in (
@@ -265,7 +265,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
     ):
         before = (tmp_path / name).read_text()
         (tmp_path / name).write_text(text)
-        ran = covote("select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--priors", "often.csv")
+        ran = covote("select", "pool.toml", "--budget", 1, "--accuracy", "right.csv", "--prior", "often.csv")
         assert ran.status == 2
         assert words in ran.err
         assert len(ran.err.strip().splitlines()) == 1
@@ -301,6 +301,10 @@ def test_options_keep_their_former_names(covote):
     assert ran.status == 0
     assert "each twice" in ran.out
     assert "<svg" in Path("panel.svg").read_text(encoding="utf-8")
+    assert ran.err.splitlines() == [
+        "covote: --times is now called --redundancy; the former name works until 0.2",
+        "covote: --picture is now called --plot; the former name works until 0.2",
+    ]
     assert "each twice" in covote("design", 10, 4, "--times=2", "--effort", "fast").out
     assert "--times" not in covote("design", "--help").out
 

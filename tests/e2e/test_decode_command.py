@@ -327,14 +327,21 @@ def test_supervised_learns_from_gold_and_says_what_it_lacks(covote, files):
 def test_a_methods_warning_is_a_line_and_the_labels_are_written(covote, files):
     votes = simulate(PANEL, np.arange(600) % 4, noise="similar", accuracy=0.9)
     pq.write_table(votes.to_arrow("wide"), "wide.parquet")
-    arguments = ("--method", "dawid-skene", "-o", "labels.parquet", "--stats", "stats.json")
+    arguments = ("--method", "dawid-skene", "-o", "labels.parquet", "--save-stats", "stats.json")
     ran = covote("decode", "wide.parquet", "--panel", "panel.toml", *arguments)
     assert ran.status == 0, ran.err
     assert ran.err.startswith("Warning: ")
     assert len(ran.err.strip().splitlines()) == 1
     assert Path("stats.json").exists()
     more = covote(
-        "decode", "wide.parquet", "--panel", "panel.toml", "--method", "anchored", "--continue", "stats.json"
+        "decode",
+        "wide.parquet",
+        "--panel",
+        "panel.toml",
+        "--method",
+        "anchored",
+        "--load-stats",
+        "stats.json",
     )
     assert more.status == 2  # statistics of another method
     assert "dawid-skene" in more.err
@@ -477,9 +484,9 @@ def test_arguments_that_make_no_sense(covote, files, arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--method", "pairwise", "--stats", "stats.json"), "'pairwise' learns nothing"),
-        (("--method", "authority", "--stats", "stats.json"), "'authority' learns nothing"),
-        (("--stats", "stats.txt"), ".json or .npz"),
+        (("--method", "pairwise", "--save-stats", "stats.json"), "'pairwise' learns nothing"),
+        (("--method", "authority", "--save-stats", "stats.json"), "'authority' learns nothing"),
+        (("--save-stats", "stats.txt"), ".json or .npz"),
     ],
 )
 def test_statistics_that_will_not_be_there_are_refused_before_any_work(covote, files, arguments, words):

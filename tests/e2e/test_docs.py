@@ -4,17 +4,13 @@ import doctest
 import importlib
 import importlib.util
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 import covote as covote_package
 from covote.decoding import DECODERS
-
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+from tests.pages import PAGES, ROOT, files, run_commands
 
 
 def load_generator():
@@ -33,11 +29,9 @@ def test_the_generated_reference_is_up_to_date(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_examples_run(page, monkeypatch, tmp_path):
-    """A block with a file's name is there as that file."""
     monkeypatch.chdir(tmp_path)
-    for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if kind != "console":
-            Path(kind.split()[1]).write_text(block, encoding="utf-8")
+    for name, text in files(page).items():
+        Path(name).write_text(text, encoding="utf-8")
     found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert found.failed == 0
     assert found.attempted == len(re.findall(r"^>>> ", page.read_text(encoding="utf-8"), re.MULTILINE))
@@ -45,25 +39,11 @@ def test_python_examples_run(page, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_console_examples_print_what_is_shown(page, covote):
-    """Every `$ covote ...` is run in order, in one folder; what is shown must be what is printed.
+    def run(*arguments):
+        ran = covote(*arguments)
+        return ran.out + ran.err
 
-    A line of three dots stands for any lines. A block with a file's name is that file: it is put there, or,
-    if a command wrote it, must be what was written.
-    """
-    for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if kind != "console":
-            file = Path(kind.split()[1])
-            if file.exists():
-                assert file.read_text(encoding="utf-8") == block
-            file.write_text(block, encoding="utf-8")
-            continue
-        for command, shown in re.findall(r"^\$ covote (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            ran = covote(*shlex.split(command, comments=True))
-            pattern = "".join(
-                r"(.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ ]*\n"
-                for line in shown.splitlines()
-            )
-            assert re.fullmatch(pattern, ran.out + ran.err), (command, ran.out + ran.err)
+    run_commands(page, run)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

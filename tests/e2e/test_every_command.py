@@ -172,7 +172,7 @@ def test_an_input_is_not_written_over(covote, folder, name, way):
     ("option", "file"),
     [
         ("--report", "gold.html"),
-        ("--stats", "gold.json"),
+        ("--save-stats", "gold.json"),
         ("-o", "gold.csv"),
         ("-o", "panel.csv"),
         ("--review", "gold.csv"),
@@ -194,7 +194,7 @@ def test_no_output_of_decode_is_written_over_gold_or_panel(covote, folder, optio
 
 
 def test_two_files_do_not_go_to_one_place(covote, folder):
-    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "a.csv", "--stats", "a.csv")
+    ran = covote("decode", "votes.csv", "--panel", "panel.toml", "-o", "a.csv", "--save-stats", "a.csv")
     assert ran.status == 2
     assert "two files cannot both be written to a.csv" in ran.err
 

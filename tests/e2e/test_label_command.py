@@ -469,7 +469,7 @@ def test_folders_of_images(covote, tmp_path):
         "panel.toml",
         "-o",
         "labels.csv",
-        "--size",
+        "--image-size",
         "4x4",
         "--refresh",
     )
@@ -478,7 +478,9 @@ def test_folders_of_images(covote, tmp_path):
     assert table.column("item").to_pylist() == ["0.png", "1.png", "more/2.png"]
     assert table.column("label").to_pylist() == ["night", "day", "night"]
     (tmp_path / "pictures" / "3.png").write_text("no image")
-    ran = covote("label", "pictures", "--trust", "--panel", "panel.toml", "-o", "other.csv", "--size", "4x4")
+    ran = covote(
+        "label", "pictures", "--trust", "--panel", "panel.toml", "-o", "other.csv", "--image-size", "4x4"
+    )
     assert (ran.status, "3.png cannot be read as an image" in ran.err) == (2, True)
 
 
@@ -488,11 +490,11 @@ def test_folders_of_images(covote, tmp_path):
     (["data.parquet", "--id", "name"], "no column 'name'; it has: item, x, n"),
     (["data.parquet", "--columns", "x,y"], "no column 'y'"),
     (["data.parquet", "--id", "x"], "item 0 of column 'x' is in row|of column 'x' is in row"),
-    (["data.parquet", "--size", "3x3"], "--size is for folders"),
+    (["data.parquet", "--image-size", "3x3"], "--image-size is for folders"),
     (["data.parquet", "--batch", "0"], "at least 1"),
     (["data.npy", "--id", "x"], "no columns to choose"),
     (["data.parquet", "--method", "guess"], "no method 'guess'"),
-    (["data.parquet", "--size", "big"], "as 224x224"),
+    (["data.parquet", "--image-size", "big"], "as 224x224"),
 ])  # fmt: skip
 def test_mistakes_end_in_one_line(covote, folder, arguments, words):
     ran = covote("label", *arguments, "--trust", "--panel", "panel.toml", "-o", "labels.parquet")
@@ -540,7 +542,7 @@ def test_gold_items_are_used(covote, folder):
     [
         (("--columns", "x,m"), "data.csv has no column 'm'"),
         (("--id", "items"), "data.csv has no column 'items' (did you mean 'item'?)"),
-        (("--size", "3x3"), "--size is for folders"),
+        (("--image-size", "3x3"), "--image-size is for folders"),
     ],
 )
 def test_a_mistake_that_asked_nobody_leaves_nothing_to_refresh(covote, folder, arguments, words):

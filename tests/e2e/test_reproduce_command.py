@@ -13,7 +13,7 @@ DATA = os.environ.get("COVOTE_DATA", "")
 
 
 def test_missing_data_is_explained_and_the_pages_say_so(covote, tmp_path):
-    ran = covote("reproduce", "mnist", "cifar10", "--data-dir", tmp_path / "data", "--out", "out")
+    ran = covote("reproduce", "mnist", "cifar10", "--data-dir", tmp_path / "data", "--output", "out")
     assert ran.status == 2
     expected = tmp_path / "data/mnist/train-images-idx3-ubyte.gz"
     assert f"mnist was not run: train-images-idx3-ubyte.gz is missing: expected at {expected}" in ran.err
@@ -25,7 +25,7 @@ def test_missing_data_is_explained_and_the_pages_say_so(covote, tmp_path):
 def test_a_wrong_checksum_is_explained(covote):
     Path("mnist").mkdir()
     Path("mnist/train-images-idx3-ubyte.gz").write_bytes(b"other")
-    ran = covote("reproduce", "mnist", "--data-dir", ".", "--out", "out")
+    ran = covote("reproduce", "mnist", "--data-dir", ".", "--output", "out")
     assert ran.status == 2
     assert "is not the published train-images-idx3-ubyte.gz: its sha256 is" in ran.err
 
@@ -46,14 +46,14 @@ def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setitem(TABLES, "bounds", Experiment("Bounds", interrupted))
-    ran = covote("reproduce", "bounds", "--out", "out", "--keep", "kept")
+    ran = covote("reproduce", "bounds", "--output", "out", "--keep", "kept")
     assert ran.status == 130
     assert "what is trained is kept in kept, run the same command to resume" in ran.err
 
 
 @pytest.mark.slow
 def test_the_bounds_need_no_data_and_json_is_for_programs(covote):
-    ran = covote("reproduce", "bounds", "--data-dir", "nowhere", "--out", "out", "--json")
+    ran = covote("reproduce", "bounds", "--data-dir", "nowhere", "--output", "out", "--json")
     assert ran.status == 0, ran.err
     (section,) = json.loads(ran.out)["sections"]
     greedy = [row[2] for name, row in section["grids"][0]["rows"].items() if name.startswith("K = 10")]
@@ -119,7 +119,7 @@ def test_a_full_disk_is_explained_and_nothing_half_written_is_left(tmp_path):
     not (DATA and Path(DATA).is_dir()), reason="set COVOTE_DATA to the folder of the data sets"
 )
 def test_mnist_from_the_real_files(covote):
-    ran = covote("reproduce", "mnist", "--data-dir", DATA, "--out", "out", "--json")
+    ran = covote("reproduce", "mnist", "--data-dir", DATA, "--output", "out", "--json")
     assert ran.status == 0, ran.err
     (section,) = json.loads(ran.out)["sections"]
     accuracy = [cell["ours"] for cell in section["grids"][0]["rows"]["test, paper's vote"]]

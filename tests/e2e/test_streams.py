@@ -85,9 +85,9 @@ def test_too_little_address_space_is_told_before_anything_breaks(shell):
 
 
 def test_statistics_may_go_back_to_where_they_came_from(shell, tmp_path):
-    line = f"{DECODE} votes.csv --panel panel.toml --method em --stats s.json"
+    line = f"{DECODE} votes.csv --panel panel.toml --method em --save-stats s.json"
     assert shell(line).returncode == 0
     first = (tmp_path / "s.json").read_text()
-    assert shell(f"{line} --continue s.json").returncode == 0
+    assert shell(f"{line} --load-stats s.json").returncode == 0
     assert (tmp_path / "s.json").read_text() != first
-    assert shell(f"ln s.json t.json; {line} --continue t.json").returncode == 0
+    assert shell(f"ln s.json t.json; {line} --load-stats t.json").returncode == 0

@@ -438,7 +438,7 @@ def statistics_case(random: Random, folder: Path) -> Case:
         folder,
         votes,
         _write_panel(folder, classes, experts),
-        "--continue",
+        "--load-stats",
         str(path),
         "--method",
         method,

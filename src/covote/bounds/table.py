@@ -48,11 +48,11 @@ def _covers(K: int, R: int, delta: float) -> Iterator[BoundRow]:
         ("Hanani", cover_sizes.hanani_bound(K, R), "Hanani (1975)"),
         ("Horsley", cover_sizes.horsley_bound(K, R), "Horsley (2017)"),
         ("few experts", cover_sizes.small_bound(K, R), "Mills (1979)"),
-        (f"best proved: {reason}", best, "documentation: Bounds"),
+        (f"best proved: {reason}", best, "covote docs bounds"),
     ]
     for name, value, source in lower:
         yield BoundRow(name, "lower", value, goal, "any experts", source)
-    yield BoundRow("two groups", "upper", groups, goal, "free choice", "documentation: Bounds")
+    yield BoundRow("two groups", "upper", groups, goal, "free choice", "covote docs bounds")
     greedy = math.floor(paper.greedy_guarantee(R) * groups)
     yield BoundRow("greedy set cover", "upper", greedy, goal, "greedy choice", "paper: H(C(R,2))")
     exists = paper.random_cover_bound(K, R)
@@ -66,34 +66,32 @@ def _statistical(K: int, R: int, error: float) -> Iterator[BoundRow]:
     noise = "any experts"
     yield BoundRow("Fano", "lower", paper.fano_bound(K, R, error), goal, noise, "paper: Thm 4")
     converse = statistical.converse_bound(K, R, error)
-    yield BoundRow("converse", "lower", converse, goal, noise, "documentation: Bounds")
+    yield BoundRow("converse", "lower", converse, goal, noise, "covote docs bounds")
     random = "random experts"
     thm5 = paper.random_panel_bound(K, R, error)
     yield BoundRow("random panel", "upper", thm5, goal, random, "paper: Thm 5")
     rho = statistical.random_panel_experts(K, R, error, exact=False)
-    yield BoundRow("random panel, rho", "upper", rho, goal, random, "documentation: Bounds")
+    yield BoundRow("random panel, rho", "upper", rho, goal, random, "covote docs bounds")
     union = statistical.random_panel_experts(K, R, error)
-    yield BoundRow("random panel, union", "upper", union, goal, random, "documentation: Bounds")
+    yield BoundRow("random panel, union", "upper", union, goal, random, "covote docs bounds")
     if K % R == 0:
         needs = "random partitions"
         value = statistical.random_partitions_bound(K, R, error)
-        yield BoundRow("random partitions", "upper", value, goal, needs, "documentation: Bounds")
+        yield BoundRow("random partitions", "upper", value, goal, needs, "covote docs bounds")
 
 
 def _asking(K: int, R: int) -> Iterator[BoundRow]:
     goal = "answers per item, asking one expert at a time"
     chosen = "free choice"
     answers = answers_needed.adaptive_answers(K, R)
-    yield BoundRow("adaptive", "lower", answers, goal, chosen, "documentation: Bounds")
-    yield BoundRow("adaptive", "upper", answers, goal, chosen, "documentation: Bounds")
+    yield BoundRow("adaptive", "lower", answers, goal, chosen, "covote docs bounds")
+    yield BoundRow("adaptive", "upper", answers, goal, chosen, "covote docs bounds")
     two = answers_needed.two_round_answers(K, R)
-    yield BoundRow("two rounds", "upper", two, goal, f"{chosen}, 2 rounds", "documentation: Bounds")
+    yield BoundRow("two rounds", "upper", two, goal, f"{chosen}, 2 rounds", "covote docs bounds")
     rounds = answers_needed.knockout_rounds(K, R)
     knockout = answers_needed.knockout_answers(K, R)
-    yield BoundRow(
-        "knock-out", "upper", knockout, goal, f"{chosen}, {rounds} rounds", "documentation: Bounds"
-    )
+    yield BoundRow("knock-out", "upper", knockout, goal, f"{chosen}, {rounds} rounds", "covote docs bounds")
     experts = cover_sizes.two_group_bound(K, R)
     greedy = answers_needed.elimination_bound(K, experts)
     needs = f"covering panel of {experts:,}"
-    yield BoundRow("greedy elimination", "upper", greedy, goal, needs, "documentation: Bounds")
+    yield BoundRow("greedy elimination", "upper", greedy, goal, needs, "covote docs bounds")

@@ -11,21 +11,32 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from covote.arguments import did_you_mean
+from covote.cli.output import complain
 from covote.errors import InputError
 
 PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),
     "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel", "convert"),
     "Label with people or models": ("studio", "label"),
-    "Try and study": ("demo", "bounds", "reproduce"),
+    "Try and study": ("demo", "docs", "bounds", "reproduce"),
 }
 """The commands as help groups them; each is the function of its name in the module of its name, or a tuple of
 functions for a topic."""
 
 COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
 
-RENAMED = {"--times": "--redundancy", "--picture": "--plot", "--out": "--output", "--folder": "--output"}
-"""Options under their former names, which still work where the command has no such option of its own."""
+RENAMED = {
+    "--times": "--redundancy",
+    "--picture": "--plot",
+    "--out": "--output",
+    "--folder": "--output",
+    "--stats": "--save-stats",
+    "--continue": "--load-stats",
+    "--priors": "--prior",
+    "--size": "--image-size",
+}
+"""Former names of options. They work for one more release, with a note, unless the command has an option of
+that name."""
 
 STATUS = {
     "check": "Exit status: 0 if every pair is covered, or nothing is wrong with the votes; 1 if pairs are "
@@ -60,7 +71,7 @@ EXAMPLES = {
     ),
     "label": (
         "covote label data.parquet --panel panel.toml -o labels.csv",
-        "covote label photos --panel panel.toml --size 224x224 -o labels.csv",
+        "covote label photos --panel panel.toml --image-size 224x224 -o labels.csv",
     ),
     "ask": ("covote ask votes.csv --panel panel.toml", "covote ask --panel panel.toml --state answers.npz"),
     "simulate": ("covote simulate 10 4", "covote simulate panel.toml --method authority,em"),
@@ -90,6 +101,7 @@ EXAMPLES = {
     ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),
+    "docs": ("covote docs", "covote docs status"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
 """Two examples of each command, at the foot of its help."""
@@ -138,8 +150,10 @@ class Command(TyperCommand):
             if word == "--":
                 break
             name, equals, value = word.partition("=")
-            if name in RENAMED and name not in own:
+            if name not in own and RENAMED.get(name) in own:
                 args[n] = f"{RENAMED[name]}{equals}{value}"
+                if not ctx.resilient_parsing:
+                    complain(f"covote: {name} is now called {RENAMED[name]}; the former name works until 0.2")
         found: list[str] = super().parse_args(ctx, args)
         return found
 

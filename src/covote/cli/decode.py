@@ -74,11 +74,13 @@ def decode(
     stats: Annotated[
         Path | None,
         typer.Option(
-            help="Save what was learned about the experts to this .json file.", rich_help_panel=WRITTEN
+            "--save-stats",
+            help="Save what was learned about the experts to this .json or .npz file.",
+            rich_help_panel=WRITTEN,
         ),
     ] = None,
     past: Annotated[
-        Path | None, typer.Option("--continue", help="Continue from statistics saved with --stats.")
+        Path | None, typer.Option("--load-stats", help="Continue from statistics saved with --save-stats.")
     ] = None,
     kind: Annotated[
         str,

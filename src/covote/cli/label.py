@@ -25,8 +25,8 @@ from covote.cli.arguments import (
     ReviewUntil,
     Scheduler,
     Workers,
+    choice,
     number,
-    one_of,
     reads_votes,
     whole,
 )
@@ -54,8 +54,8 @@ def label(
         typer.Option(
             "-o",
             "--output",
-            help="Write the labels to this .parquet or .csv file (default: DATA.labels.csv); the answers are "
-            "kept next to it in a file .answers.sqlite, which other commands read as votes.",
+            help="Write the labels to this .parquet or .csv file (default: a .labels.csv next to DATA); the "
+            "answers are kept next to it in a file .answers.sqlite, which other commands read as votes.",
         ),
     ] = None,
     id: Annotated[
@@ -67,14 +67,16 @@ def label(
     columns: Annotated[
         str | None, typer.Option(help="The columns that experts see, as a,b,c; else all others.")
     ] = None,
-    size: Annotated[str | None, typer.Option(help="Bring images to this size: 224x224.")] = None,
+    size: Annotated[
+        str | None, typer.Option("--image-size", help="Resize images, for example 224x224.")
+    ] = None,
     batch: Annotated[int, typer.Option(parser=whole, help="Items per batch.")] = 1024,
     ask: Annotated[
         str,
         typer.Option(
             help="Whom to ask: everyone; doubtful: by cost, each only about items that cheaper ones leave in "
             "doubt; adaptive: one after another, until no further answer can change the vote.",
-            autocompletion=one_of("everyone", "doubtful", "adaptive"),
+            **(choice("everyone", "doubtful", "adaptive") | {"metavar": "HOW"}),
         ),
     ] = "everyone",
     budget: Annotated[
@@ -92,10 +94,11 @@ def label(
         ),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Stop when an expert fails, instead of going on without it.")
+        bool,
+        typer.Option("--strict", help="Stop at the first failing expert instead of continuing without it."),
     ] = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask again where data or models have changed since.")
+        bool, typer.Option("--refresh", help="Ask experts again whose data or model has changed.")
     ] = False,
     trust: Annotated[
         bool,
@@ -208,7 +211,7 @@ def _size(text: str | None) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
     if not match:
-        raise InputError(f"--size {text!r} is not understood; write width x height, as 224x224")
+        raise InputError(f"cannot parse --image-size {text!r}; write width x height, as 224x224")
     return int(match[1]), int(match[2])
 
 

@@ -13,6 +13,7 @@ Method = Annotated[
     str,
     typer.Option(
         help=f"How to decode: {', '.join(DECODERS)}; auto: the best on --gold.",
+        metavar="METHOD",
         autocompletion=one_of(*DECODERS, "auto"),
     ),
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Json, Seed
+from covote.cli.arguments import Json, Seed, choice
 
 if TYPE_CHECKING:
     from covote.reproduction.pages import Report
@@ -19,13 +19,17 @@ def reproduce(
         list[str] | None, typer.Argument(help="Tables and figures to run (see --list; default: all).")
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="quick (minutes), paper (many hours on two cores) or full (needs a GPU).")
+        str,
+        typer.Option(
+            help="How the experts are trained: minutes, many hours on two cores, or a GPU.",
+            **choice("quick", "paper", "full"),
+        ),
     ] = "quick",
     data_dir: Annotated[
         Path | None,
         typer.Option(help="Folder with the datasets (default: ~/.cache/covote/data).", envvar="COVOTE_DATA"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("reproduction"),
+    out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.")] = Path("reproduction"),
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -33,10 +37,10 @@ def reproduce(
         ),
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Fetch data sets that are missing from their publishers.")
+        bool, typer.Option("--download", help="Download missing datasets from their publishers.")
     ] = False,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Train nothing: pages from what earlier runs stored.")
+        bool, typer.Option("--stored", help="Rebuild the pages from stored results, without training.")
     ] = False,
     seed: Seed = 0,
     listing: Annotated[bool, typer.Option("--list", help="List the tables and figures, and stop.")] = False,

@@ -34,7 +34,7 @@ def select(
             "(expert, accuracy) (default: 1)."
         ),
     ] = None,
-    priors: Annotated[
+    prior: Annotated[
         Path | None,
         typer.Option(
             help="With --budget: table of how frequent classes are (class, share) (default: uniform)."
@@ -66,9 +66,9 @@ def select(
     if plot_budget is not None and budget is None:
         raise InputError("--plot-budget shows what a budget buys; give a --budget, too")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
-    output.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, priors])
+    output.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, prior])
     pool = Panel.load(panel_file)
-    model = _model(pool, accuracy, table, priors)
+    model = _model(pool, accuracy, table, prior)
     with output.progress_bar() as progress:
         panel = select_panel(
             pool,
@@ -109,8 +109,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _model(pool: Panel, accuracy: str | None, table: Path | None, priors: Path | None) -> dict[str, Any]:
-    """Return accuracies and priors from the command line or tables, as `select` takes them."""
+def _model(pool: Panel, accuracy: str | None, table: Path | None, prior: Path | None) -> dict[str, Any]:
+    """Return accuracies and prior from the command line or tables, as `select` takes them."""
     from covote.files import read_numbers
 
     found: dict[str, Any] = {"accuracy": None, "prior": None}
@@ -118,13 +118,13 @@ def _model(pool: Panel, accuracy: str | None, table: Path | None, priors: Path |
         found["accuracy"] = read_numbers(table, pool.names, "accuracy")
     elif accuracy is not None:
         found["accuracy"] = float(accuracy)
-    if priors is not None:
-        shares = read_numbers(priors, pool.classes, "share")
+    if prior is not None:
+        shares = read_numbers(prior, pool.classes, "share")
         values = [shares[name] for name in pool.classes]
         total = sum(values)
         if not abs(total - 1) < 1e-3 or min(values) < 0:
             raise InputError(
-                f"{priors}: shares of classes are 0 or more and sum to 1, not to {total:g}; divide them by "
+                f"{prior}: shares of classes are 0 or more and sum to 1, not to {total:g}; divide them by "
                 "their sum"
             )
         found["prior"] = [value / total for value in values]

@@ -53,12 +53,14 @@ def simulate(
     ] = None,
     missing: Annotated[float, typer.Option(parser=number, help="How often an answer is missing.")] = 0.0,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help=f"How to decode, one or several (em,authority): {', '.join(_METHODS)}.",
+            help=f"How to decode, one or several (em,authority): {', '.join(_METHODS)} "
+            "(default: learned; for random panels likelihood, as in the bounds).",
+            metavar="METHOD",
             autocompletion=one_of(*_METHODS),
         ),
-    ] = "likelihood",
+    ] = None,
     panels: Annotated[
         int, typer.Option(parser=whole, help="Random panels for each number of experts.")
     ] = 100,
@@ -77,6 +79,8 @@ def simulate(
 
     For random panels, compared with the bounds, or for your own panel."""
     output.check_places(plot, read=[classes])
+    if method is None:
+        method = "learned" if is_panel_file(classes) else "likelihood"
     methods = [name.strip() for name in method.split(",")]
     model = {"noise": noise, "missing": missing}
     if is_panel_file(classes):

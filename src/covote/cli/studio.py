@@ -36,7 +36,8 @@ def studio(
         bool, typer.Option("--several", help="Serve all projects in the folder PROJECT, with one login.")
     ] = False,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Let models of the panel run code of their authors.")
+        bool,
+        typer.Option("--trust", help="Allow models that run code: Python modules, pickles, torch programs."),
     ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Fill an empty project with an example.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for all networks.")] = "127.0.0.1",
@@ -50,7 +51,7 @@ def studio(
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open a browser at the project.")] = False,
     output_file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where a backup goes: a .zip file.")
+        Path | None, typer.Option("-o", "--output", help="Where a backup goes: a .zip file.")
     ] = None,
 ) -> None:
     """Label with people: a web application for your team.

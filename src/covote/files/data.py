@@ -90,7 +90,9 @@ class Array:
     def __init__(self, place: DataPlace) -> None:
         self._path = place.path
         if place.id or place.columns or place.size:
-            raise InputError(f"{place.path} has no columns to choose; leave --id, --columns and --size out")
+            raise InputError(
+                f"{place.path} has no columns to choose; leave out --id, --columns and --image-size"
+            )
         try:
             found = np.load(place.path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
@@ -181,7 +183,7 @@ class Images:
             if shape != shapes[0]:
                 raise InputError(
                     f"{path} is {shape[1]}x{shape[0]} pixels, {self._files[start]} is "
-                    f"{shapes[0][1]}x{shapes[0][0]}; bring all images to one size with --size "
+                    f"{shapes[0][1]}x{shapes[0][0]}; bring all images to one size with --image-size "
                     f"{shapes[0][1]}x{shapes[0][0]}"
                 )
         return np.stack(images)
@@ -245,7 +247,7 @@ class Table:
 
         self._path = place.path
         if place.size:
-            raise InputError(f"{place.path} is a table; --size is for folders of images")
+            raise InputError(f"{place.path} is a table; --image-size is for folders of images")
         self._source = Source(place.path)
         names = self._source.names
         refuse_missing(names, place)

@@ -233,7 +233,7 @@ def no_statistics(method: str) -> InputError:
     """Say that a method has no statistics to save."""
     return InputError(
         f"method {method!r} learns nothing from the votes with these options, so there are no statistics to "
-        "save; leave out --stats, or choose another --method"
+        "save; leave out --save-stats, or choose another --method"
     )
 
 

@@ -87,7 +87,7 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     ):
         raise InputError(
             f"these are votes ({', '.join(rows[0])}), and a panel says who knows what: a row for each expert "
-            "with the classes it knows (docs/panels.md); look at votes with covote check VOTES --panel PANEL"
+            "with the classes it knows (see covote docs formats); look at votes with covote check PANEL VOTES"
         )
     return _lists(rows)
 

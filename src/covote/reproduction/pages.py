@@ -58,7 +58,7 @@ def write_pages(report: Report, out: Path) -> Report:
     folder = out / f"{report.profile}-pictures"
     drawn = {p.name: p.svg for section in report.sections for p in section.pictures}
     if drawn:
-        atomic.make_folder(folder, "--out")
+        atomic.make_folder(folder, "--output")
     for name, text in drawn.items():
         atomic.write_text(folder / f"{name}.svg", text)
     html, markdown, data = (out / f"{report.profile}.{ending}" for ending in ("html", "md", "json"))

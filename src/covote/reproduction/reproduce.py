@@ -107,7 +107,7 @@ def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
         if name not in TABLES:
             near = did_you_mean(name, tuple(TABLES))
             raise InputError(f"no table {name!r}{near}; choose from {', '.join(TABLES)}")
-    atomic.make_folder(context.out, "--out")
+    atomic.make_folder(context.out, "--output")
     run = _Run(context, [name for name in TABLES if not names or name in names])
     run.train()
     run.build()

@@ -127,7 +127,7 @@ class Store:
     def keep(self, kind: str, name: str, value: dict[str, Any]) -> None:
         """Write a finished piece of work, completely or not at all."""
         path = self.path(kind, name)
-        atomic.make_folder(path.parent, "--out")
+        atomic.make_folder(path.parent, "--output")
         atomic.write_text(path, json.dumps(value, ensure_ascii=False) + "\n")
 
     def kept(self, kind: str, name: str, make: Callable[[dict[str, Any]], Result]) -> Result | None:
@@ -187,7 +187,7 @@ def _file(place: Path, subset: Subset) -> Path:
 
 def _write_about(place: Path, data: ImageSet, trainer: Trainer) -> None:
     """Say in words what a folder of votes holds."""
-    atomic.make_folder(place, "--out")
+    atomic.make_folder(place, "--output")
     about = {
         "images": data.name,
         "classes": data.classes,
