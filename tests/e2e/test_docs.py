@@ -4,6 +4,7 @@ import doctest
 import importlib
 import importlib.util
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,18 @@ def test_links_between_pages_lead_somewhere(page):
 def test_files_that_pages_name_are_there(page):
     named = re.findall(r"\b((?:src|tests|benchmarks|examples)/[\w/]+\.\w+)", page.read_text(encoding="utf-8"))
     assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
+
+
+def test_the_page_of_methods_has_every_option():
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8").split("## Options")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (`.*?) \|", page, re.MULTILINE)
+    listed = {
+        (method, option)
+        for options, methods in rows
+        for option in re.findall(r"`(\w+)`", options)
+        for method in re.findall(r"`([\w-]+)`", methods)
+    }
+    assert listed == {(name, field.name) for name, one in DECODERS.items() for field in fields(one)}
 
 
 def test_functions_that_the_map_of_the_paper_names_exist():
