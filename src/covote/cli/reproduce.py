@@ -27,13 +27,13 @@ def reproduce(
     ] = "quick",
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder with the datasets (default: ~/.cache/covote/data).", envvar="COVOTE_DATA"),
+        typer.Option(help="Folder with the datasets (default: below ~/.cache).", envvar="COVOTE_DATA"),
     ] = None,
     out: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.")] = Path("reproduction"),
     keep: Annotated[
         Path | None,
         typer.Option(
-            help="Where trained experts are kept; a rerun continues there (default: ~/.cache/covote/experts)."
+            help="Where trained experts are kept; a rerun continues there (default: below ~/.cache)."
         ),
     ] = None,
     download: Annotated[
