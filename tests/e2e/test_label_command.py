@@ -382,7 +382,7 @@ def test_an_expert_that_fails_is_replaced_by_others_where_they_can(covote, folde
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--ask", "nobody"), "ask='nobody' is not known; use one of everyone, doubtful, adaptive"),
+        (("--ask", "nobody"), "'nobody' is not one of everyone, doubtful, adaptive"),
         (("--budget", "5"), "a budget cannot be kept with ask='everyone'"),
         (("--ask", "adaptive", "--budget", "0.5"), "total 0.5 buys no answer: the cheapest expert costs 1"),
     ],
@@ -460,7 +460,7 @@ def test_folders_of_images(covote, tmp_path):
     ran = covote("label", "pictures", "--trust", "--panel", "panel.toml", "-o", "labels.csv")
     assert ran.status == 2
     assert "1.png is 8x7 pixels" in ran.err
-    assert "--size 8x6" in ran.err
+    assert "--image-size 8x6" in ran.err
     ran = covote(
         "label",
         "pictures",

@@ -36,7 +36,7 @@ def test_the_list_and_mistakes(covote):
     ran = covote("reproduce", "misssing")
     assert (ran.status, "no table 'misssing' (did you mean 'missing'?)" in ran.err) == (2, True)
     ran = covote("reproduce", "mnist", "--profile", "slow")
-    assert (ran.status, "no profile 'slow'" in ran.err) == (2, True)
+    assert (ran.status, "'slow' is not one of quick, paper, full" in ran.err) == (2, True)
 
 
 def test_an_interrupt_says_that_nothing_is_lost(covote, monkeypatch):
