@@ -150,7 +150,7 @@ def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, 
     """Return how long people take for an answer: the median with its 95% interval, by their names.
 
     It is the time since the answer before, where that is less than five minutes. The interval lies between
-    two of the sorted times, as far from the middle as so many tosses of a coin would be.
+    two of the sorted times, as far from the middle as that many tosses of a coin would be.
     """
     rows = connection.execute(
         select(person.c.name, answer.c.at)
