@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from covote.arguments import did_you_mean, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import Shallow, Source
+from covote.tables.columns import USUAL, usual_column
 from covote.tables.names import item_ids, whole_ids
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 """Some items: an array (its first axis), or the columns of a table by name."""
-ID_COLUMNS = ("item", "task", "id")
 _GROUP = 1 << 16  # rows of a group of a table of text
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
@@ -353,7 +353,7 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
 
 def id_column(names: list[str], wanted: str | None) -> str | None:
     """Return which column names the items: the one asked for, else one called item, task or id."""
-    return wanted or next((name for name in ID_COLUMNS if name in names), None)
+    return wanted or usual_column(names, (*USUAL[0], "id"))
 
 
 def refuse_missing(names: list[str], place: DataPlace) -> None:

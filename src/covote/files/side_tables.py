@@ -13,6 +13,7 @@ from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.cells import read_cells
+from covote.tables.columns import USUAL, usual_column
 from covote.tables.names import STRANGE, Matcher, plain_items, whole_ids, without_blanks
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
@@ -79,16 +80,16 @@ def _columns(source: Source, reading: Reading) -> tuple[str, str]:
     """Return the columns of items and labels: as given, by their usual names, else by others."""
     found: list[str] = []
     for given, usual, called in (
-        (reading.item, ("item", "task"), ITEMS), (reading.label, ("label",), CLASSES | GOLD)
+        (reading.item, USUAL[0], ITEMS), (reading.label, USUAL[2], CLASSES | GOLD)
     ):  # fmt: skip
-        exact = [name for name in (given, *usual) if name in source.names and name is not None]
+        exact = usual_column(source.names, (*([given] if given else []), *usual))
         near = [name for name in source.names if is_called(name, called) and name not in found]
         if not exact and len(near) != 1:
             raise InputError(
                 f"{source.path} has no column {usual[0]!r} (it has: {', '.join(source.names)}); gold files "
                 "have the columns item and label"
             )
-        found.append((exact or near)[0])
+        found.append(exact or near[0])
     return found[0], found[1]
 
 

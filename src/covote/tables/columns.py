@@ -70,6 +70,19 @@ class Columns(NamedTuple):
         return found
 
 
+def usual_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
+    """Return the column that has one of the usual names, the first of them first, in any case; None if none.
+
+    >>> usual_column(["text", "ID"], ("item", "task", "id"))
+    'ID'
+    """
+    for wanted in usual:
+        exact = [name for name in names if name == wanted]
+        for name in exact or [name for name in names if name.strip().lower() == wanted]:
+            return name
+    return None
+
+
 def find_columns(
     names: list[str],
     given: Sequence[str | None],

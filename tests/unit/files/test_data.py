@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError, InputError
-from covote.files.data import DataPlace, digest, glance, open_data, refuse_repeated
+from covote.files.data import DataPlace, digest, glance, id_column, open_data, refuse_repeated
 
 
 def opened(path, **options):
@@ -136,3 +136,10 @@ def test_an_array_that_is_none_is_refused_without_advice_to_run_it(tmp_path):
         with pytest.raises(FileError, match="cannot be read as an array of numbers") as caught:
             open_data(DataPlace(path))
         assert "pickle" not in str(caught.value)
+
+
+def test_the_column_of_names_is_found_in_any_case():
+    assert id_column(["text", "ID"], None) == "ID"
+    assert id_column(["id", "Task", "item"], None) == "item"
+    assert id_column(["text", "key"], None) is None
+    assert id_column(["text", "id"], "text") == "text"

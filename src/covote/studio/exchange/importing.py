@@ -36,6 +36,7 @@ from covote.studio.storage.schema import (
     project,
     said_columns,
 )
+from covote.tables.columns import usual_column
 from covote.votes import Votes
 
 CHUNK = 20_000
@@ -96,12 +97,11 @@ def find_columns(names: Sequence[str]) -> Columns | None:
     >>> find_columns(["a", "b"]) is None
     True
     """
-    folded = {name.strip().lower(): name for name in names}
-    identity = next((folded[one] for one in _IDS if one in folded), None)
-    gold = folded.get("gold")
-    for name in _CONTENTS:
-        if name in folded:
-            return Columns(folded[name], _KINDS.get(name, name), identity, gold)
+    identity, gold = usual_column(names, _IDS), usual_column(names, ("gold",))
+    content = usual_column(names, _CONTENTS)
+    if content is not None:
+        name = content.strip().lower()
+        return Columns(content, _KINDS.get(name, name), identity, gold)
     others = [name for name in names if name not in (identity, gold)]
     return Columns(others[0], "text", identity, gold) if len(others) == 1 else None
 
