@@ -567,7 +567,7 @@ def logins(options: argparse.Namespace) -> None:
 
 
 def taps(options: argparse.Namespace) -> None:
-    """Tap at random in Chromium, and compare the answers with what was in view."""
+    """Tap at random in Chromium, on several phones in turn, and compare the answers with what was in view."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from playwright.sync_api import sync_playwright
 
@@ -577,22 +577,29 @@ def taps(options: argparse.Namespace) -> None:
 
     with tempfile.TemporaryDirectory(prefix="covote-bench-") as place, sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        studio = many_items(Path(place) / "project", options.taps + 100)
+        names = [f"Gil {n}" for n in range(options.phones)]
+        studio = many_items(Path(place) / "project", options.taps // options.phones * 2 + 100, names)
         with served(studio) as rig:
-            context = chromium.new_context(**SIZES["phone"])
-            context.set_default_timeout(120_000)
-            page = context.new_page()
-            rig.enter(page, "Gil")
-            tapper = Tapper(page, rig.address, options.seed)
-            tapper.open()
-            while tapper.taps < options.taps:
-                tapper.step()
-            tapper.end()
-            keys = answered_keys(studio)
-            again = tapper.check(keys)
+            tappers = []
+            for n, name in enumerate(names):
+                context = chromium.new_context(**SIZES["phone"])
+                context.set_default_timeout(120_000)
+                page = context.new_page()
+                rig.enter(page, name)
+                tappers.append(Tapper(page, rig.address, 1000 * options.seed + n))
+                tappers[-1].open()
+            while sum(one.taps for one in tappers) < options.taps:
+                for one in tappers:
+                    one.step()
+            answered = again = 0
+            for name, one in zip(names, tappers, strict=True):
+                one.end()
+                keys = answered_keys(studio, name)
+                again += one.check(keys)
+                answered += len(set(keys))
             print(
-                f"{tapper.taps:,} taps: {len(set(keys)):,} items answered, none lost, none invented; "
-                f"{again} answered once more in the other tab"
+                f"{sum(one.taps for one in tappers):,} taps: {answered:,} items answered, none lost, none "
+                f"invented; {again} answered once more in the other tab"
             )
         chromium.close()
 
@@ -614,6 +621,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--taps", type=int, default=10_000)
+    parser.add_argument("--phones", type=int, default=8)
     parser.add_argument("--edits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

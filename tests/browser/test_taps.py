@@ -7,28 +7,30 @@ from covote.studio.context import open_studio
 from covote.studio.editing import classes
 from covote.studio.exchange import importing
 from covote.studio.people import managing
-from covote.studio.storage.schema import answer, class_, item
+from covote.studio.storage.schema import answer, class_, item, person
 from tests.browser.conftest import SIZES, served
 from tests.browser.taps import Tapper
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver warns of is not ours
 
 
-def many_items(folder, count):
-    """Make a project with many texts and somebody who knows two classes."""
+def many_items(folder, count, people=("Gil",)):
+    """Make a project with many texts and people who know two classes."""
     studio = open_studio(folder)
     with studio.database.write() as connection:
         classes.add_classes(connection, [classes.NewClass(name) for name in ("cat", "dog")])
         ids = list(connection.execute(select(class_.c.id)).scalars())
-        managing.invite(connection, "Gil", ids)
+        for name in people:
+            managing.invite(connection, name, ids)
     importing.add_items(studio.database, [(f"i{n}", "text", f"text {n}", None) for n in range(count)])
     return studio
 
 
-def answered_keys(studio):
+def answered_keys(studio, name="Gil"):
     with studio.database.read() as connection:
         wanted = select(item.c.key).join(answer, answer.c.item_id == item.c.id).order_by(answer.c.id)
-        return list(connection.execute(wanted).scalars())
+        mine = wanted.join(person, person.c.id == answer.c.person_id).where(person.c.name == name)
+        return list(connection.execute(mine).scalars())
 
 
 @pytest.mark.parametrize("seed", range(2))
