@@ -267,6 +267,19 @@ def test_two_passwords_are_hashed_at_a_time_and_who_would_wait_long_is_told(rig,
     assert max(most) == 2
 
 
+def test_who_comes_when_many_sign_in_takes_no_thread_and_no_connection(rig, monkeypatch):
+    client = TestClient(rig.app, headers={"Sec-Fetch-Site": "same-origin"})
+    rig.studio.passwords.at_the_door = 22
+    monkeypatch.setattr(rig.studio.database, "read", None)
+    told = client.post("/login", data={"name": "ann", "password": "wrong"})
+    assert (told.status_code, told.headers["retry-after"]) == (429, "5")
+    assert rig.studio.passwords.at_the_door == 22
+    monkeypatch.undo()
+    rig.studio.passwords.at_the_door = 0
+    assert client.post("/login", data={"name": "ann", "password": "wrong"}).status_code == 401
+    assert rig.studio.passwords.at_the_door == 0
+
+
 def test_unknown_names_and_wrong_passwords_take_the_same_work(rig, monkeypatch):
     right = "correct horse battery"
     rig.browser("ann").post("/me/password", data={"password": right, "again": right})

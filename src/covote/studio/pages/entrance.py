@@ -7,7 +7,8 @@ project knows links only, and leads to the server's for everything else.
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from sqlalchemy import Connection, select
 
 from covote.studio.context import Studio
@@ -97,7 +98,23 @@ def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
 
 
 @router.post("/login")
-def login(request: Request, studio: Project, form: Form) -> Response:
+async def login(request: Request, studio: Project, form: Form) -> Response:
+    """Sign in by password, unless too many do so just now.
+
+    Those are refused before they take one of the threads that all pages share: whoever works here does not
+    wait for strangers.
+    """
+    door = studio.passwords
+    if door.at_the_door >= passwords.AT_ONCE + passwords.WAITING:
+        return PlainTextResponse(passwords.BUSY, 429, {"Retry-After": "5"})
+    door.at_the_door += 1
+    try:
+        return await run_in_threadpool(_login, request, studio, form)
+    finally:
+        door.at_the_door -= 1
+
+
+def _login(request: Request, studio: Studio, form: Form) -> Response:
     """Sign in by password; the session is a new one, whatever cookie the browser had."""
     if _project_of_several(request):
         raise Refused("Sign in with your account, at the address of the server.", 404)

@@ -27,6 +27,7 @@ AT_ONCE, WAITING = 2, 20
 """Passwords that are hashed at the same time, and that may wait for it."""
 TRIES, ALL_TRIES, TRY_SECONDS = 10, 200, 300.0
 """Wrong passwords from one address, and from all together, within a time before the next must wait."""
+BUSY = "Many people are signing in just now; try again in a moment."
 _WRONG = "That name and password do not belong together. Try again, or use the link of your invitation."
 _T = TypeVar("_T")
 
@@ -41,6 +42,8 @@ class Passwords:
         self._wrong: dict[str, deque[float]] = {}
         self._all_wrong: deque[float] = deque()
         self._known: set[str] = set()
+        self.at_the_door = 0
+        """How many are signing in, counted where requests come in, by one thread."""
 
     @cached_property
     def _hasher(self) -> Any:
@@ -57,17 +60,14 @@ class Passwords:
     def _in_turn(self, work: Callable[[], _T]) -> _T:
         """Hash something when it is its turn; refuse if too many wait."""
         with self._lock:
-            self._refuse_if_full()
+            if self._waiting >= AT_ONCE + WAITING:
+                raise Refused(BUSY, 429)
             self._waiting += 1
         try:
             return self._pool.submit(work).result()
         finally:
             with self._lock:
                 self._waiting -= 1
-
-    def _refuse_if_full(self) -> None:
-        if self._waiting >= AT_ONCE + WAITING:
-            raise Refused("Many people are signing in just now; try again in a moment.", 429)
 
     def hashed(self, password: str) -> str:
         """Return what is kept of a new password, or refuse it."""
@@ -98,11 +98,7 @@ class Passwords:
         return self._in_turn(compare) and hashed is not None
 
     def check(self, database: Database, name: str, password: str, address: str) -> int:
-        """Return the id of the person of this name and password, or refuse.
-
-        Who has to come back is told so before the database is asked, and no connection waits for a hash:
-        strangers take little from those who work.
-        """
+        """Return the id of the person of this name and password, or refuse; hashing holds no connection."""
         place = network_of(address)
         self._wait(place)
         with database.read() as connection:
@@ -122,7 +118,6 @@ class Passwords:
     def _wait(self, place: str) -> None:
         since = time.time() - TRY_SECONDS
         with self._lock:
-            self._refuse_if_full()
             for wrong in (self._all_wrong, self._wrong.get(place, deque())):
                 while wrong and wrong[0] < since:
                     wrong.popleft()
