@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from covote.errors import InputError
-from covote.learn import inputs, training
+from covote.learn import inputs, sizing, training
 from covote.learn.deciding import FUSED, Hearing, decoder_of
 from covote.panel import Name, Panel
 from covote.votes import Votes
@@ -57,7 +57,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         A classifier, or a list of them for a mixed panel: expert i is a clone of the i-th, beginning again
         after the last.
     size
-        How many classes an expert knows (default: about the square root of their number).
+        How many classes an expert knows (default: about the square root of their number); ``"auto"`` tries
+        pairs, the default, half of the classes and all of them by cross-validation.
     panel
         The panel itself, instead of `size`; its classes are the labels in y.
     method, redundancy
@@ -86,6 +87,8 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         Who knows what; its classes are in the order of `classes_`.
     experts_
         The trained models, in the order of ``panel_.names``.
+    size_report_
+        With ``size="auto"``: the size that was chosen, the accuracy and fit cost of all candidates, and why.
     n_features_in_, feature_names_in_
         The features seen in training, where X has them.
 
@@ -105,7 +108,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self,
         estimator: Any,
         *,
-        size: int | Sequence[int] | None = None,
+        size: int | Sequence[int] | str | None = None,
         panel: Panel | None = None,
         method: str = "auto",
         redundancy: int = 1,
@@ -149,7 +152,12 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         self.classes_, index = np.unique(y, return_inverse=True)
         random = None if self.random_state is None else check_random_state(self.random_state)
         seed = 0 if random is None else int(random.randint(2**31 - 1))
-        self.panel_ = self._panel(seed)
+        size: Any = self.size
+        if size == sizing.AUTO:
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            self.size_report_ = sizing.chosen_size(self, X, y, {**params, **weights})
+            size = self.size_report_.size
+        self.panel_ = self._panel(size, seed)
         seeds = None if random is None else random.randint(2**31 - 1, size=len(self.panel_)).tolist()
         by_class = training.ClassRows.of(index, len(self.classes_))
         rows = [by_class.known(known) for known in self.panel_.knows]
@@ -173,14 +181,16 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError("the list of estimators is empty; give at least one")
         if self.panel is not None and not isinstance(self.panel, Panel):
             raise InputError(f"panel must be a covote.Panel, not {self.panel!r}; Panel.load(path) reads one")
+        if isinstance(self.size, str) and self.size != sizing.AUTO:
+            raise InputError(f"size={self.size!r} is not understood; give a number of classes, or 'auto'")
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
         decoder_of(self.decoder)
         _check_ask(self.ask, self.decoder)
 
-    def _panel(self, seed: int) -> Panel:
+    def _panel(self, size: int | Sequence[int] | None, seed: int) -> Panel:
         if self.panel is None:
-            return training.designed(self.classes_, self.size, self.redundancy, self.method, seed)
+            return training.designed(self.classes_, size, self.redundancy, self.method, seed)
         panel = training.matched(self.panel, self.classes_)
         warning = training.uncovered_warning(panel)
         if warning:

@@ -1,0 +1,54 @@
+"""The size of the experts, chosen by cross-validation."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.tree import DecisionTreeClassifier
+
+from covote import PanelClassifier
+from covote.errors import InputError
+
+
+def test_the_report_has_the_accuracy_of_every_size_and_the_cheapest_good_one_is_chosen(digits):
+    X, y, X_new, _ = digits
+    X, y = X[:300], y[:300]
+    model = PanelClassifier(DecisionTreeClassifier(), size="auto", random_state=0).fit(X, y)
+    report = model.size_report_
+    assert [one.size for one in report.candidates] == [2, 4, 5, 10]
+    assert [one.experts for one in report.candidates][::3] == [45, 1]
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    for one in report.candidates:
+        fixed = PanelClassifier(DecisionTreeClassifier(), size=one.size, random_state=0)
+        assert one.accuracy == pytest.approx(cross_val_score(fixed, X, y, cv=folds).mean())
+    best = max(one.accuracy for one in report.candidates)
+    good = [one for one in report.candidates if one.accuracy >= best - 0.002]
+    assert report.size == min(good, key=lambda one: one.rows).size
+    assert f"{best:.1%}" in report.reason
+    same = PanelClassifier(DecisionTreeClassifier(), size=report.size, random_state=0).fit(X, y)
+    assert (model.predict(X_new) == same.predict(X_new)).all()
+
+
+def test_the_fit_cost_is_the_rows_of_all_experts(animals):
+    X, y = animals
+    report = PanelClassifier(LogisticRegression(), size="auto").fit(X, y).size_report_
+    cost = {one.size: one.rows for one in report.candidates}
+    assert (cost[2], cost[4]) == (3 * len(y), len(y))  # each class is in three pairs
+    assert report.size == 4  # all are perfect here
+    assert "trains on 24 rows instead of" in report.reason or report.candidates[-1].accuracy == 1
+
+
+def test_weights_reach_the_folds(animals):
+    X, y = animals
+    weight = np.where(np.arange(len(y)) % 2, 1.0, 0.5)
+    assert (
+        PanelClassifier(LogisticRegression(), size="auto").fit(X, y, sample_weight=weight).size_report_.size
+    )
+
+
+def test_a_class_with_one_item_cannot_be_cross_validated(animals):
+    X, y = animals
+    with pytest.raises(InputError, match="needs two items of every class"):
+        PanelClassifier(LogisticRegression(), size="auto").fit(X[:19], y[:19])
+    with pytest.raises(InputError, match="size='large' is not understood"):
+        PanelClassifier(LogisticRegression(), size="large").fit(X, y)
