@@ -211,6 +211,24 @@ def test_killed_runs_pay_again_only_for_calls_in_flight(folder):
     assert sum(again.values()) - 160 <= 3 * 32
 
 
+def test_a_chooser_labels_after_a_prior(covote, folder):
+    rows = ["item," + ",".join(CLASSES)]
+    rows += [f"q{n},0.4,0.3,0.2,0.1" for n in range(40)]
+    (folder / "prior.csv").write_text("\n".join(rows))
+    with Stub() as stub:
+        choose = ("--chooser", f"chat:{stub.url}", "--prior", "prior.csv", "--shown", "2")
+        dry = covote("label", "items.csv", *choose, "--dry-run")
+        assert dry.status == 0, dry.err
+        assert not stub.tried
+        ran = covote("label", "items.csv", *choose, "-o", "labels.csv")
+    assert ran.status == 0, ran.err
+    assert labels() == truth(folder)
+    # Answers of the stub have odds of 16: ant (0.4) is sure then, bee (0.3) leaves some doubt about cat and dog.
+    assert stub.answered.total() == 80 - truth(folder).count("ant")
+    missing = covote("label", "items.csv")
+    assert (missing.status, "--panel FILE, or --chooser" in missing.err) == (2, True)
+
+
 def test_a_panel_of_prompts_is_designed(covote, folder):
     (folder / "classes.txt").write_text("\n".join(CLASSES))
     with Stub() as stub:

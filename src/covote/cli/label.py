@@ -32,10 +32,15 @@ from covote.cli.arguments import (
 )
 from covote.cli.method import Method
 from covote.errors import InputError
+from covote.panel import Panel
 from covote.tables import Reading
 
 if TYPE_CHECKING:
+    from covote.cli.trusted import Trusted
     from covote.labelling import ExpertRun, Labelling
+
+
+_CHOOSER = "A language model that chooses after a prior"
 
 
 @reads_votes
@@ -47,8 +52,8 @@ def label(
         ),
     ],
     panel_file: Annotated[
-        Path, typer.Option("--panel", help="Who knows what, with a model for every expert.")
-    ],
+        Path | None, typer.Option("--panel", help="Who knows what, with a model for every expert.")
+    ] = None,
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -93,6 +98,25 @@ def label(
             "--dry-run", help="Show the first prompts and estimate tokens and cost; ask and write nothing."
         ),
     ] = False,
+    chooser: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a panel: a language model (chat:ADDRESS) that sees the likely classes of each "
+            "item first, and others only while doubt remains.",
+            rich_help_panel=_CHOOSER,
+        ),
+    ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --chooser: a table with the items and one column of probabilities per class.",
+            rich_help_panel=_CHOOSER,
+        ),
+    ] = None,
+    shown: Annotated[
+        int,
+        typer.Option(parser=whole, help="With --chooser: classes in a prompt.", rich_help_panel=_CHOOSER),
+    ] = 8,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Stop at the first failing expert instead of continuing without it."),
@@ -127,32 +151,30 @@ def label(
     A run that was killed continues where it was when the same command is started again. The exit status is 3
     if an expert was lost: it gave no usable answer, or failed three times in a row.
     """
-    from covote.cli.trusted import Trusted
     from covote.engines import make_engine
     from covote.files import Output, read_gold
     from covote.files.output import check_report
     from covote.files.report.report import write_report
     from covote.labelling import Asking, DataPlace, label_file
-    from covote.models.entries import running_code
-    from covote.models.expert import folder_of, models_of, panel_of_models
 
     started = time.monotonic()
     if output_file is None:
         output_file = data.with_name(f"{data.stem}.labels.csv")
     check_report(report)
-    atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
-    models = models_of(panel_file)
-    running = sorted(set(running_code(models)))
-    known = Trusted(panel_file, models) if running else None
-    before = known is not None and not trust and known.before
-    if running and (trust or before) and not as_json:
-        output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
-    panel = panel_of_models(panel_file, trust or before)
+    atomic.check_apart(
+        [output_file, report, review, proba], [data, panel_file, gold, prior, reading.rename_file]
+    )
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
+    known, trusted = None, trust
+    if panel_file is None or chooser is not None:
+        panel, id, chosen_columns = _choosing(data, panel_file, chooser, prior, shown, id, chosen_columns)
+        folder = Path()
+    else:
+        panel, folder, known, trusted = _panel(panel_file, trust, quiet=as_json)
     if dry_run:
         from covote.labelling.previewing import preview
 
-        for line in preview(data, panel, folder_of(panel_file), id, chosen_columns, trust or before):
+        for line in preview(data, panel, folder, id, chosen_columns, trusted):
             output.say(line)
         return
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
@@ -165,8 +187,8 @@ def label(
             DataPlace(data, id, chosen_columns, _size(size)),
             Output(output_file, proba, review, review_until),
             panel,
-            asking=Asking(ask, budget, batch, strict, refresh, folder_of(panel_file)),
-            trust=trust or before,
+            asking=Asking(ask, budget, batch, strict, refresh, folder),
+            trust=trusted,
             method=method,
             engine=chosen,
             progress=lambda name, done, total: bar(done, total, str(name)),
@@ -189,6 +211,45 @@ def label(
     output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)
+
+
+def _panel(panel_file: Path, trust: bool, *, quiet: bool) -> tuple[Panel, Path, Trusted | None, bool]:
+    """Return the panel, the folder of its models, what is remembered as trusted, and whether they are."""
+    from covote.cli.trusted import Trusted
+    from covote.models.entries import running_code
+    from covote.models.expert import folder_of, models_of, panel_of_models
+
+    models = models_of(panel_file)
+    running = sorted(set(running_code(models)))
+    known = Trusted(panel_file, models) if running else None
+    before = known is not None and not trust and known.before
+    if running and (trust or before) and not quiet:
+        output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
+    return panel_of_models(panel_file, trust or before), folder_of(panel_file), known, trust or before
+
+
+def _choosing(
+    data: Path,
+    panel_file: Path | None,
+    chooser: str | None,
+    prior: Path | None,
+    shown: int,
+    id: str | None,
+    columns: tuple[str, ...] | None,
+) -> tuple[Panel, str, tuple[str, ...]]:
+    """Return the panel of a chooser, the column of items, and the columns that it needs."""
+    from covote.files.data import id_column
+    from covote.models.chooser import chooser_panel
+    from covote.tables.batches import Source
+
+    if panel_file is not None or chooser is None or prior is None:
+        raise InputError("say who labels: --panel FILE, or --chooser chat:ADDRESS with --prior FILE")
+    names = Source(data).names
+    item = id_column(names, id)
+    if item is None:
+        raise InputError(f"{data} has no column item, task or id; name the items' column with --id")
+    others = columns or tuple(name for name in names if name != item)
+    return chooser_panel(chooser, prior, shown=shown, item=item), item, (item, *others)
 
 
 def _end(found: Labelling) -> None:

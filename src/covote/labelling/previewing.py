@@ -34,7 +34,7 @@ def preview(
         if not isinstance(expert.model, Chat):
             yield f"Expert {name!r}: {items.items:,} questions, not a language model."
             continue
-        prompts = [expert.model.options.question(row) for row in rows_of(selected(batch, expert.columns))]
+        prompts = [expert.model.first_prompt(row) for row in rows_of(selected(batch, expert.columns))]
         tokens = round(sum(map(len, prompts)) / _LETTERS / len(prompts) * items.items)
         cost = expert.model.price(tokens, items.items * _ANSWER)
         total += cost

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
 from covote.models.connections import PATIENCE, Connections, Patience, without_password
-from covote.models.kind import NUMBER, SECONDS, SWITCH, TEXT, Kind, Option, Setting, whole
 from covote.models.options import PROMPT, Options, from_scores
 from covote.models.understanding import NO_ANSWER, Answers
 from covote.panel import Name
@@ -95,40 +94,49 @@ class Chat:
         self._path = _address(url).path.rstrip("/") + "/chat/completions"
         self._connections = Connections(url, timeout=timeout, retries=retries, key=_key(key_env))
         self.options = Options(knows, prompt, describe, examples, seed, shuffle=shuffle)
-        self._request: dict[str, Any] = {"max_tokens": self.options.tokens, "temperature": 0}
+        self._request: dict[str, Any] = {"temperature": 0}
         if name:
             self._request["model"] = name
         if probabilities:
             self._request |= {"logprobs": True, "top_logprobs": top_logprobs}
-        self._constrain(constrain)
+        self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
         self.in_flight, self.calibrate = in_flight, calibrate
-
-    def _constrain(self, how: str) -> None:
-        if how == "grammar":
-            self._request["grammar"] = self.options.grammar
-        elif how == "json":
-            schema = {"name": "option", "strict": True, "schema": self.options.schema}
-            self._request["response_format"] = {"type": "json_schema", "json_schema": schema}
 
     def __call__(self, batch: Batch) -> Answers:
         """Ask about every item of a batch, one after another."""
         patience = PATIENCE.get(None) or Patience()
-        return joined([self._asked(patience, row) for row in rows_of(batch)])
+        return joined([self.asked(patience, row) for row in rows_of(batch)])
 
-    def _asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
-        """Ask about an item, and once more if the answer is not an option; the mistake is quoted then."""
-        messages = [{"role": "user", "content": self.options.question(row)}]
+    def first_prompt(self, row: Mapping[str, Any]) -> str:
+        """Return what is asked first about an item."""
+        return self.options.question(row)
+
+    def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
+        """Ask about one item."""
+        option, scores, used, note = self.choose(patience, row, self.options)
+        if option is None:
+            return Answers(np.array([NO_ANSWER]), None, note, None, used)
+        if scores is not None:
+            return Answers(*from_scores(scores[None]), "", scores[None], used)
+        label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
+        return Answers(np.array([label]), None, "", None, used)
+
+    def choose(
+        self, patience: Patience, row: Mapping[str, Any], options: Options
+    ) -> tuple[int | None, NDArray[np.float32] | None, Usage, str]:
+        """Return the option that the model chooses, the scores of all, what that cost, and what went wrong.
+
+        If the answer is not an option, the mistake is quoted in one more call.
+        """
+        messages = [{"role": "user", "content": options.question(row)}]
         used, wrong = Usage(), ""
         for _ in range(2):
-            text, scores, cost = self._sent(patience, messages)
+            text, scores, cost = self._sent(patience, messages, options)
             used = used.plus(cost)
-            option = self.options.chosen(text)
+            option = options.chosen(text)
             if option is not None:
-                if scores is not None:
-                    return Answers(*from_scores(scores[None]), "", scores[None], used)
-                label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
-                return Answers(np.array([label]), None, "", None, used)
+                return option, scores, used, ""
             wrong = " ".join(text.split())[:80]
             again = (
                 f"{wrong!r} is not one of the options. Answer with the name of one, as it is written above."
@@ -139,19 +147,24 @@ class Chat:
                 {"role": "user", "content": again},
             ]
         note = f"answered {self._connections.without_key(wrong)!r}, which is not one of its options"
-        return Answers(np.array([NO_ANSWER]), None, note, None, used)
+        return None, None, used, note
 
     def _sent(
-        self, patience: Patience, messages: list[dict[str, str]]
+        self, patience: Patience, messages: list[dict[str, str]], options: Options
     ) -> tuple[str, NDArray[np.float32] | None, Usage]:
         """Return what the server said: a text, the scores of the options, and what that cost."""
-        body = {"messages": messages, **self._request}
+        body = {"messages": messages, "max_tokens": options.tokens, **self._request}
+        if self._constrain == "grammar":
+            body["grammar"] = options.grammar
+        elif self._constrain == "json":
+            schema = {"name": "option", "strict": True, "schema": options.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         try:
             found = self._connections.json(patience, "POST", self._path, body)
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
-                self._request.pop("response_format", None)  # it does not know schemas
-                return self._sent(patience, messages)
+                self._constrain = "none"  # it does not know schemas
+                return self._sent(patience, messages, options)
             raise
         try:
             choice = found["choices"][0]
@@ -161,7 +174,7 @@ class Chat:
             usage = found.get("usage") or {}
             used = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
             tokens = (choice.get("logprobs") or {}).get("content") if "logprobs" in body else None
-            scores = self.options.scores(tokens) if tokens else None
+            scores = options.scores(tokens) if tokens else None
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ExpertError(
                 "answered something that is not a chat completion; does the address end in /v1?"
@@ -216,36 +229,3 @@ def _key(variable: str | None) -> str | None:
     if not key:
         raise InputError(f"the environment variable {variable} (key_env) is not set; put the key there")
     return key
-
-
-def _open(place: str, setting: Setting, **options: Any) -> Chat:
-    return Chat(place.removeprefix("chat:"), setting.knows, **options)
-
-
-_PRICE = Option(lambda value: NUMBER.accepts(value) and value >= 0, "a price of a million tokens, 0 or more")
-CHAT = Kind(
-    "chat",
-    _open,
-    {
-        "name": TEXT,
-        "prompt": TEXT,
-        "describe": Option(
-            lambda value: isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()),
-            'a table, as describe = { class = "what it means" }',
-        ),
-        "examples": TEXT,
-        "key_env": TEXT,
-        "constrain": Option(lambda value: value in ("json", "grammar", "none"), "json, grammar or none"),
-        "probabilities": SWITCH,
-        "calibrate": SWITCH,
-        "seed": whole(0),
-        "shuffle": SWITCH,
-        "top_logprobs": whole(1),
-        "in_flight": whole(1),
-        "timeout": SECONDS,
-        "retries": whole(0),
-        "input_price": _PRICE,
-        "output_price": _PRICE,
-    },
-    remote=True,
-)

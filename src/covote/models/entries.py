@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from covote.errors import FileError, InputError
-from covote.models import chat, function, inference_server, json_server, onnx, scikit, torch
+from covote.models import chooser, function, inference_server, json_server, onnx, scikit, torch
 from covote.models.connections import without_password
 from covote.models.kind import Kind, Model, Setting, Trust, trusts
 
@@ -27,7 +27,7 @@ KINDS: dict[str, Kind] = {
         inference_server.HTTP,
         inference_server.HTTPS,
         json_server.JSON,
-        chat.CHAT,
+        chooser.CHAT,
     )
 }
 """The kinds of models. A new one is one object, and one line here."""
