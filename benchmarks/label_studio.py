@@ -3,8 +3,8 @@
     python benchmarks/label_studio.py PATH/label-studio
 
 Votes are converted to tasks with predictions and a panel to configurations; the server takes both. Then the
-same votes are submitted as annotations, one is cancelled, and covote reads what the server exports as JSON and
-as JSON-MIN. `make label-studio` installs the server into an environment of its own.
+same votes are submitted as annotations, one is cancelled, and covote reads what the server exports as JSON
+and as JSON-MIN. `make label-studio` installs the server into an environment of its own.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def test_a_chooser_labels_after_a_prior(covote, folder):
         ran = covote("label", "items.csv", *choose, "-o", "labels.csv")
     assert ran.status == 0, ran.err
     assert labels() == truth(folder)
-    # Answers of the stub have odds of 16: ant (0.4) is sure then, bee (0.3) leaves some doubt about cat and dog.
+    # Answers of the stub have odds of 16: ant (0.4) is sure then, bee (0.3) leaves doubt about cat and dog.
     assert stub.answered.total() == 80 - truth(folder).count("ant")
     missing = covote("label", "items.csv")
     assert (missing.status, "--panel FILE, or --chooser" in missing.err) == (2, True)

@@ -432,7 +432,7 @@ def test_a_missing_library_is_named_with_the_install_line(kind, library, tmp_pat
 
 
 def test_the_page_about_experts_names_every_option():
-    page = (Path(__file__).parents[3] / "docs" / "experts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
     for name in {*COMMON, *(name for kind in KINDS.values() for name in kind.options)}:
         assert f"`{name}`" in page, name
 
