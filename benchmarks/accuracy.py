@@ -1,19 +1,20 @@
 """How right the decoders are on real votes.
 
-    python benchmarks/accuracy.py --data ../shared/data
+    python benchmarks/accuracy.py --data ../shared/data [--sets digits ... --keep numbers.json]
 
 Points of accuracy against the paper's decoder (its expectation over random ties), mean over panels of eight
 data sets, several families of experts and sizes of experts; on full covers, with experts removed, and on
-random panels; then on panels whose experts are of several families, and of weak ones. What was chosen (the
-weight of I in the tie score, the power of the probabilities) was chosen on one half of the data sets and is
-confirmed on the other; both are shown. The first run trains the experts (about ten CPU minutes) and keeps
-their votes in --cache.
+random panels; then on panels whose experts are of several families, and of weak ones. The constants of the
+default were chosen on one half of the data sets and are confirmed on the other; both are shown. The first run
+trains the experts (about ten CPU minutes) and keeps their votes in --cache. With --keep, data sets can be
+measured one after another: numbers are added to those in the file.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import platform
 import sys
 import time
@@ -116,19 +117,24 @@ def share_among_ties(labels: covote.Labels) -> np.ndarray:
 
 
 Table = dict[str, dict[str, list[float]]]
+Numbers = dict[str, Table]
+
+FORMS = "plain votes", "probabilities"
+GOLD_KINDS = "full cover", "30% removed"
+MIXTURES = "of several families", "of several families that saw 12 items of each of their classes"
 
 TRUST = ("AUC, 1 / ties", "AUC", "ECE, 1 / ties", "ECE")
 
 
 def trusted(data: str, votes: Votes, truth: np.ndarray, labels: covote.Labels, trust: Table) -> None:
-    """Add how well the confidence tells right labels from wrong, beside 1 over the number of ties."""
+    """Add how well the confidence tells right labels from wrong, next to 1 over the number of ties."""
     has = labels.index >= 0
     correct = (labels.index == truth)[has]
     for name, confidence in (
         (", 1 / ties", share_among_ties(decode(votes, method="authority"))[has]),
         ("", labels.confidence[has]),
     ):
-        row = trust[f"{data}, {'soft' if votes.soft else 'hard'}"]
+        row = trust[f"{data}, {FORMS[votes.soft]}"]
         row[f"AUC{name}"].append(discrimination(confidence, correct))
         row[f"ECE{name}"].append(calibration_error(confidence, correct))
 
@@ -141,46 +147,44 @@ def trust_table(trust: Table) -> list[str]:
     return lines
 
 
-def measure(case: Case, gains: Table, errors: Table, trust: Table, repeats: int, only_default: bool) -> None:
+def measure(case: Case, numbers: Numbers, half: str, repeats: int, only_default: bool) -> None:
     """Add the numbers of all panels of a case."""
-    done = {"1 removed", "2 removed", "30% removed"} if case.knows.shape[1] > 50 else set()
+    gains, errors = numbers[f"{half} gains"], numbers["errors"]
+    many = case.knows.shape[1] > 50
+    done = {"1 removed", "2 removed", "30% removed"} if many else set()
     for kind, experts in panels(case, repeats):
         base = paper(case, experts)
-        hard, soft = votes_of(case, experts)
-        for votes, form, methods in ((hard, "hard", HARD), (soft, "soft", SOFT)):
+        for votes, form, methods in zip(votes_of(case, experts), FORMS, (HARD, SOFT), strict=True):
             for method in methods[:1] if only_default or kind in done else methods:
                 labels = decode(votes, method=method)
                 gains[f"{method}, {form}"][kind].append(100 * (right(labels, case.truth) - base))
                 if method == "learned":
-                    has = labels.index >= 0
-                    miss = calibration_error(labels.confidence[has], (labels.index == case.truth)[has])
-                    errors[f"no labels, {form}"][kind].append(miss)
-                    trusted(case.data, votes, case.truth, labels, trust)
-            if kind not in done:
-                supervise(case, kind, votes, form, gains, errors, base)
+                    errors[f"no gold, {form}"][kind].append(calibration(labels, case.truth))
+                    trusted(case.data, votes, case.truth, labels, numbers["trust"])
+            if kind in GOLD_KINDS and kind not in done and not many:
+                measure_gold(case, kind, votes, form, numbers)
         done.add(kind)
 
 
-def supervise(
-    case: Case, kind: str, votes: Votes, form: str, gains: Table, errors: Table, base: float
-) -> None:
-    """Add the numbers of the supervised decoder, on the items that were not labelled."""
+def calibration(labels: covote.Labels, truth: np.ndarray, among: np.ndarray | None = None) -> float:
+    """Return the calibration error of the labels there are, among some items."""
+    has = (labels.index >= 0) & (True if among is None else among)
+    return calibration_error(labels.confidence[has], (labels.index == truth)[has])
+
+
+def measure_gold(case: Case, kind: str, votes: Votes, form: str, numbers: Numbers) -> None:
+    """Add the numbers of the default and of `supervised` with gold items, on all other items."""
     for per_class in (5, 20, 50):
-        what = f"{per_class} labelled per class"
         gold = labelled(case.truth, per_class)
         rest = gold < 0
         if np.bincount(gold[gold >= 0]).mean() < per_class - 1 or rest.sum() < 100:
             continue
-        labels = decode(votes, method="supervised", gold=gold)
-        correct = (labels.index == case.truth)[rest]
-        errors[f"{what}, {form}"][kind].append(calibration_error(labels.confidence[rest], correct))
-        if per_class >= 20:
-            plain = decode(votes, method="authority")
-            before = right(plain, case.truth)  # the paper's, on all items
-            default = (decode(votes, gold=gold).index == case.truth)[rest]
-            gains[f"supervised ({what}), {form}"][kind].append(100 * (correct.mean() - before))
-            # Fewer panels have so many items: what the default gains on the same ones.
-            gains[f"learned beside it ({per_class}), {form}"][kind].append(100 * (default.mean() - before))
+        base = decode(votes, method="authority").chances(case.truth)[rest].mean()
+        for method in ("learned", "supervised") if per_class > 5 else ("learned",):
+            labels = decode(votes, method=method, gold=gold)
+            what = f"{method}, {per_class} gold items per class, {form}"
+            numbers["errors"][what][kind].append(calibration(labels, case.truth, rest))
+            numbers["gold"][what][kind].append(100 * (labels.chances(case.truth)[rest].mean() - base))
 
 
 def table(rows: Table, form: str, worst: str) -> list[str]:
@@ -206,6 +210,27 @@ def merged(halves: list[Table]) -> Table:
     return both
 
 
+def measure_mixed(case: Case, numbers: Numbers, repeats: int) -> None:
+    """Measure the default on experts of several families, and on experts that saw few items."""
+    rows = numbers[MIXTURES[case.family == "weak"]]
+    for kind, experts in panels(case, repeats):
+        base = paper(case, experts)
+        for votes, form in zip(votes_of(case, experts), FORMS, strict=True):
+            labels = decode(votes)
+            rows[f"learned, {form}"][kind].append(100 * (right(labels, case.truth) - base))
+            trusted(f"{case.data}, several families", votes, case.truth, labels, numbers["trust"])
+
+
+def read(path: Path | None) -> Numbers:
+    """Return the numbers that were kept, or none."""
+    found: Numbers = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    if path is not None and path.exists():
+        for name, rows in json.loads(path.read_text()).items():
+            for row, by_kind in rows.items():
+                found[name][row].update(by_kind)
+    return found
+
+
 def main() -> None:
     """Measure everything and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -214,93 +239,59 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/covote/votes")
     parser.add_argument("--sets", nargs="*", help="only these data sets")
     parser.add_argument("--repeats", type=int, default=3, help="panels with experts removed, of each kind")
-    parser.add_argument("--progress", type=Path, help="write the tables here after every case, too")
+    parser.add_argument("--keep", type=Path, help="add to the numbers in this file")
     parser.add_argument("--only-default", action="store_true", help="leave out the other methods")
-    parser.add_argument("--only-mixed", action="store_true", help="measure experts of several families only")
     parser.add_argument("-o", "--output", type=Path, default=here / "results/accuracy.md")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*of the answers seem")
     began = time.process_time()
-    gains: dict[str, Table] = {}
-    errors: dict[str, Table] = {}
-    trust: Table = defaultdict(lambda: defaultdict(list))
-    for half in HALVES:
-        gains[half], errors[half] = (defaultdict(lambda: defaultdict(list)) for _ in range(2))
-    for half, names in HALVES.items() if not given.only_mixed else ():
-        for case in cases(given.data, given.cache, tuple(n for n in names if n in (given.sets or names))):
-            measure(case, gains[half], errors[half], trust, given.repeats, given.only_default)
+    numbers = read(given.keep)
+    for half, names in {**HALVES, "": tuple(MIXED)}.items():
+        wanted = tuple(n for n in names if n in (given.sets or names))
+        for case in cases(given.data, given.cache, wanted, mixed=not half):
+            if half:
+                measure(case, numbers, half, given.repeats, given.only_default)
+            else:
+                measure_mixed(case, numbers, given.repeats)
             print(f"{case.name}: {time.process_time() - began:.0f} s", file=sys.stderr, flush=True)
-            if given.progress:
-                given.progress.write_text("\n".join(report(gains, errors, trust)))
-    lines = report(gains, errors, trust) if not given.only_mixed else heading()
-    lines += ["", *mixed_tables(given)]
-    if given.only_mixed:
-        given.output.write_text("\n".join(lines) + "\n")
-        print("\n".join(lines))
-        return
-    from crowd import crowd_table
-
-    lines += ["", *crowd_table(given.data), ""]
+    if given.keep:
+        given.keep.write_text(json.dumps(numbers))
     given.output.parent.mkdir(parents=True, exist_ok=True)
-    given.output.write_text("\n".join(lines))
-    print("\n".join(lines))
+    given.output.write_text("\n".join(report(numbers)) + "\n")
 
 
-def mixed_tables(given: argparse.Namespace) -> list[str]:
-    """Measure the default on experts of several families, and on experts that saw few items."""
-    kinds = ("of several families", "of several families that saw 12 items of each of their classes")
-    gains: dict[str, Table] = {name: defaultdict(lambda: defaultdict(list)) for name in kinds}
-    trust: Table = defaultdict(lambda: defaultdict(list))
-    names = tuple(name for name in MIXED if name in (given.sets or MIXED))
-    for case in cases(given.data, given.cache, names, mixed=True):
-        rows = gains[kinds[case.family == "weak"]]
-        for kind, experts in panels(case, given.repeats):
-            base = paper(case, experts)
-            for votes, form in zip(votes_of(case, experts), ("hard", "soft"), strict=True):
-                labels = decode(votes)
-                rows[f"learned, {form}"][kind].append(100 * (right(labels, case.truth) - base))
-                trusted(f"{case.data}, mixed", votes, case.truth, labels, trust)
-        print(case.name, file=sys.stderr, flush=True)
-    lines = []
-    for name, rows in gains.items():
-        number = sum(len(values) for values in rows["learned, hard"].values())
-        lines += [
-            f"Experts {name} ({', '.join(names)}; {number} panels):",
-            "",
-            *table(rows, "+.2f", "worst panel"),
-            "",
-        ]
-    return [*lines, "Confidence on these panels:", "", *trust_table(trust)]
+def report(numbers: Numbers) -> list[str]:
+    """Return the tables as lines of Markdown."""
 
+    def panels_of(rows: Table) -> int:
+        return sum(len(values) for values in rows[f"learned, {FORMS[0]}"].values())
 
-def heading() -> list[str]:
-    """Return the head of the tables: how they were made."""
-    return [
+    halves = [numbers[f"{half} gains"] for half in HALVES]
+    lines = [
         "# Accuracy on real votes",
         "",
         f"`python {' '.join(sys.argv)}`, {datetime.date.today()}, covote {covote.__version__}, "
         f"Python {platform.python_version()}, numpy {np.__version__}.",
-    ]
-
-
-def report(gains: dict[str, Table], errors: dict[str, Table], trust: Table) -> list[str]:
-    """Return the tables as lines of Markdown."""
-    counts = {half: sum(len(v) for v in gains[half]["learned, hard"].values()) for half in gains}
-    lines = [
-        *heading(),
         "",
-        f"Points of accuracy against the paper's decoder, {sum(counts.values())} panels:",
+        f"Points of accuracy against the paper's decoder, {sum(map(panels_of, halves))} panels. An item that "
+        "is left open counts for a random choice among its tied classes.",
         "",
-        *table(merged(list(gains.values())), "+.2f", "worst panel"),
+        *table(merged(halves), "+.2f", "worst panel"),
     ]
-    for half, names in HALVES.items():
-        lines += ["", f"The half to {half} on ({', '.join(names)}; {counts[half]} panels):", ""]
-        lines += table(gains[half], "+.2f", "worst panel")
+    for (half, names), rows in zip(HALVES.items(), halves, strict=True):
+        lines += ["", f"The half to {half} on ({', '.join(names)}; {panels_of(rows)} panels):", ""]
+        lines += table(rows, "+.2f", "worst panel")
+    for name in MIXTURES:
+        rows = numbers[name]
+        lines += ["", f"Experts {name} ({', '.join(MIXED)}; {panels_of(rows)} panels):", ""]
+        lines += table(rows, "+.2f", "worst panel")
+    lines += ["", "With gold items, on all other items (up to 50 classes):", ""]
+    lines += table(numbers["gold"], "+.2f", "worst panel")
     lines += ["", "Expected calibration error of the confidence (15 bins, mean over panels):", ""]
-    lines += table(merged(list(errors.values())), ".3f", "all panels")
+    lines += table(numbers["errors"], ".3f", "all panels")
     lines += ["", "How well the default's confidence tells right labels from wrong ones (AUC), and its"]
-    lines += ["calibration error (ECE), beside 1 over the number of tied classes; mean over panels:", ""]
-    return lines + trust_table(trust)
+    lines += ["calibration error (ECE), next to 1 over the number of tied classes; mean over panels:", ""]
+    return lines + trust_table(numbers["trust"])
 
 
 if __name__ == "__main__":

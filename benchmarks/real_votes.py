@@ -201,8 +201,8 @@ WEAK = 12
 IMAGENET_CLASSES = 100
 STORED: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {"imagenet": (("mixed", "same"), (20, 34))}
 HALVES = {
-    "choose": ("digits", "mnist", "soybean", "clinc150"),
-    "confirm": ("fashion", "letter", "banking77", "imagenet"),
+    "choose": ("digits", "soybean", "fashion", "letter"),
+    "confirm": ("mnist", "clinc150", "banking77", "imagenet"),
 }
 
 

@@ -115,12 +115,13 @@ class AnswerModel:
         expert, label = panel.layout.cells.expert[cells], panel.layout.cells.label[cells]
         many, right = self.answers[expert], self.accuracy[expert]
         wrong = (1 - right) / np.maximum(many - 1, 1)
-        own = label[:, None] == np.arange(len(panel.classes))
-        chance = np.where(own, right[:, None], wrong[:, None])
-        if self.crowd:
-            chance = _shrunk(self.statistics, cells, chance, without)
         # An expert with one possible answer says nothing by giving it.
-        return np.where((many > 1)[:, None], np.log(chance * many[:, None]), 0.0)
+        says, own = many > 1, label[:, None] == np.arange(len(panel.classes))
+        if self.crowd:
+            chance = _shrunk(self.statistics, cells, np.where(own, right[:, None], wrong[:, None]), without)
+            return np.where(says[:, None], np.log(chance * many[:, None]), 0.0)
+        log_right, log_wrong = (np.where(says, np.log(p * many), 0.0)[:, None] for p in (right, wrong))
+        return np.where(own, log_right, log_wrong)
 
 
 def fit(counts: Statistics, crowd: bool = False) -> AnswerModel:
@@ -156,24 +157,23 @@ class Habits:
         cell, k = keys // classes, keys % classes
         strange = ~panel.knows[cells.expert[cell], k]
         cell, k, value = cell[strange], k[strange], values[strange] / ONE
-        pairs, which = np.unique(cells.expert[cell] * classes + k, return_inverse=True)
-        total = np.bincount(which, weights=value, minlength=len(pairs))
+        expert, label, shape = cells.expert[cell], cells.label[cell], (classes + 1, classes)
+        possible = (cells.label < classes) | (answers > panel.sizes)[cells.expert]
         # An answer to a class counts for every answer that its expert could have given.
-        start, label = _possible(cells, answers, pairs // classes)
-        often = np.diff(start)
-        places, at = np.unique(label * classes + np.repeat(pairs % classes, often), return_inverse=True)
-        asked = np.bincount(at, weights=np.repeat(total, often), minlength=len(places))
-        here = np.searchsorted(places, cells.label[cell] * classes + k)
-        seen = np.bincount(here, weights=value, minlength=len(places))
-        habit = (seen + 0.02) / (asked + 2)
-        if (classes + 1) * classes <= linear.TABLE:
-            table = np.full((classes + 1, classes), UNUSUAL)
-            table.reshape(-1)[places] = habit
-            return cls(counts, answers, table)
+        if shape[0] * shape[1] <= linear.TABLE:
+            total = np.bincount(expert * classes + k, value, len(panel) * classes).reshape(-1, classes)
+            order = np.flatnonzero(possible)[np.argsort(cells.label[possible], kind="stable")]
+            start = np.searchsorted(cells.label[order], np.arange(classes + 2))
+            asked = linear.sums(start, cells.expert[order], total)
+            seen = np.bincount(label * classes + k, value, shape[0] * shape[1]).reshape(shape)
+            return cls(counts, answers, (seen + 0.02) / (asked + 2))
         from scipy.sparse import coo_array
 
-        beyond = coo_array((habit - UNUSUAL, np.divmod(places, classes)), shape=(classes + 1, classes))
-        return cls(counts, answers, beyond.tocsr())
+        can = coo_array((possible * 1.0, (cells.label, cells.expert)), shape=(classes + 1, len(panel)))
+        asked = can.tocsr() @ coo_array((value, (expert, k)), shape=(len(panel), classes)).tocsr()
+        beyond = coo_array((value, (label, k)), shape=shape).tocsr() - UNUSUAL * asked
+        asked.data = 1 / (asked.data + 2)  # (seen + 0.02) / (asked + 2) - 0.02 / 2
+        return cls(counts, answers, beyond.multiply(asked).tocsr())
 
     def outside(self, some: Array, without: Without | None = None) -> NDArray[np.float64]:
         """Return log R_i P_i(v | k) of some cells (cells x classes)."""

@@ -119,6 +119,22 @@ class Lessons:
         """Return softmax(S / T)."""
         return linear.posterior(score, self.temperature)
 
+    @cached_property
+    def _lots(self) -> tuple[float, NDArray[np.int64]]:
+        """Which share of the rows is enough for a trial, and a number for every cell to draw them by."""
+        given = np.asarray(self.statistics.counts.sum(axis=1)).reshape(-1)
+        numbers = float(given.sum() / ONE) * len(self.statistics.share)
+        return min(1.0, TRIAL / max(numbers, 1.0)), np.rint(given / ONE).astype(np.int64) * 2654435761 % 4093
+
+    def sample(self, rows: Rows) -> Array:
+        """Return which rows belong to the trial: the same ones in any order and in any part.
+
+        They are drawn by how often each of their answers was given, which depends on the order of nothing.
+        """
+        share, lots = self._lots
+        drawn = np.concatenate([[0], np.cumsum(lots[rows.cell])])[rows.runs.indptr]
+        return np.flatnonzero(np.diff(drawn) % 4093 < share * 4093)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a summary should say about how the labels were found."""
@@ -181,8 +197,10 @@ class Rehearsal(Again):
         """Count answers of a sample by posterior."""
 
         def sampled(rows: Rows) -> NDArray[np.float64]:
-            score = weights.scores(rows)
-            return linear.posterior(score) * in_sample(score, weights.statistics)[:, None]
+            q = np.zeros((len(rows), len(votes.panel.classes)))
+            kept = weights.sample(rows)
+            q[kept] = linear.posterior(weights.scores(each_row(rows.votes.subset(kept).to_ragged())))
+            return q
 
         return counted(votes, self.gold, sampled)
 
@@ -208,14 +226,15 @@ class Trial(Pass):
         """Return the log-likelihood of each answer by all others, which count in full or do not."""
         found = np.zeros(2, np.int64)
         for rows, number in pieces(votes, gold_rows(self.gold, votes)[0]):
-            score = weights.scores(rows)
-            kept = np.flatnonzero(in_sample(score, weights.statistics) & (number > 0))
-            sample, score = each_row(rows.votes.subset(kept).to_ragged()), score[kept]
+            kept = weights.sample(rows)
+            kept = kept[number[kept] > 0]
+            sample = each_row(rows.votes.subset(kept).to_ragged())
             owner = linear.owner(sample)
-            every = weights.model.table
-            table = every(sample.cell) if callable(every) else every[sample.cell]
+            # A sample has few of the answers that there may be: no table of all is worth its time.
+            cells, which = np.unique(sample.cell, return_inverse=True)
+            table = weights.model.block(cells)[which]
             chance = np.exp(table / UNIT) / weights.model.answers[sample.runs.expert][:, None]
-            rest = score[owner]
+            rest = linear.scores(sample, weights.model.block)[owner]
             rest -= np.where(rest > UNHEARD, table, 0)
             for place, temperature in enumerate((1.0, weights.authorities**0.25)):
                 likely = np.log((linear.posterior(rest, temperature) * chance).sum(axis=1))
@@ -280,15 +299,3 @@ def voted(rows: Rows) -> NDArray[np.float64]:
         q[tied] *= fusion.coupled(rows.votes.subset(tied), power=1) + 1e-12
         q /= np.maximum(across(np.add, q), 1e-300)[:, None]
     return q
-
-
-def in_sample(score: Array, seen: Statistics) -> NDArray[np.bool_]:
-    """Return which rows belong to the sample of the trial: the same ones in any order and in any part.
-
-    The last bits of the best score are as good as random, and do not depend on the order of anything.
-    """
-    answers = seen.inside()
-    numbers = float(answers.inside.sum() + answers.outside.sum()) * score.shape[1]
-    share = min(1.0, TRIAL / max(numbers, 1.0))
-    found: NDArray[np.bool_] = across(np.maximum, score) % 4093 < share * 4093
-    return found
