@@ -74,6 +74,9 @@ class _Curves:
             ax.axvline(at, color=COLOURS[0], linewidth=1)
             ax.set(yscale="log", xlabel=name)
         axes[0].set_ylabel("experts that cover every pair")
+        figure.suptitle(
+            f"How many experts cover every pair: around {K:,} classes, {R:,} per expert", fontsize=11
+        )
         axes[0].legend(frameon=False, fontsize=8)
         first: Axes = figure.axes[0]
         return first

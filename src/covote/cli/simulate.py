@@ -146,6 +146,7 @@ class _Curves:
             ax.plot(other.experts, other.error, "o-", markersize=4, color=colour, label=name)
         if others:
             ax.containers[0].set_label(first)  # instead of "measured"
+            ax.set_title(ax.get_title().removesuffix(f", {first}"), fontsize=11)
             ax.legend(frameon=False, fontsize=9)
         return ax
 

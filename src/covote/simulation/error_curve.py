@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
 """The model for which the bounds hold."""
+_COLOURS = ("#1f6f8b", "#b5532a", "#5b7f3a", "#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of methods
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-"""How often experts are right about what they know, unless it is given."""
+"""How often experts are right about what they know, by default."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class ErrorCurve:
     error, low, high
         Measured error probability and its 95% interval (over items and panels).
     fano, converse
-        No panel can err less (Thm 4; theory: section 5).
+        No panel can have a smaller error (Thm 4; theory: section 5).
     random_panels, paper
-        Random panels err less on average (theory: section 5; Thm 5).
+        Random panels have a smaller error on average (theory: section 5; Thm 5).
     ideal
         Whether the bounds hold here: for perfect experts that answer every item, and uniform noise.
+    model
+        How experts answer, and the method, in words for the title of a picture.
     """
 
     classes: int
@@ -63,6 +67,7 @@ class ErrorCurve:
     random_panels: NDArray[np.float64]
     paper: NDArray[np.float64]
     ideal: bool = True
+    model: str = ""
 
     def rows(self) -> list[dict[str, float]]:
         """Return one dict per number of experts; without bounds where these do not hold."""
@@ -106,7 +111,9 @@ class ErrorCurve:
         ax.set_ylim(min(positive.min() / 3 if len(positive) else 1e-4, 1e-2), 1.3)
         ax.set_xlabel("experts (m)")
         ax.set_ylabel("error probability")
-        ax.set_title(f"{self.classes} classes, experts that know {self.size} of them")
+        ax.set_title(
+            f"Random panels: {self.classes} classes, experts know {self.size}; {self.model}", fontsize=11
+        )
         ax.grid(which="both", alpha=0.25)
         ax.legend(frameon=False, fontsize=9)
         return ax
@@ -173,6 +180,7 @@ def error_curve(
         np.array([random_panel_error(classes, size, m) for m in sizes]),
         np.array([paper_error(classes, size, m) for m in sizes]),
         all(name in IDEAL and np.all(np.asarray(value) == IDEAL[name]) for name, value in model.items()),
+        f"{_noise(**model)}, {method}",
     )  # fmt: skip
 
 
@@ -186,10 +194,13 @@ class MethodErrors:
         How often the experts are right about what they know.
     errors
         For each method (accuracies x 3): the error and its 95% interval.
+    model
+        The panel and how its experts answer, in words for the title of a picture.
     """
 
     accuracies: tuple[float, ...]
     errors: Mapping[str, NDArray[np.float64]]
+    model: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per accuracy, with the error of every method and its interval."""
@@ -207,13 +218,16 @@ class MethodErrors:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw one line for each method, with 95% intervals; return the axes."""
         ax = ax or _axes()
-        for method, errors in self.errors.items():
+        for (method, errors), colour in zip(self.errors.items(), cycle(_COLOURS)):
             error, low, high = errors.T
-            spread = [error - low, high - error]
-            ax.errorbar(self.accuracies, error, yerr=spread, fmt="o-", markersize=4, capsize=3, label=method)
+            ax.errorbar(
+                self.accuracies, error, yerr=[error - low, high - error], fmt="o-", markersize=4, capsize=3,
+                color=colour, label=method,
+            )  # fmt: skip
         ax.set_xlabel("how often experts are right about what they know")
         ax.set_ylabel("error probability")
         ax.set_ylim(bottom=0)
+        ax.set_title(self.model, fontsize=11)
         ax.grid(alpha=0.25)
         ax.legend(frameon=False, fontsize=9)
         return ax
@@ -263,7 +277,18 @@ def method_errors(
             found[method][n] = clustered_interval(np.array([error]), items)
             if progress is not None:
                 progress(n * len(names) + m + 1, len(rates) * len(names), method)
-    return MethodErrors(rates, found)
+    size = f"{len(panel)} experts, {len(panel.classes)} classes"
+    return MethodErrors(rates, found, f"Panel of {size}; {_noise(**model)}")
+
+
+def _noise(noise: Any = "uniform", missing: float = 0.0, **others: Any) -> str:
+    """Return what experts do with classes that they do not know, in words.
+
+    >>> _noise("similar", missing=0.1)
+    'similar noise, 10% missing'
+    """
+    kind = noise if isinstance(noise, str) else type(noise).__name__.lower()
+    return f"{kind} noise" + (f", {missing:.0%} missing" if missing else "")
 
 
 def _axes() -> Axes:
