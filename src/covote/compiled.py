@@ -3,7 +3,7 @@
 A loop over arrays is declared with :func:`kernel`, a function that only kernels call with :func:`helper`.
 Both are ordinary Python functions. A kernel counts the steps that it makes as plain Python; when a call
 would take it past its budget, numba compiles it (or loads what an earlier process compiled), and it stays
-compiled. The answers are the same either way, so nobody else knows whether numba is loaded.
+compiled. The answers are the same either way, so no one else knows whether numba is loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-# A plain step takes about half a microsecond. Each budget is what it would buy: nobody waits more than twice
+# A plain step takes about half a microsecond. Each budget is what it would buy: no one waits more than twice
 # as long as with the better of the two ways.
 STEPS_TO_LOAD = 2_000_000
 """Plain steps of all kernels together before numba is loaded, which takes a second."""

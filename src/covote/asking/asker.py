@@ -220,11 +220,11 @@ class Asker:
         money = self._budget - self._spent[rows]
         turns = self._turns.of(rows, self._seed)
         found = self._affordable(choose(self._judge, standing, free, offer, money, turns))
-        nobody = found < 0
-        if nobody.any():
+        none = found < 0
+        if none.any():
             settled = self._judge.settled(standing)
-            self._settled[rows[nobody & settled]] = True
-            self._stuck[rows[nobody & ~settled]] = True
+            self._settled[rows[none & settled]] = True
+            self._stuck[rows[none & ~settled]] = True
         return found
 
     def _affordable(self, chosen: Ints) -> Ints:

@@ -202,7 +202,7 @@ class FullVote(Counting):
         came = answers.answer != WAITING
         change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
         heard = against + votes
-        # As a rule whoever was heard could be asked, and nobody else was: no need to count again.
+        # As a rule whoever was heard could be asked, and no one else was: no need to count again.
         usual = bool((change == -answers.heard.astype(np.int64)).all())
         moved = -heard if usual else spread(self.panel, answers, change)
         unheard = self.panel.knows[may_answer].sum(axis=0) + moved

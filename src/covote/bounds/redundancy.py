@@ -80,7 +80,7 @@ def authority_correctable(panel: Panel) -> int:
 def pairwise_majority_error(
     classes: int, size: int, redundancy: int, error: float, *, colluding: bool = False
 ) -> float:
-    """Bound the error of pairwise majority when experts err with probability `error` inside their expertise.
+    """Bound the error of pairwise majority if experts are wrong about what they know with probability `error`.
 
     (K-1) b^lambda with b = e(R-2)/(R-1) + 2 sqrt(e(1-e)/(R-1)) for uniform errors, and b = 2 sqrt(e(1-e))
     when all errors may name the same rival; answers outside expertise are arbitrary.
@@ -99,11 +99,11 @@ def pairwise_majority_error(
 
 
 def confusion_bound(panel: Panel, accuracy: Any = 1.0, prior: ArrayLike | None = None) -> float:
-    """Bound the error probability of a panel whose experts err: the sum of sqrt(pi_k pi_j) prod BC_i(k, j).
+    """Bound the error probability of a panel by the sum of sqrt(pi_k pi_j) prod BC_i(k, j).
 
     BC_i(k, j) is the Bhattacharyya coefficient of what expert i answers to k and to j: 1 if it knows neither,
-    less the better it tells them apart. An expert is right with its accuracy where it knows the class, errs
-    evenly among its other classes, and answers evenly among all of them where it does not.
+    less the better it tells them apart. An expert who knows the class is right with its accuracy, and wrong
+    evenly among its other classes; one who does not answers evenly among all of its classes.
 
     Parameters
     ----------

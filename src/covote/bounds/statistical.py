@@ -132,7 +132,7 @@ def _error_of_tables(prior: np.ndarray, tables: list[np.ndarray]) -> float:
 class _Graph:
     """Classes, each alive with probability w; those that share an expert exclude each other.
 
-    Classes without a common expert are alive independently, so P(nobody alive) is the independence polynomial
+    Classes without a common expert are alive independently, so P(no one alive) is the independence polynomial
     at -w.
     """
 
@@ -156,7 +156,7 @@ class _Graph:
         return self.known[members]
 
     def without_one(self, members: int) -> tuple[float, float]:
-        """Remove the member with most neighbours: it is alive alone, or somebody far from it is alive too."""
+        """Remove the member with most neighbours: it is alive alone, or someone far from it is alive too."""
         k = max(_bits(members), key=lambda i: (self.near[i] & members).bit_count())
         some1, over1 = self.alive(members & ~(1 << k))
         some2, _ = self.alive(members & ~self.near[k])

@@ -78,7 +78,7 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
     if as_json:
         output.say_json(found.to_dict())
         return
-    output.say(f"{found.items:,} items, {found.everybody:.1f} answers each. These would have been enough:")
+    output.say(f"{found.items:,} items, {found.everyone:.1f} answers each. These would have been enough:")
     for name, one in found.rules.items():
         right = "" if one.accuracy is None else f", {one.accuracy:.2%} right (all: {one.accuracy_all:.2%})"
         output.say(

@@ -164,7 +164,7 @@ def _tell_outages(panel: Panel) -> None:
         return  # it takes minutes to count the pairs of every expert
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
-        return  # nobody, or everybody alike: that was said already
+        return  # no one, or everyone alike: that was said already
     left = {one["expert"]: one[_LEFT] for one in _outages(panel, critical[:_SHOWN])}
 
     def lost(name: Name, pairs: int) -> str:

@@ -79,8 +79,8 @@ def label(
     ask: Annotated[
         str,
         typer.Option(
-            help="Whom to ask: everyone; doubtful: by cost, each only about items that cheaper ones leave in "
-            "doubt; adaptive: one after another, until no further answer can change the vote.",
+            help="Which experts to ask: everyone; doubtful: by cost, each only about items that cheaper ones "
+            "leave in doubt; adaptive: one after another, until no further answer can change the vote.",
             **(choice("everyone", "doubtful", "adaptive") | {"metavar": "HOW"}),
         ),
     ] = "everyone",
@@ -284,13 +284,13 @@ def _notes(found: Labelling) -> list[str]:
         shown = output.first_of((f"{one} and {other}" for one, other in uncovered), 4)
         notes.append(
             f"where answers are missing, {output.counted(len(uncovered), 'pair')} of classes "
-            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anybody: {shown}"
+            f"{'is' if len(uncovered) == 1 else 'are'} not told apart by anyone: {shown}"
         )
     elif notes:
         notes.append("where answers are missing, the other experts still cover every pair of classes")
     if found.plain:
         notes.append(
-            f"nobody's probabilities are used, because {output.first_of(found.plain, 6)} gave none (an ONNX "
+            f"no one's probabilities are used, because {output.first_of(found.plain, 6)} gave none (an ONNX "
             "model gives them only if it names its classes)"
         )
     return notes
@@ -339,7 +339,7 @@ def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
         output.say("The budget was reached; a larger --budget asks the rest.")
     if found.unsettled:
         left = output.counted(found.unsettled, "item")
-        output.say(f"Not settled: {left}; nobody is left who could be asked, or paid.")
+        output.say(f"Not settled: {left}; no one is left who could be asked, or paid.")
 
 
 def _summary(found: Labelling, ask: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _gold(score: GoldScore) -> dict[str, Any]:
 
 
 def _uncovered(outcome: Outcome) -> int | None:
-    """Return how many pairs of classes nobody can tell apart; None where counting would take long."""
+    """Return how many pairs of classes no one can tell apart; None where counting would take long."""
     few = len(outcome.panel.classes) <= output.MANY
     return outcome.panel.count_uncovered() if few else None
 
@@ -85,7 +85,7 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         pairs = output.first_of((f"({a}, {b})" for a, b in uncovered), 3, missing)
         output.say(
             f"Note: the panel leaves {output.counted(missing, 'pair')} of classes uncovered, {pairs}: "
-            "nobody can tell them apart."
+            "no one can tell them apart."
         )
     output.say(
         f"{output.counted(tally.items, 'item')}, {output.counted(tally.votes, 'vote')} from "

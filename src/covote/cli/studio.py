@@ -86,7 +86,7 @@ def studio(
     port = free_port(host, port)
     if sign_in_header and host not in ("127.0.0.1", "::1", "localhost"):
         raise InputError(
-            f"--sign-in-header with --host {host}: anybody who reaches the studio could say who they are; "
+            f"--sign-in-header with --host {host}: anyone who reaches the studio could say who they are; "
             "leave out --host, so that only a proxy on this machine reaches it"
         )
     if public_url is not None and not public_url.startswith(("https://", "http://")):
@@ -107,7 +107,7 @@ def studio(
         (_, link), *owners = served.first_links(public_url or address)
         output.say(f"You make projects and accounts; this link lets you in once, today: {link}")
         for name, owned in owners:
-            output.say(f"Nobody's account owns {name} yet; this link lets its owner in once, today: {owned}")
+            output.say(f"No one's account owns {name} yet; this link lets its owner in once, today: {owned}")
         if browser:
             webbrowser.open(link)
         serve(served, host, port)

@@ -52,7 +52,7 @@ def _known() -> dict[str, str]:
 def _place() -> Path | None:
     try:
         return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "covote" / "trusted.json"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # no one's home
         return None
 
 

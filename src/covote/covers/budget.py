@@ -81,8 +81,8 @@ class Pool:
 
 def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = None) -> Affordable:
     """Choose experts within the budget; those in `kept` are among them."""
-    nobody = np.zeros_like(kept)
-    ways = [_greedy(pool, kept, kept, nobody, by_cost) for by_cost in (True, False)]
+    empty = np.zeros_like(kept)
+    ways = [_greedy(pool, kept, kept, empty, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
     lower = max(way.lower for way in ways)
     with Work(pool.touched + effort_named(effort).exchanging, progress) as work:
@@ -178,7 +178,7 @@ class Spending:
     names
         The experts, the one that takes away most of the error for its cost first.
     cost
-        What those before cost together, from nobody to all of them: one entry more than names.
+        What those before cost together, from no one to all of them: one entry more than names.
     error
         Their bound on the error, at most 1.
     """

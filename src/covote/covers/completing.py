@@ -70,7 +70,7 @@ def complete(
     redundancy
         How many experts must know each pair.
     teach
-        Teach the experts there are the fewest further classes instead of hiring new ones; nobody knows more
+        Teach the experts there are the fewest further classes instead of hiring new ones; no one knows more
         than `size` classes then. The certificate counts the lessons (expert and class).
     new_cost
         What a new expert costs (default: the mean cost of the experts there are, or 1 without any), so that
@@ -102,7 +102,7 @@ def complete(
             raise InputError(f"new_cost={new_cost} is for new experts, and teaching adds none; leave it out")
         if not isinstance(size, int | np.integer):
             raise InputError(
-                f"size={size!r}: to teach, give one number, the most classes that anybody may know"
+                f"size={size!r}: to teach, give one number, the most classes that anyone may know"
             )
         check_size(len(panel.classes), int(size))
         return _taught(panel, int(size), redundancy, seed)
@@ -236,7 +236,7 @@ def _new_names(panel: Panel) -> Iterator[Name]:
 def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
     """Teach the experts the fewest further classes that make every pair known `redundancy` times.
 
-    Nobody knows more than `size` classes afterwards, unless it knew them before. The certificate counts the
+    No one knows more than `size` classes afterwards, unless it knew them before. The certificate counts the
     lessons (expert and class).
 
     Ours. Greedy: the next lesson is the one (expert, class) that covers the most missing pairs; then every
@@ -291,13 +291,13 @@ def fewest_lessons(need: Lacks, sizes: NDArray[np.integer]) -> tuple[int, str]:
 
 
 def _lessons(knows: Knows, need: Lacks, room: NDArray[np.int64], rng: np.random.Generator) -> Knows | None:
-    """Give the lesson that covers the most missing pairs, again and again; None where nobody has room."""
+    """Give the lesson that covers the most missing pairs, again and again; None where no one has room."""
     gain = knows.astype(np.int64) @ (need > 0)
     while need.any():
         allowed = ~knows & (room > 0)[:, None]
         value = np.where(allowed, gain, -1)
         if value.max() <= 0:
-            # Nobody who has room knows a partner: begin with a class that misses some, at a large expert.
+            # No one who has room knows a partner: begin with a class that misses some, at a large expert.
             value = np.where(allowed & np.any(need, axis=1), knows.sum(axis=1, keepdims=True), -1)
             if value.max() < 0:
                 return None

@@ -2,7 +2,7 @@
 
 An expert i who knows class k is right with probability a_i, one number per expert, and names any other of its
 answers alike. What it says about a class that it does not know is a table of its own, shrunk towards the
-common habit: what experts who know v, but not k, call the items of k. In a crowd, where everybody knows every
+common habit: what experts who know v, but not k, call the items of k. In a crowd, where everyone knows every
 class, experts have a table for all classes, shrunk towards a_i.
 
     a_i        = (right answers + PRIOR a) / (answers + PRIOR),  a the share over all experts

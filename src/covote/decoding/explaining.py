@@ -147,7 +147,7 @@ def settling(panel: Panel, classes: Iterable[Name]) -> str:
     """Say what would settle items that are tied between some classes; nothing if there are fewer than two.
 
     >>> settling(Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"]}), ["cat", "dog"])
-    'Nobody knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
+    'No one knows both cat and dog: an expert who does would settle it, or a few gold items of either.'
     """
     tied = list(classes)
     if len(tied) < 2:
@@ -159,7 +159,7 @@ def settling(panel: Panel, classes: Iterable[Name]) -> str:
         one, other = tied[apart[0][0]], tied[apart[0][1]]
         more = f" ({len(apart) - 1} more such pairs)" if len(apart) > 1 else ""
         return (
-            f"Nobody knows both {one} and {other}{more}: an expert who does would settle it, or a few gold "
+            f"No one knows both {one} and {other}{more}: an expert who does would settle it, or a few gold "
             "items of either."
         )
     who = "both" if len(tied) == 2 else "them all"

@@ -46,7 +46,7 @@ class Lessons:
     model, curves
         How the experts answer, and how their probabilities are to be read.
     crowd, independent
-        Whether everybody knows every class; whether the experts make their mistakes independently. In both
+        Whether everyone knows every class; whether the experts make their mistakes independently. In both
         cases all answers count in full: the label is the best S.
     voted
         During a trial, the model that was learned from the vote.
@@ -70,7 +70,7 @@ class Lessons:
     @cached_property
     def authorities(self) -> float:
         """How many authorities of its label answered an item, on average; at least 1."""
-        items = round(int(self.statistics.share.sum()) / ONE)  # those that somebody answered
+        items = round(int(self.statistics.share.sum()) / ONE)  # those that someone answered
         return max(float(self.statistics.inside().inside.sum()) / max(items, 1), 1.0)
 
     @property
@@ -139,7 +139,7 @@ class Lessons:
     def notes(self) -> tuple[str, ...]:
         """What a summary should say about how the labels were found."""
         if self.crowd:
-            return ("everybody knows every class, so all answers count in full",)
+            return ("everyone knows every class, so all answers count in full",)
         if self.independent:
             return ("the experts make their mistakes independently, so all answers count in full",)
         return ()
@@ -160,9 +160,9 @@ class FromVote(Pass):
         """Return how the experts answer."""
         counts = counts if self.past is None else self.past + counts
         read = None if counts.probabilities is None else curves.learn(counts.probabilities)
-        everybody = bool(panel.knows.all())
-        model = answering.fit(counts, crowd=everybody)
-        return Lessons(counts, model, read, crowd=everybody and read is None)
+        everyone = bool(panel.knows.all())
+        model = answering.fit(counts, crowd=everyone)
+        return Lessons(counts, model, read, crowd=everyone and read is None)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ ONE = 1 << 30
 """One item in counts."""
 
 UNHEARD = -(1 << 62)
-"""The score of a class that nobody who knows it was asked about: below all others, and no sum overflows."""
+"""The score of a class that no one who knows it was asked about: below all others, and no sum overflows."""
 
 SMALL = 1 << 17
 """Numbers to add up that are not worth loading scipy.sparse, which takes 0.1 s."""
@@ -55,7 +55,7 @@ Counts = Any
 class Best(NamedTuple):
     """The best class of every answer row, how many share its place, its chance, its lead, and the next class.
 
-    The best class is -1 if nobody was heard, the next one if there is none or if there are several.
+    The best class is -1 if no one was heard, the next one if there is none or if there are several.
     """
 
     chosen: NDArray[np.int64]
@@ -113,7 +113,7 @@ def totals(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
 
 
 def heard(rows: Rows) -> NDArray[np.bool_]:
-    """Return which classes an answering expert knows (rows x classes; one row where everybody answered)."""
+    """Return which classes an answering expert knows (rows x classes; one row where everyone answered)."""
     panel = rows.votes.panel
     if len(rows.runs.expert) == len(rows) * len(panel):
         return np.asarray(panel.knows.any(axis=0, keepdims=True))
@@ -138,7 +138,7 @@ def named(rows: Rows) -> NDArray[np.int64]:
 
 
 def posterior(scores: Array, temperature: float = 1.0) -> NDArray[np.float64]:
-    """Return the probability of every class (rows x classes), 0 for all where nobody was heard."""
+    """Return the probability of every class (rows x classes), 0 for all where no one was heard."""
     top = across(np.maximum, scores)
     q = (scores - top[:, None]) * (1 / (UNIT * temperature))
     q[top == UNHEARD] = -np.inf

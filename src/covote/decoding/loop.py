@@ -96,7 +96,7 @@ def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
 
 
 def checked(decoder: object) -> Decoder:
-    """Return a decoder that somebody made, or say in one line what it lacks."""
+    """Return a decoder that someone made, or say in one line what it lacks."""
     if isinstance(decoder, type):
         name = decoder.__name__
         raise InputError(f"method is the class {name}; give an object of it, {name}()")

@@ -47,7 +47,7 @@ class Replay:
 
     panel: Panel
     items: int
-    everybody: float
+    everyone: float
     rules: Mapping[str, Replayed]
     curve: Mapping[str, list[tuple[float, float]]]
     gold: bool
@@ -67,7 +67,7 @@ class Replay:
         return {
             "items": self.items,
             "experts": len(self.panel),
-            "answers_of_all": self.everybody,
+            "answers_of_all": self.everyone,
             "rules": rules,
             "curve": curve,
         }

@@ -66,7 +66,7 @@ class Doubt:
     ----------
     count, wrong
         Items per level of doubt, the most doubtful first, and how many of them are expected to be wrong. The
-        first level are items without a label, which are never right until somebody has looked at them.
+        first level are items without a label, which are never right until someone has looked at them.
     """
 
     count: NDArray[np.int64]

@@ -26,7 +26,7 @@ GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
 def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | None = None) -> dict[Any, Name]:
     """Read the known classes, ``{item: class}``, from a table with the columns item and label.
 
-    Rows without a label are skipped: a review file comes back with those filled in that somebody looked at.
+    Rows without a label are skipped: a review file comes back with those filled in that someone looked at.
     """
     source, how = Source(path), reading or Reading()
     item, label = _columns(source, how)

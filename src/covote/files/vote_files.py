@@ -198,7 +198,7 @@ class VoteFile:
                 reader.found.fault(again)
 
     def fresh_reader(self) -> Reader:
-        """Return a reader that has seen nothing yet but which columns are nobody's."""
+        """Return a reader that has seen nothing yet but which columns are no one's."""
         reader, strangers = replace(self.reader), list(self.columns.strangers)
         counts = dict.fromkeys(strangers, 0)
         for batch in self.source.batches(strangers) if strangers else ():
@@ -346,7 +346,7 @@ class VoteFile:
             votes += len(at) - len(silent)
             fill(columns, codes, at)
         if self.reader.reading.duplicates != "last" and given(columns) < votes:
-            # Somebody answers an item twice, which is rare.
+            # Someone answers an item twice, which is rare.
             yield from self._sorted_votes()
             return
         found = np.flatnonzero(there | (columns != NOT_ASKED).any(axis=0))
@@ -398,7 +398,7 @@ def _gathered(parts: Iterator[Votes]) -> Iterator[Votes]:
 
 
 def open_panel(path: str | os.PathLike[str], reading: Reading | None = None) -> Panel:
-    """Return the panel of a file of votes in which every expert knows every class that anybody answered."""
+    """Return the panel of a file of votes in which every expert knows every class that anyone answered."""
     return _panel(path, reading or Reading(), everything=True)
 
 

@@ -1,4 +1,4 @@
-"""Before anybody is asked: open the data and the models, and see which kept answers still belong to them."""
+"""Before anyone is asked: open the data and the models, and see which kept answers still belong to them."""
 
 from __future__ import annotations
 

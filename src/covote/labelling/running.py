@@ -106,11 +106,11 @@ class Labelling:
     soft
         Whether the experts' probabilities were used.
     plain
-        The experts that gave none, while others did: because of them, nobody's were used.
+        The experts that gave none, while others did: because of them, no one's were used.
     answers
         The file in which the answers are kept.
     unsettled
-        How many items an Asker could not settle: nobody is left who could, or can be paid.
+        How many items an Asker could not settle: no one is left who could, or can be paid.
     over_budget
         Whether language models were not asked everything because of the budget.
     """
@@ -341,7 +341,7 @@ class Run:
         return KeptVotes(self._panel, self._kept, self._ready.ids, self._wanted, experts)
 
     def ask(self) -> Run:
-        """Ask everybody about everything, or whom the cheaper ones or the asker leave to be asked."""
+        """Ask everyone about everything, or whom the cheaper ones or the asker leave to be asked."""
         if self._asker is not None:
             self._ask_adaptively(self._asker)
         elif self._how.ask == "doubtful":
@@ -563,9 +563,9 @@ def _is_priced(model: Any) -> bool:
 
 
 def _asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
-    """Return who says whom to ask; None if everybody is asked, or the doubtful are.
+    """Return who says whom to ask; None if everyone is asked, or the doubtful are.
 
-    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever errs.
+    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever is wrong.
     """
     if isinstance(ask, Asker):
         if budget is not None:
@@ -596,6 +596,6 @@ def by_cost(panel: Panel) -> list[list[int]]:
 
 
 def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
-    """Return on which items not all agree: another class is possible if nobody erred, or somebody did."""
+    """Return on which items not all agree: another class is possible, or an expert is wrong."""
     decoder = Authority()
     return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])

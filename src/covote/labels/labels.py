@@ -107,7 +107,7 @@ class Labels:
         The panel whose classes the labels are.
     index
         The class of every item as an index into ``panel.classes``; -1 where the votes leave several classes
-        equally good or where nobody was heard. A tie is never broken by the order of the classes: such an
+        equally good or where no one was heard. A tie is never broken by the order of the classes: such an
         item has no label, and :meth:`tied_classes` says between which classes it lies.
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
@@ -180,7 +180,7 @@ class Labels:
 
     @property
     def proba(self) -> NDArray[np.float32]:
-        """How likely every class is (items x classes), each row summing to 1; 0 where nobody was heard.
+        """How likely every class is (items x classes), each row summing to 1; 0 where no one was heard.
 
         That of the label is its confidence. The label need not be the most likely class: it is what the
         method decides, by default the authority vote.
@@ -206,17 +206,16 @@ class Labels:
 
     @property
     def violations(self) -> NDArray[np.int32]:
-        """The least number of wrong answers that explains the votes by a class that somebody knows."""
+        """The least number of wrong answers that explains the votes by a class that someone knows."""
         return self.evidence.violations
 
     @cached_property
     def status(self) -> NDArray[np.str_]:
         """What the votes prove, for every item.
 
-        ``agreed``: all authorities of the label name it, and if nobody erred, no other class is possible.
+        ``agreed``: all authorities of the label name it, and no other class is possible if no expert is wrong.
         ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
-        somebody erred. ``incomplete``: nobody who knows some class answered (or nobody knows it at all), so
-        that class is still possible.
+        an expert is wrong. ``incomplete``: a possible class has not been judged by anyone who knows it.
         ``given``: the class was known beforehand, whatever the votes say.
         """
         return np.array(STATUSES)[self.evidence.status]

@@ -169,7 +169,7 @@ class Hearing:
         heard = np.flatnonzero((panel.sizes > 1) | (len(classes) == 1)).tolist()
         if len(heard) == 0:
             raise InputError(
-                "every expert knows a single class, so nobody can tell two classes apart; add other experts"
+                "every expert knows a single class, so no one can tell two classes apart; add other experts"
             )
         voices = tuple(
             _voice(

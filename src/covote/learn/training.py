@@ -27,7 +27,7 @@ from covote.panel import Name, Panel
 
 
 def default_size(classes: int) -> int:
-    """Return how many classes an expert should know if nobody says.
+    """Return how many classes an expert should know if no one says.
 
     As in a projective plane, about as many experts as classes, and about sqrt(K) authorities for each.
 

@@ -59,7 +59,7 @@ class Entry:
         raise InputError(
             f'model = "{self.use}" is refused: {self.kind.runs_code}. If you trust it, say so with --trust '
             "on the command line or trust=True in Python (trust = true in a panel does not count: it may be "
-            "somebody else's word)"
+            "someone else's word)"
         )
 
     def open(self, setting: Setting) -> Model:

@@ -345,7 +345,7 @@ def clustered_interval(rates: NDArray[np.float64], items: int) -> tuple[float, f
 
 
 def fano_error(classes: int, size: int, experts: int) -> float:
-    """No panel errs less: Thm 4 solved for the error, 1 - (m R/K ln R + ln 2) / ln K.
+    """No panel has a smaller error: Thm 4 solved for the error, 1 - (m R/K ln R + ln 2) / ln K.
 
     >>> round(fano_error(100, 12, 10), 3)
     0.202
@@ -355,7 +355,7 @@ def fano_error(classes: int, size: int, experts: int) -> float:
 
 
 def converse_error(classes: int, size: int, experts: int) -> float:
-    """No panel errs less: the best of 1 - R^t/K - m R / (K (t+1)) over t >= 0 (theory: section 5).
+    """No panel has a smaller error: the best of 1 - R^t/K - m R / (K (t+1)) over t >= 0 (theory: section 5).
 
     >>> round(converse_error(100, 12, 10), 3)
     0.28
@@ -368,7 +368,7 @@ def converse_error(classes: int, size: int, experts: int) -> float:
 
 
 def paper_error(classes: int, size: int, experts: int) -> float:
-    """Random panels err less on average: Thm 5 solved for the error, K exp(-m (K-R)(R-1) / (K(K-1))).
+    """Random panels have less error on average: Thm 5 solved for it, K exp(-m (K-R)(R-1) / (K(K-1))).
 
     >>> round(paper_error(100, 12, 95), 3)
     0.009

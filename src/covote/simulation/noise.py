@@ -310,7 +310,7 @@ def _against_authority(panel: Panel) -> list[NDArray[np.intp]]:
         # Quotients of small integers: equal fractions are equal as float64, and unequal ones are not.
         held = np.where(degrees > 0, together / np.maximum(degrees, 1), np.inf)
         held[k] = np.inf
-        # A panel in which nobody knows any other class has no rival to offer.
+        # A panel in which no one knows any other class has no rival to offer.
         chosen.append(np.flatnonzero(held == held.min()) if np.isfinite(held).any() else np.empty(0, np.intp))
     return chosen
 

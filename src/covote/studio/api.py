@@ -73,7 +73,7 @@ class AnswerOut(BaseModel):
 
 
 class PersonIn(BaseModel):
-    """Somebody to be invited."""
+    """Someone to be invited."""
 
     name: str = Field(max_length=1000)
     knows: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=10_000)
@@ -199,7 +199,7 @@ def undo(studio: Project, who: Who) -> LeaseOut:
 
 @router.get("/people")
 def people(studio: Project, who: Owner) -> list[PersonOut]:
-    """List everybody."""
+    """List everyone."""
     _, roster = studio.look()
     return [
         PersonOut(id=one.id, name=one.name, role=one.role, knows=roster.names_of(one.known), cost=one.cost,
@@ -210,7 +210,7 @@ def people(studio: Project, who: Owner) -> list[PersonOut]:
 
 @router.post("/people")
 def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
-    """Invite somebody."""
+    """Invite someone."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         person_id, secret = managing.invite(

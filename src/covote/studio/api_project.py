@@ -137,7 +137,7 @@ class DecisionOut(BaseModel):
 
 
 class FlagOut(BaseModel):
-    """What somebody found wrong with an item."""
+    """What someone found wrong with an item."""
 
     item_id: int
     item: str
@@ -417,10 +417,10 @@ def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
 
 @router.delete("/hook")
 def remove_hook(studio: Project, who: Owner) -> Done:
-    """Tell nobody any more."""
+    """Tell no one any more."""
     with studio.database.write() as connection:
         hooks.remove_hook(connection, who.id)
-    return Done(done="Nobody is told any more.")
+    return Done(done="No one is told any more.")
 
 
 @router.get("/reference", include_in_schema=False)

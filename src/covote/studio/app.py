@@ -41,7 +41,7 @@ STATIC = Path(__file__).parent / "static"
 SILENT: dict[str, Any] = {
     "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 }
-"""FastAPI reports to nobody, whatever the environment says; versions that cannot report ignore it."""
+"""FastAPI reports to no one, whatever the environment says; versions that cannot report ignore it."""
 _PAGES = (label_screen, entrance, people_pages, item_pages, project_pages, board, review)
 
 
@@ -91,7 +91,7 @@ def _guarded(app: FastAPI) -> FastAPI:
 
 
 SENTENCES: dict[type[Exception], tuple[int, str]] = {
-    IntegrityError: (409, "Somebody changed the same thing at the same moment; try once more."),
+    IntegrityError: (409, "Someone changed the same thing at the same moment; try once more."),
     OperationalError: (503, "The database did not answer. Nothing is lost; try again in a moment."),
     # SQLite raises the one, PostgreSQL the other.
     OverflowError: (422, "A number in this request is larger than any there is; reload the page."),

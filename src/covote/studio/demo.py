@@ -1,6 +1,6 @@
 """A project to click through: pictures and texts, people who each know a part, and what they answered.
 
-Among the answers are a tie, a conflict, somebody who does not know what he is said to know, somebody who
+Among the answers are a tie, a conflict, someone who does not know what he is said to know, someone who
 left, a flag and a decision, so that every page shows what it is for.
 """
 
@@ -41,9 +41,9 @@ CLASSES = (
     ("tomato", "red, with a green star"),
     ("lemon", "yellow, a tip at either end"),
     ("mushroom", "a cap on a stem"),
-    ("complaint", "a text: somebody is unhappy"),
-    ("question", "a text: somebody wants to know"),
-    ("praise", "a text: somebody is happy"),
+    ("complaint", "a text: someone is unhappy"),
+    ("question", "a text: someone wants to know"),
+    ("praise", "a text: someone is happy"),
 )
 PEOPLE = {
     "Ada": ("apple", "pear", "carrot", "complaint", "question", "praise"),
@@ -56,7 +56,7 @@ PEOPLE = {
 TEXTS = {
     "complaint": (
         "The box came two days late, and the lemons were soft.",
-        "I have called three times now and nobody picks up.",
+        "I have called three times now and no one picks up.",
         "Half of my order was missing. Please send it, or my money back.",
         "The pears were hard as stone, and so was the tone of your driver.",
         "You changed my delivery day without asking me.",
@@ -96,7 +96,7 @@ DECIDED = "One can see the stem and the dent: it is an apple, not a tomato."
 
 
 def fill(studio: Studio, *, alive: bool = True) -> None:
-    """Fill a project that is empty; one that is not stays as it is. Without `alive` nobody has answered."""
+    """Fill a project that is empty; one that is not stays as it is. Without `alive` no one has answered."""
     with studio.database.write() as connection:
         if connection.execute(select(func.count()).select_from(class_)).scalar_one():
             return
@@ -147,7 +147,7 @@ def _pictures(connection: Connection, studio: Studio, ids: dict[str, int]) -> li
 
 
 def _moments(rng: np.random.Generator, count: int, days: int, start: float) -> NDArray[np.float64]:
-    """Return when somebody answers: every day for a while, some seconds after the answer before."""
+    """Return when someone answers: every day for a while, some seconds after the answer before."""
     gaps = rng.lognormal(2.2, 0.5, count)
     for day, first in enumerate(np.linspace(0, count, days, endpoint=False).astype(int)):
         begun = start + day * _DAY + rng.uniform(0, 0.1 * _DAY)

@@ -3,8 +3,8 @@
 Every project is a folder below one root, exactly as if it were served alone, and has its pages under
 ``/p/NAME``. People may have an *account*. Accounts are kept next to the projects, in ``accounts.db``, with
 the tables of a project: there, a person is an account. The table ``membership`` says who an account is in
-each project; an invitation link makes that entry, so that a project's owner says who gets in, and nobody
-becomes somebody else in another project. With PostgreSQL, each project and the accounts have a schema.
+each project; an invitation link makes that entry, so that a project's owner says who gets in, and no one
+becomes someone else in another project. With PostgreSQL, each project and the accounts have a schema.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def join(connection: Connection, account_id: int, uid: str, member_id: int) -> N
     for row in rows:
         if (row.person_id == account_id) != (row.member_id == member_id):
             raise Refused(
-                "You are in this project already, as somebody else. To try this invitation, open it in a "
+                "You are in this project already, as someone else. To try this invitation, open it in a "
                 "private window."
                 if row.person_id == account_id
                 else "Another account uses this invitation already; ask the owner of the project for one of "

@@ -11,7 +11,7 @@ from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE
 ADAPTIVE = ("elimination", "repair", "vote", "posterior")
 """Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
 ASK = ("everybody", "cover", *ADAPTIVE)
-"""How items are asked: of everybody, of a chosen cover, or of one after another by a rule."""
+"""How items are asked: of everyone, of a chosen cover, or of one after another by a rule."""
 
 
 class Refused(InputError):
@@ -56,13 +56,13 @@ class Member:
 
 
 def require_owner(member: Member) -> None:
-    """Refuse everybody but owners."""
+    """Refuse everyone but owners."""
     if not member.is_owner:
         raise Refused("Only an owner of the project may do this; ask the person who invited you.")
 
 
 def require_reviewer(member: Member) -> None:
-    """Refuse everybody but owners and reviewers."""
+    """Refuse everyone but owners and reviewers."""
     if not member.reviews:
         raise Refused("Only owners and reviewers of the project may do this; ask the person who invited you.")
 
@@ -80,7 +80,7 @@ def why_not_asked(member: Member, ask: str) -> str:
     if not member.active:
         return OFF
     if not member.known:
-        return "Nobody has said yet which classes you know; " + (
+        return "No one has said yet which classes you know; " + (
             "tick them on your page." if member.ticks else "ask the owner of the project to tick them."
         )
     if not may_be_asked(member, ask):
@@ -118,7 +118,7 @@ def answer_counts(
     """Whether an answer is a vote in the panel as it is now.
 
     It is one if every class that its expert now knows was in view, and the class that was chosen is still
-    one of them, or is a class that was retired since. Somebody who never saw "ear" among the options has not
+    one of them, or is a class that was retired since. Someone who never saw "ear" among the options has not
     said that an item is not an ear.
     """
     if choice == UNSURE or not set(known) <= set(shown):
@@ -129,7 +129,7 @@ def answer_counts(
 def speaks_against_retired(named: Collection[int], shown: Collection[int], former: Collection[int]) -> bool:
     """Whether an answer would count against a retired class that was not in view.
 
-    `named` are the retired classes that somebody has said about the same item. Whoever knew one of them but
+    `named` are the retired classes that someone has said about the same item. Whoever knew one of them but
     was asked when it was not offered any more has said nothing about it, so the answer must not count.
     """
     return any(one in former and one not in shown for one in named)

@@ -322,7 +322,7 @@ class Source:
     @contextmanager
     def _text_reader(self, columns: list[str] | None, block: int = _FIRST) -> Iterator[tuple[Any, Any]]:
         """Give a reader of a CSV or JSON-lines file, and the file; the columns of CSV stay text."""
-        # Nobody closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
+        # No one closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
         # would go on with whatever file is opened next under the same number.
         file = pa.OSFile(str(self._place))
         stream: Any = file

@@ -37,7 +37,7 @@ class Columns(NamedTuple):
     answers
         Of a wide table, the columns of answers, and the experts' indices.
     strangers
-        Columns of a wide table that hold answers, but of nobody in the panel.
+        Columns of a wide table that hold answers, but of no one in the panel.
     ignored
         Columns of a wide table that hold no answers.
     """

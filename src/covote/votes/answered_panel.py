@@ -24,7 +24,7 @@ def answered_panel(
     *,
     everything: bool,
 ) -> Panel:
-    """Return the panel of votes: everybody knows every class, or each exactly what it ever answered.
+    """Return the panel of votes: everyone knows every class, or each exactly what it ever answered.
 
     Names that are all integers become integers.
 
@@ -37,7 +37,7 @@ def answered_panel(
     reading
         Which labels mean "none of mine" or "no answer", and what other names mean.
     everything
-        Whether everybody knows every class.
+        Whether everyone knows every class.
     """
     meant = reading.meanings()
     silent = Matcher((), reading, labels=True)

@@ -83,7 +83,7 @@ def repeated(
 
 
 def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray[Any], bool, dict[int, int]]:
-    """Return dense votes as (experts x items), whether nobody was left out, and whose votes were dropped."""
+    """Return dense votes as (experts x items), whether no one was left out, and whose votes were dropped."""
     votes = _index_matrix(array, panel)
     kind = smallest_int(len(panel.classes))
     _check_range(votes, panel)

@@ -70,7 +70,7 @@ class Findings:
     outside
         Answers of classes that the expert does not know, by (expert, class).
     columns
-        Columns of a wide table that hold answers of nobody in the panel.
+        Columns of a wide table that hold answers of no one in the panel.
     others
         What cannot be dropped: rows without an item, two different answers, impossible probabilities.
     answers, left
@@ -142,7 +142,7 @@ class Findings:
         return self.answers - self.left
 
     def _find_twins(self) -> None:
-        """Find names in two spellings of which nobody can say whether they are one."""
+        """Find names in two spellings of which no one can say whether they are one."""
         for matcher in (self.who, self.what):
             for sentence in matcher.twins() if matcher.twice else ():
                 self.fault(sentence)

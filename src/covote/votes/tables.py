@@ -358,7 +358,7 @@ class Reader:
         if dense:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
             fill(columns, codes, at)
-            # As many answers as rows: nobody answers twice, and nothing has to be looked up.
+            # As many answers as rows: no one answers twice, and nothing has to be looked up.
             if self.reading.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
                 return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
         order = np.flatnonzero(codes.who >= 0)
@@ -382,7 +382,7 @@ class Reader:
         )
 
     def conflicts(self, codes: Codes, at: NDArray[np.int64]) -> str:
-        """Say that experts give two different answers to an item; nothing if nobody does.
+        """Say that experts give two different answers to an item; nothing if no one does.
 
         Row p is about item ``at[p]``.
         """
@@ -411,7 +411,7 @@ class Reader:
 
 
 def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Reading) -> Votes:
-    """Return all votes of a file; without a panel, everybody knows everything."""
+    """Return all votes of a file; without a panel, everyone knows everything."""
     from covote.tables.batches import Source  # which loads pyarrow
 
     source = Source(path, exports=True)
@@ -423,7 +423,7 @@ def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Readin
 
 
 def open_panel(table: pa.Table, shape: str, reading: Reading) -> Panel:
-    """Return the panel of a table of votes in which everybody knows every class that anybody answered."""
+    """Return the panel of a table of votes in which everyone knows every class that anyone answered."""
     columns = find_columns(table.column_names, reading.columns, shape, None, lambda: table.slice(0, LOOK))
     return answered_panel(columns, lambda names: [table.select(names).columns], reading, everything=True)
 

@@ -157,12 +157,12 @@ class Votes:
         """Take arrays that were checked already: nothing is checked, nothing is copied.
 
         Either `columns` (experts x items, C order) or `runs`, in the types that the checked constructors
-        choose; `items` is an Arrow or a numpy array. `complete` may be said only if nobody was left out.
+        choose; `items` is an Arrow or a numpy array. `complete` may be said only if no one was left out.
         """
         if runs is not None:
             runs = Ragged(*(frozen(array) for array in runs))
             return cls(panel, None, runs, 0, len(runs.indptr) - 1, complete, ids=items)
-        assert columns is not None  # a mistake in the code that calls this, not in anybody's data
+        assert columns is not None  # a mistake in the code that calls this, not in anyone's data
         columns = frozen(columns)
         return cls(panel, columns, None, 0, columns.shape[1], complete, ids=items)
 
@@ -188,7 +188,7 @@ class Votes:
             Columns are found by these or other usual names (task, worker, ...), else by what they hold;
             columns of a wide table that hold no answers are left aside. A missing label means "not asked".
         panel
-            Who knows what; without it, everybody knows everything, as in a crowd.
+            Who knows what; without it, everyone knows everything, as in a crowd.
         reading, options
             How columns, names and cells are understood: a :class:`covote.Reading`, or its fields as keywords
             (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
@@ -211,7 +211,7 @@ class Votes:
         elif not isinstance(panel, Panel):
             raise InputError(
                 f"panel is {panel!r}, not a Panel; make one with Panel.load or Panel.from_blocks, or leave "
-                "it out where everybody knows everything"
+                "it out where everyone knows everything"
             )
         votes = tables.Reader(panel, how).read(table, shape, first_row)
         if layout == "auto":

@@ -288,7 +288,7 @@ def test_a_crowd_counts_in_full():
     )
     found = learned(InMemory(votes), LearnedVote())
     assert found.crowd
-    assert found.notes == ("everybody knows every class, so all answers count in full",)
+    assert found.notes == ("everyone knows every class, so all answers count in full",)
     majority = decode(votes, method="authority").chances(truth).mean()
     assert decode(votes).chances(truth).mean() > majority + 0.01
 

@@ -106,6 +106,6 @@ def test_answers_to_gold_items_teach_the_rule_whom_to_believe(rig):
 def test_a_change_to_posterior_without_gold_answers_is_warned_of(rig):
     owner = rig.browser("owner")
     told = owner.post("/settings", data={"name": "p", "instructions": "", "ask": "posterior"})
-    assert "Nobody has answered a gold item yet" in told.text
+    assert "No one has answered a gold item yet" in told.text
     lease = rig.browser("ann").post("/label/next").json()["leases"][0]
     assert lease["content"].startswith("text")

@@ -136,7 +136,7 @@ def test_an_invitation_joins_one_account_once(town):
     town.enter(ann, "ann", "birds")  # again: nothing changes
     twice = town.enter(ann, "bob", "birds")
     assert twice.status_code == 409
-    assert "as somebody else" in twice.text
+    assert "as someone else" in twice.text
     other = town.guest("bob", "skin-lesions")
     taken = town.enter(other, "ann", "birds")
     assert taken.status_code == 409

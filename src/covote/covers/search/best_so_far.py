@@ -45,7 +45,7 @@ class CoverSearch:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to win, or nobody waits any more."""
+        """Whether nothing is left to win, or no one waits any more."""
         return self.work.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
     def part(self, moves: int) -> Work:

@@ -63,7 +63,7 @@ def add(j: int, t: CoverTables) -> None:
         spare = t.held[r] - t.demand[r]
         if spare <= 0:
             t.score[j] += t.weight[r]
-        if spare == 0:  # no longer in need: nobody outside gains from it
+        if spare == 0:  # no longer in need: no one outside gains from it
             t.needs[0] -= 1
             last = t.needy[t.needs[0]]
             t.needy[t.place[r]] = last
@@ -71,7 +71,7 @@ def add(j: int, t: CoverTables) -> None:
             for s in range(t.row_start[r], t.row_start[r + 1]):
                 if not t.inside[t.row_columns[s]]:
                     t.score[t.row_columns[s]] -= t.weight[r]
-        elif spare == 1:  # no longer critical: nobody inside loses it
+        elif spare == 1:  # no longer critical: no one inside loses it
             for s in range(t.row_start[r], t.row_start[r + 1]):
                 if t.inside[t.row_columns[s]] and t.row_columns[s] != j:
                     t.score[t.row_columns[s]] -= t.weight[r]

@@ -21,7 +21,7 @@ class Authority(Decoder):
     """The class with the largest share of its authorities' votes, argmax_k N_k / d_k.
 
     N_k is the number of votes for class k and d_k the number of experts who know k; where an item was not
-    answered by everybody, those who answered it. Shares are compared exactly, as whole numbers; classes that
+    answered by everyone, those who answered it. Shares are compared exactly, as whole numbers; classes that
     share the largest one are reported as tied. Nothing is learned, so the confidence is NaN.
 
     Paper: Eq. (2)-(4).
@@ -38,7 +38,7 @@ class Authority(Decoder):
         index, tied = shares.label(votes)
         ties: Ties | partial[Ties] = NO_TIES
         if index.min(initial=0) < 0 and tied.any():
-            # Listed when somebody asks: loops that find the label alone are many times as fast.
+            # Listed when someone asks: loops that find the label alone are many times as fast.
             ties = partial(shares.tied_classes, votes.subset(np.flatnonzero(tied)))
         return Labels(votes.panel, index, tied, ties, None, votes.ids, votes.start)
 

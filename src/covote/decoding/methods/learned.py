@@ -63,7 +63,7 @@ class LearnedVote(Decoder):
 
     If all other answers predict each answer better when they count in full (T = 1) than when they do not (T =
     d^1/4), the experts make their mistakes independently. Then the answers are learned from again, three
-    times, from softmax(S), and the label is the best S_k. So it is in a crowd, where everybody knows every
+    times, from softmax(S), and the label is the best S_k. So it is in a crowd, where everyone knows every
     class; its posterior is softmax(S / sqrt(d)).
 
     The confidence is the posterior of the label. Gold items, each scored as if its class were not known,
@@ -240,7 +240,7 @@ def trusted(chance: Array, trust: tuple[Any, Any] | None) -> NDArray[np.float64]
 
 
 def guard(rows: Rows, share: Array, level: Array, index: Array) -> None:
-    """Give items the class that nobody who knows it denies, if its authorities know all others.
+    """Give items the class that no one who knows it denies, if its authorities know all others.
 
     If experts are right about what they know, no other class is possible: whichever it were, one of these
     authorities would have named it. Paper: Corollary 1.

@@ -29,8 +29,8 @@ LARGEST = 1 << 22
 class Lookup(Decoder):
     """The class k with the answer vector in S_k: all authorities of k said k, the others anything they know.
 
-    A vector in no output set gets no label (somebody erred), one in several is tied. Every expert must answer
-    every item, and the panel must be small.
+    A vector in no output set gets no label (an expert is wrong), one in several is tied. Every expert must
+    answer every item, and the panel must be small.
     """
 
     def start(self, panel: Panel) -> NDArray[np.bool_]:
@@ -50,7 +50,7 @@ class Lookup(Decoder):
     def score(self, votes: Votes, weights: NDArray[np.bool_], evidence: bool = True) -> Labels:
         """Return the labels."""
         sets = weights[vector_numbers(votes)]
-        # A class that nobody knows is in every set; it cannot win.
+        # A class that no one knows is in every set; it cannot win.
         sets &= votes.panel.knows.any(axis=0)
         found, size = sets.sum(axis=1), len(votes)
         best = Best(

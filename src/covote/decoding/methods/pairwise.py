@@ -64,7 +64,7 @@ def _second(score: Array, first: Array) -> Array:
 def _won(rows: Rows) -> NDArray[np.int64]:
     """Return how many comparisons each class won, minus those it lost (rows x classes).
 
-    Most pairs of many classes are compared by nobody, so only pairs with votes are looked at.
+    Most pairs of many classes are compared by no one, so only pairs with votes are looked at.
     """
     panel, (indptr, expert, label) = rows.votes.panel, rows.runs
     classes, known = len(panel.classes), panel.layout.known

@@ -211,7 +211,7 @@ class TrainedNetwork:
     """A trained network, how many classes it knows, and what its training images were centred by.
 
     `mirrored` says that answers about an image and its mirror image are averaged; `seconds` is the CPU time
-    of the training, and `curve` what was seen after each epoch, if anybody looked.
+    of the training, and `curve` what was seen after each epoch, if anyone looked.
     """
 
     def __init__(
@@ -339,7 +339,7 @@ def _keep_epoch(
     state = {
         "epochs": epochs,
         "network": expert.network.state_dict(),
-        # After the last epoch the weights are all that somebody may still want.
+        # After the last epoch the weights are all that someone may still want.
         "optimiser": None if optimiser is None else optimiser.state_dict(),
         "generator": generator.get_state(),
         "dropout": torch.get_rng_state(),

@@ -1,1 +1,1 @@
-"""From an item in somebody's hands to a label: leases, answers, whom to ask next, results."""
+"""From an item in someone's hands to a label: leases, answers, whom to ask next, results."""

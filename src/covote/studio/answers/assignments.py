@@ -1,7 +1,7 @@
 """Assignments: which items are in whose hands, and the answers that come of them.
 
 Pages, programs and models all answer through :func:`record` and :func:`record_unasked`. A person's items stay
-theirs across reloads, tabs and days. Only where one after another is asked may somebody else take an item
+theirs across reloads, tabs and days. Only where one after another is asked may someone else take an item
 whose lease has expired.
 """
 
@@ -46,9 +46,9 @@ from covote.studio.storage.schema import (
 )
 
 BLOCK = 20
-"""Items that a person is given at a time where everybody, or a cover, is asked: nobody waits for them."""
+"""Items that a person is given at a time where everyone, or a cover, is asked: no one waits for them."""
 SCANNED = 40
-"""Items looked at for somebody who has nothing waiting, where one after another is asked."""
+"""Items looked at for someone who has nothing waiting, where one after another is asked."""
 
 # Statements that every answer needs are made once: to make one costs as much as to run it
 # (benchmarks/results/studio.md, 500 people).
@@ -70,7 +70,7 @@ _FINISH = (
     .where(*_MINE, assignment.c.state.in_((LEASED, WITHDRAWN)), assignment.c.token == bindparam("shown"))
     .values(state=ANSWERED)
 )
-"""Takes late answers, too: an item that was given to somebody else meanwhile still gets the vote."""
+"""Takes late answers, too: an item that was given to someone else meanwhile still gets the vote."""
 _HELD = select(assignment.c.state, assignment.c.token).where(*_MINE).with_for_update()
 _COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
 _ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
@@ -81,7 +81,7 @@ _SETTLE = (
 
 @dataclass(frozen=True)
 class Lease:
-    """An item in somebody's hands."""
+    """An item in someone's hands."""
 
     token: str
     item_id: int
@@ -98,7 +98,7 @@ class Lease:
 def lock(connection: Connection, member: Member) -> int:
     """Lock a person, so that two tabs wait for each other; return up to where items were given.
 
-    Everybody locks the person first, then items, then assignments: nobody waits in a circle.
+    Everyone locks the person first, then items, then assignments: no one waits in a circle.
     """
     return int(connection.execute(_LOCK, {"who": member.id}).scalar_one())
 
@@ -152,7 +152,7 @@ def _renew(connection: Connection, held: list[Any], until: float) -> bool:
 
 
 def _take(connection: Connection, waiting: list[Any], until: float) -> int:
-    """Put waiting items into the person's hands, unless somebody is just taking them; return how many."""
+    """Put waiting items into the person's hands, unless someone is just taking them; return how many."""
     if not waiting:
         return 0
     mine = [row.item_id for row in waiting]
@@ -228,7 +228,7 @@ def _in_order(connection: Connection, member: Member, cursor: int, count: int, u
 def _adaptive(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int, until: float
 ) -> None:
-    """Give items that nobody has begun; then items that wait for others and on which this person can help.
+    """Give items that no one has begun; then items that wait for others and on which this person can help.
 
     Where models are in the panel they begin, and people are asked what is left in doubt.
     """
@@ -260,7 +260,7 @@ def _hold(connection: Connection, item_ids: list[int], until: float) -> None:
 
 
 def _free(connection: Connection, member: Member, after: int) -> list[int]:
-    """Return items that are begun and in nobody's hands, and that this person was not asked about."""
+    """Return items that are begun and in no one's hands, and that this person was not asked about."""
     asked = select(assignment.c.id).where(
         assignment.c.item_id == item.c.id,
         assignment.c.person_id == member.id,
@@ -279,7 +279,7 @@ def _free(connection: Connection, member: Member, after: int) -> list[int]:
 
 
 def _helped(connection: Connection, rule: str, roster: Roster, member: Member, after: int) -> Iterator[int]:
-    """Give items that wait for somebody else, or whose lease has expired, and on which this person helps."""
+    """Give items that wait for someone else, or whose lease has expired, and on which this person helps."""
     free, rule_at_work = _free(connection, member, after), inquiry_of(connection, roster, rule)
     answers = counted_answers(connection, roster, free)
     for item_id in free:
@@ -347,7 +347,7 @@ def reopen(
 
 @dataclass(frozen=True)
 class Said:
-    """What somebody says about an item that is in hand.
+    """What someone says about an item that is in hand.
 
     `key` is made once per answer by whoever sends it: the same key again is the same answer again.
     """
@@ -370,7 +370,7 @@ class Kept:
 def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Kept:
     """Keep an answer.
 
-    The caller holds a write transaction in which `setup` and `roster` were read, so that nobody can change
+    The caller holds a write transaction in which `setup` and `roster` were read, so that no one can change
     who knows what in between.
     """
     if not 8 <= len(said.key) <= 64 or not said.key.isprintable():

@@ -24,7 +24,7 @@ LEARNED_SECONDS = 60.0
 LEARNED_FROM = 50_000
 """Most answers to gold items from which it learns: the last ones."""
 SUPPOSED = Posterior(accuracy=0.95, none=(0.02, 0.9))
-"""How people are supposed to answer before anybody has answered a gold item: right 95 times of 100 about what
+"""How people are supposed to answer before anyone has answered a gold item: right 95 times of 100 about what
 they know, and "none of mine" 90 times of 100 about what they do not know."""
 
 

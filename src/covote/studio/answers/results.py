@@ -167,7 +167,7 @@ class Results:
 
     @cached_property
     def by_doubt(self) -> NDArray[np.int64]:
-        """Positions, the most doubtful first: no label, then somebody erred, then low confidence."""
+        """Positions, the most doubtful first: no label, then an answer is wrong, then low confidence."""
         evidence = self.labels.evidence
         confidence = np.nan_to_num(evidence.confidence, nan=1.0)
         return np.lexsort((confidence, -evidence.violations, self.labels.index >= 0))

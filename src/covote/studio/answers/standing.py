@@ -18,7 +18,7 @@ _POINTS = 60
 _RECENT, _DAY, _WEEK = 3600.0, 86_400.0, 7 * 86_400.0
 _TIMED, _FEWEST_TIMED, _PAUSE = 50_000, 6, 300.0
 """Answers by which people's speed is measured, how many a person needs for that, and seconds after which
-somebody was away."""
+someone was away."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _needed(
 
 
 def count_settled(connection: Connection, setup: Row[Any], roster: Roster) -> int:
-    """Return how many items nobody needs to be asked about any more."""
+    """Return how many items no one needs to be asked about any more."""
     live = select(func.count()).select_from(item).where(item.c.retired.is_(False))
     if setup.ask in ADAPTIVE:
         return int(connection.execute(live.where(item.c.state == DONE)).scalar_one())
@@ -103,7 +103,7 @@ def count_settled(connection: Connection, setup: Row[Any], roster: Roster) -> in
 
 
 def answered_by_all(setup: Row[Any], roster: Roster) -> Any:
-    """Return a query for the items that everybody who is asked has answered."""
+    """Return a query for the items that everyone who is asked has answered."""
     asked = [one.id for one in roster.members if may_be_asked(one, setup.ask)]
     return (
         select(assignment.c.item_id)

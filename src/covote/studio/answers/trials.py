@@ -1,4 +1,4 @@
-"""The qualification round: gold items of the classes that somebody is said to know, first or in between."""
+"""The qualification round: gold items of the classes that someone is said to know, first or in between."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def retire_class(connection: Connection, class_id: int, by: int | None = None) -
         refresh_options(connection, one)
     note(connection, by, f"Retired the class {found.name}.")
     touch(connection)
-    return f"{found.name} is retired: nobody is offered it any more. Earlier votes for it count."
+    return f"{found.name} is retired: no one is offered it any more. Earlier votes for it count."
 
 
 def bring_back_class(connection: Connection, class_id: int, by: int | None = None) -> int:

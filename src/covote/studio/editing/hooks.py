@@ -54,7 +54,7 @@ def set_hook(connection: Connection, url: str, by: int | None) -> str:
 
 
 def remove_hook(connection: Connection, by: int | None) -> None:
-    """Tell nobody any more."""
+    """Tell no one any more."""
     if connection.execute(delete(hook)).rowcount:
         connection.execute(update(delivery).where(delivery.c.done.is_(False)).values(done=True))
         note(connection, by, "No program is told any more when items are settled.")
@@ -91,7 +91,7 @@ def _write(connection: Connection, message: dict[str, Any]) -> None:
 
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow nobody elsewhere: the owner gave this address and no other."""
+        """Follow no one elsewhere: the owner gave this address and no other."""
 
 
 def deliver(database: Database) -> int:

@@ -67,7 +67,7 @@ def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int
 
 
 def retire_item(connection: Connection, item_id: int, by: int | None = None) -> None:
-    """Ask nobody about an item any more, and give it no label; what was said is kept."""
+    """Ask no one about an item any more, and give it no label; what was said is kept."""
     before = item_row(connection, item_id)
     if before.retired:
         raise Refused(f"“{before.key}” is retired already.", 409)
@@ -123,7 +123,7 @@ def _recount(connection: Connection, item_id: int, change: int) -> None:
 
 
 def flag_item(connection: Connection, item_id: int, person_id: int, comment: str) -> None:
-    """Keep what somebody finds wrong with an item; the same words again change nothing."""
+    """Keep what someone finds wrong with an item; the same words again change nothing."""
     told = check_text(comment, "The comment", 2000)
     if not told:
         raise Refused("Say what is wrong with the item.", 422)

@@ -59,7 +59,7 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
             write_table(table, place)
             return place
         if results is None:
-            raise Refused("There are no votes yet; export again when somebody has answered.", 409)
+            raise Refused("There are no votes yet; export again when someone has answered.", 409)
         if stem == "votes":
             write_table(_votes_table(connection, results), place)
         elif kind == "jsonl":

@@ -39,7 +39,7 @@ def show_board(request: Request, studio: Project, who: Owner) -> Response:
 
 @router.get("/board/live")
 def live(request: Request, studio: Project, who: Owner, version: int = 0) -> Response:
-    """Give the board again if somebody has declared something since."""
+    """Give the board again if someone has declared something since."""
     _, roster = studio.look()
     if roster.version == version or not roster.classes:
         return Response(status_code=204)
@@ -82,7 +82,7 @@ def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Respon
     panel, roster = _active(studio)
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
     if size < 2:
-        raise Refused(f"Somebody who knows {size} class covers no pair; type 2 or more.", 422)
+        raise Refused(f"Someone who knows {size} class covers no pair; type 2 or more.", 422)
 
     def work() -> dict[str, Any]:
         from covote.covers import complete

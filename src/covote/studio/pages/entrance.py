@@ -88,7 +88,7 @@ def show_login(request: Request, studio: Project, project: str = "") -> Response
 
 
 def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
-    """Return the id of somebody whom a trusted proxy has signed in; a server makes the account."""
+    """Return the id of someone whom a trusted proxy has signed in; a server makes the account."""
     row = connection.execute(select(person.c.id, person.c.active).where(person.c.name == name)).one_or_none()
     if row is None and projects_of(request):
         return managing.add_person(connection, name, "expert")

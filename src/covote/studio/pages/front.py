@@ -58,7 +58,7 @@ def mine(request: Request) -> Response:
 
 
 def _line(name: str, studio: Studio, member_id: int) -> dict[str, Any]:
-    """Say what a project is to somebody: who they are there, and what waits for them."""
+    """Say what a project is to someone: who they are there, and what waits for them."""
     with studio.database.read() as connection:
         setup, roster = studio.now(connection)
         one = roster.member_by_id[member_id]
@@ -97,7 +97,7 @@ def me(request: Request, studio: Project, who: Who) -> Response:
 
 @router.get("/accounts")
 def accounts(request: Request, studio: Project, who: Owner) -> Response:
-    """List everybody who has an account."""
+    """List everyone who has an account."""
     joined = func.count(membership.c.project).label("projects")
     with studio.database.read() as connection:
         rows = connection.execute(
@@ -144,7 +144,7 @@ def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> 
 
 @router.post("/accounts/{account_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> Response:
-    """Make a link for somebody who has forgotten the password; earlier ones do not work any more."""
+    """Make a link for someone who has forgotten the password; earlier ones do not work any more."""
     one = studio.look()[1].member(account_id)
     if not one.active:
         raise Refused(f"The account of {one.name} is closed; open it first.", 409)

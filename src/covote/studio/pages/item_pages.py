@@ -42,10 +42,10 @@ def gold(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
 
 @router.post("/items/{item_id}/retire")
 def retire(studio: Project, who: Owner, item_id: int) -> Response:
-    """Ask nobody about an item any more."""
+    """Ask no one about an item any more."""
     with studio.database.write() as connection:
         items.retire_item(connection, item_id, who.id)
-    return back_to(f"/review/{item_id}", "Nobody is asked about this item any more. Its answers are kept.")
+    return back_to(f"/review/{item_id}", "No one is asked about this item any more. Its answers are kept.")
 
 
 @router.post("/items/{item_id}/back")

@@ -57,7 +57,7 @@ class Sent(BaseModel):
 
 
 class Flagged(BaseModel):
-    """What somebody finds wrong with an item."""
+    """What someone finds wrong with an item."""
 
     item: int = Field(ge=1, le=2**31 - 1)
     comment: str = Field(min_length=1, max_length=2000)

@@ -36,7 +36,7 @@ _NAMED = 6
 
 @router.get("/")
 def home(request: Request) -> Response:
-    """Lead everybody to the page that is theirs."""
+    """Lead everyone to the page that is theirs."""
     try:
         member = member_of(request)
     except SignInFirst:
@@ -82,7 +82,7 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
 
 @router.get("/people")
 def people(request: Request, studio: Project, who: Owner) -> Response:
-    """List everybody."""
+    """List everyone."""
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         answers = {row.id: row.answers for row in connection.execute(select(person.c.id, person.c.answers))}
@@ -100,7 +100,7 @@ def _wanted(request: Request) -> set[int]:
 
 @router.post("/people")
 def invite(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Invite somebody: the link is shown once."""
+    """Invite someone: the link is shown once."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         name = text_field(form, "name")

@@ -37,13 +37,13 @@ router = APIRouter()
 _SHOWN = 50
 """Items of a page."""
 NO_GOLD = (
-    "Nobody has answered a gold item yet: until then, people are supposed to be right 95 times of 100. Add "
+    "No one has answered a gold item yet: until then, people are supposed to be right 95 times of 100. Add "
     "items whose class you know (a column “gold”)."
 )
 
 
 _WAYS = (
-    ("everybody", "Everyone", "Everybody who knows something is asked about every item."),
+    ("everybody", "Everyone", "Everyone who knows something is asked about every item."),
     ("elimination", "As few as needed", "One after another, until only one class is left. Fewest answers, "
      "but one wrong answer can mislead."),
     ("posterior", "Until 99% sure", "One after another, until one class is 99% probable, by how people "
@@ -53,7 +53,7 @@ _MORE_WAYS = (
     ("cover", "A cover", "The people chosen under Coverage, about every item."),
     ("repair", "Few, with one mistake allowed", "One after another, until one class is left even if one of "
      "the answers is wrong (rule “repair” of covote.asking)."),
-    ("vote", "Until the vote is decided", "One after another, until nobody still to be asked could "
+    ("vote", "Until the vote is decided", "One after another, until no one still to be asked could "
      "change the vote (rule “vote” of covote.asking)."),
 )  # fmt: skip
 ENOUGH_GOLD = 30
@@ -63,7 +63,7 @@ ENOUGH_GOLD = 30
 def _advice(answers: int, people: int) -> tuple[str, str]:
     """Return the way of asking to recommend, and why."""
     if people < 3:
-        return "everybody", "With so few people, everybody's answer is needed."
+        return "everybody", "With so few people, everyone's answer is needed."
     if answers < ENOUGH_GOLD:
         return "everybody", (
             f"Begin with everyone: {answers} answers to gold items tell little about how people answer. From "
@@ -125,7 +125,7 @@ def change_class(studio: Project, who: Owner, form: Form) -> Response:
 
 @router.post("/classes/move")
 def move_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Move a class up or down the list that everybody sees."""
+    """Move a class up or down the list that everyone sees."""
     steps = -1 if text_field(form, "to") == "up" else 1
     with studio.database.write() as connection:
         classes.move_class(connection, _one_class(form), steps, who.id)

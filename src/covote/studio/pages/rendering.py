@@ -63,10 +63,10 @@ STATUS = {
 }
 """How a status of a label looks and reads."""
 MEANING = {
-    "agreed": "nobody who knows the class says otherwise",
+    "agreed": "no one who knows the class says otherwise",
     "tied": "several classes fit equally well",
     "conflict": "at least one answer is wrong",
-    "incomplete": "a possible class has not been judged by anybody who knows it",
+    "incomplete": "a possible class has not been judged by anyone who knows it",
     "given": "the class was known before",
 }
 """What a status means."""

@@ -62,7 +62,7 @@ def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
         (bool(roster.classes), "/settings", "Add classes", "what an item can be."),
         (bool(setup.size), "/items", "Add items", "texts, pictures or sounds."),
         (bool(roster.voters), "/people", "Invite people", "say what each of them knows."),
-        (covered, "/board", "Look at the coverage", "every pair of classes needs somebody who knows both."),
+        (covered, "/board", "Look at the coverage", "every pair of classes needs someone who knows both."),
     ]
     return [] if all(done for done, *_ in steps[:3]) else steps
 
@@ -171,7 +171,7 @@ def shared(request: Request, studio: Project, secret: str) -> Response:
 
 @router.get("/review")
 def review(request: Request, studio: Project, who: Reviewer, status: str = "", start: int = 0) -> Response:
-    """List items, the most doubtful first, or those that somebody flagged."""
+    """List items, the most doubtful first, or those that someone flagged."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
         _, roster = studio.now(connection)

@@ -23,7 +23,7 @@ LIFETIME = {"enter": 14 * DAY, "once": DAY, "session": 30 * DAY, "api": 365 * DA
 
 
 class SignInFirst(Refused):
-    """Nobody is signed in."""
+    """No one is signed in."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -48,7 +48,7 @@ def new_secret(connection: Connection, purpose: str, person_id: int, lifetime: f
 
 @dataclass(frozen=True)
 class Door:
-    """What somebody brings to get in: a secret, and the purpose for which it was made."""
+    """What someone brings to get in: a secret, and the purpose for which it was made."""
 
     purpose: str
     secret: str

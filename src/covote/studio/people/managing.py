@@ -67,11 +67,11 @@ def change_project(connection: Connection, name: str, instructions: str, ask: st
 
 
 def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None) -> int:
-    """Add somebody, who knows nothing yet; return the id."""
+    """Add someone, who knows nothing yet; return the id."""
     checked = check_name(name, "A person")
     taken = connection.execute(select(person.c.id).where(person.c.name == checked)).one_or_none()
     if taken is not None:
-        raise Refused(f"There is somebody called “{checked}” already; choose another name.", 409)
+        raise Refused(f"There is someone called “{checked}” already; choose another name.", 409)
     row = connection.execute(
         insert(person)
         .values(
@@ -98,7 +98,7 @@ def invite(
 def change_person(
     connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str
 ) -> None:
-    """Change what an owner may change of a person; somebody must remain owner."""
+    """Change what an owner may change of a person; someone must remain owner."""
     row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
     if row.role == "model":
         role = "model"
@@ -111,7 +111,7 @@ def change_person(
             .where(person.c.role == "owner", person.c.active.is_(True), person.c.id != person_id)
         ).scalar_one()
         if not others:
-            raise Refused("This is the only owner; make somebody else an owner first.", 409)
+            raise Refused("This is the only owner; make someone else an owner first.", 409)
     connection.execute(
         update(person)
         .where(person.c.id == person_id)

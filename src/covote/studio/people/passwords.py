@@ -2,7 +2,7 @@
 
 A stranger can make the server hash, which costs memory and processor time on purpose. So hashing has two
 threads of its own, and who comes when many wait is asked to come back. Wrong passwords are counted for the
-address they come from, never for the name they try: nobody can lock somebody else out.
+address they come from, never for the name they try: no one can lock someone else out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Passwords:
     @cached_property
     def _nobody(self) -> str:
         """A hash that no password has: for unknown names, so that they take as long as known ones."""
-        return str(self._hasher.hash("nobody has this password"))
+        return str(self._hasher.hash("no one has this password"))
 
     def _in_turn(self, work: Callable[[], _T]) -> _T:
         """Hash something when it is its turn; refuse if too many wait."""

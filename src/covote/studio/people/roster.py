@@ -209,12 +209,12 @@ class Roster:
     def member(self, person_id: int) -> Member:
         """Return the person with a number, or refuse."""
         if person_id not in self.member_by_id:
-            raise Refused("There is nobody with that number; go back to the list.", 404)
+            raise Refused("There is no one with that number; go back to the list.", 404)
         return self.member_by_id[person_id]
 
     @cached_property
     def coverage(self) -> dict[str, Any]:
-        """What the coverage board shows: pairs, those that nobody knows, those that depend on one person."""
+        """What the coverage board shows: pairs, those that no one knows, those that depend on one person."""
         counts, names = self.pair_counts, [one.name for one in self.classes]
         upper = np.triu(np.ones_like(counts, dtype=bool), 1)
         missing = np.argwhere((counts == 0) & upper)
@@ -234,11 +234,11 @@ class Roster:
         }
 
     def _advice(self, missing: NDArray[np.int64]) -> str:
-        """Say what to do about the pairs that nobody knows, in one sentence."""
+        """Say what to do about the pairs that no one knows, in one sentence."""
         if len(self.classes) < 2:
             return "Coverage begins with the second class."
         if not len(missing):
-            return "Every two classes share somebody who can tell them apart."
+            return "Every two classes share someone who can tell them apart."
         first = int(missing[0, 0])
         knows_also = [int(b) for a, b in missing.tolist() if a == first][:3]
         names = [self.classes[k].name for k in (first, *knows_also)]
@@ -277,7 +277,7 @@ def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
 
 
 def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
-    """Return the project; if it is locked, nobody changes who knows what until the transaction ends."""
+    """Return the project; if it is locked, no one changes who knows what until the transaction ends."""
     wanted = select(project)
     return connection.execute(wanted.with_for_update(read=True) if locked else wanted).one()
 

@@ -143,7 +143,7 @@ class Database:
     def keep_tidy(self, stopped: threading.Event) -> None:
         """Move what SQLite has logged into the database file, again and again until stopped.
 
-        SQLite would do it within somebody's commit, who would wait for it.
+        SQLite would do it within someone's commit, who would wait for it.
         """
         while not self.is_postgres and not stopped.wait(TIDY_SECONDS):
             # A full disk may have room again the next time.
@@ -159,7 +159,7 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
     """Write the database and the files of a project to a ZIP file, and return its place.
 
     The database is copied as of one moment; files are never changed, so those that it names are there. Of a
-    folder of several projects, all are written, and the accounts first, so that nobody is known to them who
+    folder of several projects, all are written, and the accounts first, so that no one is known to them who
     is not in a project.
     """
     sources = [folder / "accounts.db", *sorted(folder.glob("*/studio.db"))]
@@ -193,7 +193,7 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
 
 @contextmanager
 def _privately() -> Iterator[None]:
-    """Let nobody else read the files that are made."""
+    """Let no one else read the files that are made."""
     before = os.umask(0o077)
     try:
         yield

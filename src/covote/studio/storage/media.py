@@ -1,6 +1,6 @@
 """Pictures and sounds: what they are is told by their content, never by their name.
 
-A file is kept under the hash of its content, so no name that anybody gives becomes a path.
+A file is kept under the hash of its content, so no name that anyone gives becomes a path.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ project = Table(
     Column("feedback", Boolean, nullable=False, default=False),
 )
 """One row. `size` is the number of items that are not retired; `panel_version` grows with every change of who
-knows what. `trial` is the number of gold items of each class that everybody answers in the qualification
+knows what. `trial` is the number of gold items of each class that everyone answers in the qualification
 round, before (`trial_first`) or among the other items; `feedback` says whether people are told the class."""
 
 class_ = Table(
@@ -158,11 +158,11 @@ item = Table(
     Column("announced", Boolean, nullable=False, default=False),
 )
 """`content` is the text itself, or the address of a picture or a sound: https://... or /media/SHA256. `state`
-and `held_until` serve adaptive asking: nobody else is asked while somebody has the item in hand. A retired
+and `held_until` serve adaptive asking: no one else is asked while someone has the item in hand. A retired
 item is not asked and has no label; what was said about it is kept. `announced` says that programs were told
 that the item is settled."""
 FRESH, BEGUN, DONE = range(3)
-"""States of an item: nobody was asked yet; somebody was; nobody needs to be asked any more."""
+"""States of an item: no one was asked yet; someone was; no one needs to be asked any more."""
 Index("ix_item_state", item.c.state, item.c.position)
 
 Index(
@@ -196,7 +196,7 @@ assignment = Table(
 Index("ix_assignment_person_state", assignment.c.person_id, assignment.c.state, assignment.c.id)
 
 WAITING, LEASED, ANSWERED, WITHDRAWN = range(4)
-"""Waiting for this person; in this person's hands; answered; given to somebody else after it expired."""
+"""Waiting for this person; in this person's hands; answered; given to someone else after it expired."""
 
 answer = Table(
     "answer",
@@ -252,7 +252,7 @@ flag = Table(
     Column("at", Double, nullable=False),
     Column("closed", Double, nullable=True),
 )
-"""What somebody finds wrong with an item; an owner closes it."""
+"""What someone finds wrong with an item; an owner closes it."""
 Index("ix_flag_item", flag.c.item_id)
 
 event = Table(

@@ -1,4 +1,4 @@
-"""Accounts: who somebody is in each of several projects."""
+"""Accounts: who someone is in each of several projects."""
 
 from __future__ import annotations
 
