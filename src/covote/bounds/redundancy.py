@@ -80,7 +80,7 @@ def authority_correctable(panel: Panel) -> int:
 def pairwise_majority_error(
     classes: int, size: int, redundancy: int, error: float, *, colluding: bool = False
 ) -> float:
-    """Bound the error of pairwise majority if experts are wrong about what they know with probability `error`.
+    """Bound the error of pairwise majority if experts are wrong about what they know with this probability.
 
     (K-1) b^lambda with b = e(R-2)/(R-1) + 2 sqrt(e(1-e)/(R-1)) for uniform errors, and b = 2 sqrt(e(1-e))
     when all errors may name the same rival; answers outside expertise are arbitrary.

@@ -213,7 +213,7 @@ class Labels:
     def status(self) -> NDArray[np.str_]:
         """What the votes prove, for every item.
 
-        ``agreed``: all authorities of the label name it, and no other class is possible if no expert is wrong.
+        ``agreed``: all authorities of the label name it, and no other class fits if no expert is wrong.
         ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
         an expert is wrong. ``incomplete``: a possible class has not been judged by anyone who knows it.
         ``given``: the class was known beforehand, whatever the votes say.
