@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 DATA = os.environ.get("COVOTE_DATA", "")
@@ -97,6 +99,47 @@ def test_a_killed_run_keeps_every_expert_that_was_finished(tmp_path):
     done = subprocess.run([*command, "6"], capture_output=True, text=True, check=True)  # six are left
     assert done.stdout.split()[-1] == "9"
     assert set(kept) <= set(stored(tmp_path))
+
+
+# Trains networks, and prints what came out.
+NETWORKS = """
+import signal, sys
+from pathlib import Path
+from covote.reproduction.tables.greedy_covers import compare_sizes
+from covote.reproduction.trainers.neural import NeuralTrainer, Recipe
+from tests.unit.reproduction.made_up import bars
+
+recipe = Recipe(
+    "whitened", batch=64, rate=0.3, epochs=3, schedule="triangle", momentum=0.85, bias_rate=16.0,
+    smoothing=0.2, augment="flips and shifts", centre="channels",
+)
+trainer = NeuralTrainer("small", recipe, True, workers=1)
+data = bars(1500, 50)
+import covote.reproduction.trainers.networks
+# After so much CPU time, at whatever moment that is, the process is killed; 0 is never.
+signal.setitimer(signal.ITIMER_PROF, float(sys.argv[2]))
+section = compare_sizes(data, trainer, (6, 8), Path(sys.argv[1]))
+print([(one.split, one.decoder, one.size, one.accuracy) for one in section.measured])
+"""
+
+
+def answers(folder):
+    """Return every expert's stored votes and probabilities."""
+    return {path.name: pq.read_table(path).to_pydict() for path in Path(folder).rglob("*.parquet")}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="needs timers of CPU time")
+def test_a_run_that_is_killed_twenty_times_at_random_gives_the_same_numbers(tmp_path):
+    whole, again = ([sys.executable, "-c", NETWORKS, str(tmp_path / name)] for name in ("whole", "killed"))
+    expected = subprocess.run([*whole, "0"], capture_output=True, text=True, check=True).stdout
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        killed = subprocess.run([*again, str(rng.uniform(0.01, 1))], capture_output=True, check=False)
+        assert killed.returncode == -signal.SIGPROF
+    assert subprocess.run([*again, "0"], capture_output=True, text=True, check=True).stdout == expected
+    assert len(answers(tmp_path / "whole")) == 9
+    assert answers(tmp_path / "whole") == answers(tmp_path / "killed")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs file size limits")
