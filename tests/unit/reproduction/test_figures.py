@@ -55,7 +55,7 @@ def test_fedavg_is_compared_at_equal_compute_and_not_at_its_end(tmp_path):
         assert rows["FedAvg at equal compute, all clients"] == [70.0] * 4
     verdicts = [said for said in section.findings if "at equal compute" in said]
     assert len(verdicts) == 4
-    assert all("one-shot votes are ahead for R = 2 (90.0 against 70.0%)" in said for said in verdicts)
+    assert all("one-shot votes ahead: R = 2 (90.0 against 70.0%)" in said for said in verdicts)
     assert section.seconds == 2 * 4 * (1.0 + 2.0 + 2.0)
     assert section.surrogate
     printed = {name: cells[0] for name, cells in section.grids[2].rows}
@@ -68,7 +68,10 @@ def test_where_fedavg_is_ahead_it_is_said(tmp_path):
     context = a_context(tmp_path)
     keep_curves(context, one_shot=60.0, averaged=65.0)
     verdicts = [said for said in fedavg.build(context).findings if "at equal compute" in said]
-    assert all("FedAvg is ahead for R = 2 (60.0 against 65.0%)" in said for said in verdicts)
+    assert all("FedAvg ahead: R = 2 (60.0 against 65.0%)" in said for said in verdicts)
+    keep_curves(context, one_shot=60.0, averaged=61.0)
+    verdicts = [said for said in fedavg.build(context).findings if "at equal compute" in said]
+    assert all("not told apart: R = 2 (60.0 against 61.0%)" in said for said in verdicts)
 
 
 def test_what_is_kept_can_be_shown_without_training(tmp_path):
