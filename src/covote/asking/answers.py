@@ -103,13 +103,13 @@ class Log:
         """The answer to each question; it can be written."""
         return self._columns[2][: self.size]
 
-    def append(self, item: Array, expert: Array, answer: Array | int = WAITING) -> None:
+    def append(self, item: Array, expert: Array) -> None:
         """Write down questions, at most one per item."""
         begin, end = self.size, self.size + len(item)
         if end > len(self._columns[0]):
             room = max(1024, end, self.size * 3 // 2)
             self._columns = [np.resize(column, room) for column in self._columns]
-        for column, value in zip(self._columns, (item, expert, answer, self.last[item]), strict=True):
+        for column, value in zip(self._columns, (item, expert, WAITING, self.last[item]), strict=True):
             column[begin:end] = value
         self.last[item] = np.arange(begin, end)
         self.size = end

@@ -233,11 +233,6 @@ class PairAgreement:
     agree: NDArray[np.int64]
     both: NDArray[np.int64]
 
-    def __add__(self, other: PairAgreement) -> PairAgreement:
-        if self.panel != other.panel:
-            raise InputError("agreement in two different panels cannot be added")
-        return PairAgreement(self.panel, self.agree + other.agree, self.both + other.both)
-
     @property
     def share(self) -> NDArray[np.float64]:
         """The share of answers that are the label; NaN where there are none."""

@@ -102,7 +102,9 @@ def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
            [ 1, 12,  1]])
     """
     found = totals(rows, weights, base)
-    found[np.broadcast_to(~heard(rows), found.shape)] = UNHEARD
+    unheard = ~heard(rows)
+    if unheard.any():
+        found[np.broadcast_to(unheard, found.shape)] = UNHEARD
     return found
 
 
@@ -141,7 +143,8 @@ def posterior(scores: Array, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the probability of every class (rows x classes), 0 for all where no one was heard."""
     top = across(np.maximum, scores)
     q = (scores - top[:, None]) * (1 / (UNIT * temperature))
-    q[top == UNHEARD] = -np.inf
+    if top.min(initial=0) == UNHEARD:
+        q[top == UNHEARD] = -np.inf
     return _normalised(q)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covote.decoding import linear, shares
 from covote.decoding.linear import UNHEARD, UNIT, Best
 from covote.errors import InputError
-from covote.labels import Labels, Ties, joined
+from covote.labels import Evidence, Labels, Ties, joined
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows, each_row, row_parts
@@ -31,11 +31,14 @@ def labels_of_rows(
     index = np.where(undecided, -1, best.chosen).astype(smallest_int(len(panel.classes)))
     if not evidence:
         return Labels(panel, index, tied, ties)
-    behind = shares.evidence(rows, index, tied, best.confidence)._replace(
-        margin=best.margin.astype(np.float32),
-        runner_up=np.where(undecided, -1, best.runner_up).astype(index.dtype),
-    )
-    return Labels(panel, index, tied, ties, behind)
+    found = [
+        shares.judged(piece, shares.shares_of(piece), index[span], tied[span])
+        for piece, span in rows.pieces()
+    ]
+    violations, status = map(np.concatenate, zip(*found, strict=True))
+    runner_up = np.where(undecided, -1, best.runner_up).astype(index.dtype)
+    margin, confidence = best.margin.astype(np.float32), best.confidence.astype(np.float32)
+    return Labels(panel, index, tied, ties, Evidence(confidence, margin, runner_up, violations, status))
 
 
 def labels_from_scores(votes: Votes, scores: Array, evidence: bool = True) -> Labels:

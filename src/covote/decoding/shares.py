@@ -93,50 +93,48 @@ def tied_classes(votes: Votes) -> Ties:
     return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([ties.classes for ties in found]))
 
 
-def evidence(
-    rows: Rows, index: Array, tied: NDArray[np.bool_], confidence: Array, vote: Shares | None = None
-) -> Evidence:
-    """Return what the scores say about the labels of answer rows, whichever method found them.
-
-    `vote` has the scores, where these are known already.
-    """
-    heard = len(rows.votes.panel.layout.heard)
-    pieces = [(rows, slice(0, len(rows)))] if vote is not None else rows.pieces()
-    found = [_behind(vote or shares_of(piece), heard, index[span], tied[span]) for piece, span in pieces]
-    return Evidence(confidence.astype(np.float32), *map(np.concatenate, zip(*found, strict=True)))
-
-
-def _behind(
-    vote: Shares, with_authority: int, index: Array, tied: NDArray[np.bool_]
-) -> tuple[Array, Array, Array, Array]:
-    """Return the margin, the runner-up, the fewest violations d_k - N_k of any class, and the status.
+def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:
+    """Return what the vote says about labels of answer rows that follow from it.
 
     The margin is that of the best score and the next (theory: section 3). The runner-up is the best class
     apart from the label: by score, then by more authorities; -1 if that leaves several, or if there is no
-    label. A class that was not heard has no violations: it explains any votes.
+    label.
     """
-    named, asked, share = vote
-    heard, row = asked > 0, np.arange(len(index))
-    number, against = across(np.add, heard.astype(np.int64)), asked - named
-    first, others = share.argmax(axis=1), share.copy()
+    _, asked, share = vote
+    row, first, others = np.arange(len(index)), share.argmax(axis=1), share.copy()
     top = share[row, first]
     others[row, first] = -1
-    margin = np.where(number > 1, top - across(np.maximum, others), np.nan)
+    second = across(np.maximum, others)
+    margin = np.where(second >= 0, top - second, np.nan)
     others[row, first] = top
     others[row[index >= 0], index[index >= 0]] = -1
     level = np.where((others == across(np.maximum, others)[:, None]) & (others >= 0), asked, 0)
     most = across(np.maximum, level)
     alone = (across(np.add, (level == most[:, None]).astype(np.int64)) == 1) & (most > 0) & (index >= 0)
+    runner_up = np.where(alone, level.argmax(axis=1), -1).astype(index.dtype)
+    behind = margin.astype(np.float32), runner_up, *judged(rows, vote, index, tied)
+    return Evidence(confidence.astype(np.float32), *behind)
+
+
+def judged(
+    rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Return the fewest violations d_k - N_k of any class, and the status of labels by whichever method.
+
+    A class that was not heard has no violations: it explains any votes.
+    """
+    named, asked, _ = vote
+    heard, against = asked > 0, asked - named
+    number = across(np.add, heard.astype(np.int64))
     least = across(np.minimum, np.where(heard, against, asked.max(initial=0)))
-    fewest = np.where(number < with_authority, 0, least)
-    own = np.where(index < 0, 0, against[row, index])
+    fewest = np.where(number < len(rows.votes.panel.layout.heard), 0, least)
+    own = np.where(index < 0, 0, against[np.arange(len(index)), index])
     clean = across(np.add, (heard & (against == 0)).astype(np.int64))
     status = np.full(len(index), AGREED, dtype=np.uint8)
     status[(fewest > 0) | (own > 0) | (index < 0)] = CONFLICT
-    status[number < share.shape[1]] = INCOMPLETE
+    status[number < named.shape[1]] = INCOMPLETE
     status[tied | (clean > 1)] = TIED
-    runner_up = np.where(alone, level.argmax(axis=1), -1).astype(index.dtype)
-    return margin.astype(np.float32), runner_up, fewest.astype(np.int32), status
+    return fewest.astype(np.int32), status
 
 
 def _ragged_parts(votes: Votes) -> Iterator[tuple[Ragged, slice]]:

@@ -50,5 +50,5 @@ def _with_evidence(rows: Rows) -> Labels:
     number = across(np.add, best.astype(np.int64))
     tied = number > 1
     index = np.where(number == 1, best.argmax(axis=1), -1).astype(smallest_int(len(panel.classes)))
-    behind = shares.evidence(rows, index, tied, np.full(len(rows), np.nan), vote)
+    behind = shares.evidence(rows, vote, index, tied, np.full(len(rows), np.nan))
     return Labels(panel, index, tied, shares.listed(best[tied]), behind)

@@ -146,7 +146,7 @@ class LearnedVote(Decoder):
             return Labels(panel, index, tied, ties)
         most = across(np.maximum, likely)
         chance = np.where(index >= 0, likely[row, index], across(np.maximum, np.where(listed, likely, 0)))
-        behind = evidence_of(rows, index, tied, trusted(chance, weights.trust), vote)
+        behind = evidence_of(rows, vote, index, tied, trusted(chance, weights.trust))
         behind.status[(behind.status == AGREED) & (likely[row, index] < most)] = CONFLICT
         return Labels(panel, index, tied, ties, behind)
 
