@@ -15,7 +15,6 @@ from covote.decoding import linear
 from covote.decoding.gold import Z99, Gold, gold_rows, wilson
 from covote.decoding.linear import across
 from covote.decoding.shares import Shares, shares_of
-from covote.decoding.statistics import Statistics
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
@@ -107,10 +106,9 @@ class Agreement:
     def experts(self) -> ExpertReport:
         """What is to be said about each expert."""
         right = np.add.reduceat(self.counts.right, self.panel.layout.cells.start[:-1])
-        _, none, inside, outside, *_ = self.counts
-        return ExpertReport.of(
-            self.panel, *(values.astype(float) for values in (right, inside, outside, none))
-        )
+        none, inside, outside = (values.astype(np.float64) for values in self.counts[1:4])
+        share = np.divide(right, inside, out=np.full(len(self.panel), np.nan), where=inside > 0)
+        return ExpertReport(self.panel, share, *wilson(right, inside), inside, outside, none)
 
     @property
     def pairs(self) -> PairAgreement:
@@ -149,12 +147,6 @@ class ExpertReport:
     outside: NDArray[np.float64]
     none: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, panel: Panel, right: Array, inside: Array, outside: Array, none: Array) -> ExpertReport:
-        """Return the report on counts per expert."""
-        share = np.divide(right, inside, out=np.full(len(panel), np.nan), where=inside > 0)
-        return cls(panel, share, *wilson(right, inside), inside, outside, none)
-
     def doubtful(self) -> list[Name]:
         """Return the experts whose accuracy is surely (99%) below 1/2, or 10 points below the median's."""
         heard = self.inside > 0
@@ -183,33 +175,22 @@ class ExpertReport:
         return "\n".join(lines)
 
 
-def expert_report(
-    votes: Votes | None = None, *, gold: Gold | None = None, statistics: Statistics | None = None
-) -> ExpertReport:
-    """Estimate how good each expert is, from votes or from statistics.
+def expert_report(votes: Votes, *, gold: Gold | None = None) -> ExpertReport:
+    """Estimate how good each expert is, compared with the labels of the authority vote.
 
     Parameters
     ----------
     votes
-        What the experts answered; compared with the labels of the authority vote.
+        What the experts answered.
     gold
         Items whose class is known: ``{item: class}``.
-    statistics
-        Counts of an earlier decoding, instead of votes. They compare answers with how the decoder shared the
-        items out among the classes, for which it used these answers, too.
 
     >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1], [1, 1]], ["ann", "bob", "cyd"])
     >>> votes = Votes.from_dense([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]], panel)
     >>> expert_report(votes).accuracy
     array([1. , 1. , 0.5])
     """
-    if (votes is None) == (statistics is None):
-        raise InputError("an expert report needs votes or statistics, one of the two")
-    if votes is not None:
-        return _counted(votes, gold, pairs=False).experts
-    assert statistics is not None
-    seen = statistics.inside()
-    return ExpertReport.of(statistics.panel, seen.right, seen.inside, seen.outside, seen.none)
+    return _counted(votes, gold, pairs=False).experts
 
 
 def _counted(votes: Votes, gold: Gold | None, pairs: bool) -> Agreement:

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from covote import Panel, Votes, simulate
 from covote.cli.app import app
-from covote.decoding import DECODERS, InMemory, expert_report, learned, pair_agreement
-from covote.errors import InputError, TooLargeError
+from covote.decoding import expert_report, pair_agreement
+from covote.errors import TooLargeError
 from tests.unit.decoding.test_estimators import crowd
 
 
@@ -148,18 +148,6 @@ def test_an_expert_without_answers_is_unknown():
     report = expert_report(Votes.from_dense([[0, -1]], panel))
     assert np.isnan(report.accuracy[1])
     assert (report.low[1], report.high[1]) == (0, 1)
-
-
-def test_reports_come_from_saved_statistics_too():
-    votes, truth = crowd(200)
-    for method in ("dawid-skene", "em"):
-        kept = learned(InMemory(votes), DECODERS[method]()).statistics
-        right = (votes.dense == truth[:, None]).mean(axis=0)
-        assert expert_report(statistics=kept).accuracy == pytest.approx(right, abs=0.08)
-    with pytest.raises(InputError, match="needs votes or statistics"):
-        expert_report()
-    with pytest.raises(InputError, match="one of the two"):
-        expert_report(votes, statistics=kept)
 
 
 def test_perfect_partial_experts_agree_on_every_pair():
