@@ -18,7 +18,7 @@ from covote.covers.search.greedy import greedy
 from covote.covers.search.multiple_covers import fold
 from covote.progress import Work
 
-RUNS = (3, 2, 2)
+RUNS = (6, 4, 2)
 """How often weights are annealed for the nearest plane, the next, and the one after."""
 
 PART = 0.3
