@@ -160,7 +160,7 @@ def test_perfect_partial_experts_agree_on_every_pair():
     off = ~np.eye(3, dtype=bool)
     assert (agreement.share[off] == 1).all()
     halves = [pair_agreement(Votes.from_dense(part, panel)) for part in (rows[:100], rows[100:])]
-    assert ((halves[0] + halves[1]).both == agreement.both).all()
+    assert (halves[0].both + halves[1].both == agreement.both).all()
 
 
 def test_confused_classes_come_first():
