@@ -109,7 +109,8 @@ class Log:
         if end > len(self._columns[0]):
             room = max(1024, end, self.size * 3 // 2)
             self._columns = [np.resize(column, room) for column in self._columns]
-        for column, value in zip(self._columns, (item, expert, WAITING, self.last[item]), strict=True):
+        values: tuple[Any, ...] = (item, expert, WAITING, self.last[item])
+        for column, value in zip(self._columns, values, strict=True):
             column[begin:end] = value
         self.last[item] = np.arange(begin, end)
         self.size = end
