@@ -30,7 +30,7 @@ FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
 
 FORGETFUL = 30
-"""Most experts for which annealing finds structure from nothing; with more, half of the moves must do."""
+"""Most experts for which annealing finds structure from nothing."""
 
 
 def shrink(search: CoverSearch, effort: Effort) -> None:
@@ -44,7 +44,7 @@ def shrink(search: CoverSearch, effort: Effort) -> None:
     made = 0
     while not search.over:
         experts = len(search.found.blocks) - 1
-        moves = (effort.meeting if experts <= FORGETFUL else effort.meeting // 2) - made
+        moves = effort.meeting - made
         if moves <= 0:
             break
         starts = _starts(search, experts, effort.weights)
