@@ -430,7 +430,7 @@ class Run:
         return model if isinstance(model, Chat) else None
 
     def _calibrate(self, i: int) -> None:
-        """Let a language model's labels follow from its scores, less what each option gets on average."""
+        """Let a language model's labels follow from its scores, less what each option gets in general."""
         model = self._chat(i)
         if model is None or not model.calibrate:
             return

@@ -152,15 +152,16 @@ def from_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray
 
 
 def calibrated(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return scores (items x options) without the mean of each option: what it gets whatever the item is.
+    """Return scores (items x options) without the median of each option: what it gets whatever the item is.
 
     Z. Zhao, E. Wallace, S. Feng, D. Klein and S. Singh (2021), "Calibrate before use", with the items
-    themselves in place of an empty one.
+    themselves in place of an empty one. It is the median because the score of an option whose tokens were
+    followed to their end can be far below its other scores.
 
     >>> calibrated(np.array([[0.0, -2.0], [0.0, -4.0]], dtype=np.float32)).tolist()
     [[0.0, 1.0], [0.0, -1.0]]
     """
-    return np.asarray(scores - scores.mean(axis=0, keepdims=True), dtype=np.float32)
+    return np.asarray(scores - np.median(scores, axis=0, keepdims=True), dtype=np.float32)
 
 
 def _fields(prompt: str) -> list[str]:

@@ -233,6 +233,15 @@ def test_calibration_takes_away_what_an_option_gets_whatever_the_item_is():
     assert chances.shape == (200, 3)
 
 
+def test_a_few_scores_that_are_far_too_low_do_not_make_an_option_likely():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 200)
+    scores = (3.0 * np.eye(4)[truth] + rng.normal(0, 0.3, (200, 4))).astype(np.float32)
+    scores[:20, 3] -= 200.0  # followed to the end, token by token
+    fair, _ = from_scores(calibrated(scores))
+    assert np.mean(fair == truth) > 0.95
+
+
 def test_a_plain_json_server():
     class Plain(BaseHTTPRequestHandler):
         def log_message(self, *_):

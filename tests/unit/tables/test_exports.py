@@ -168,6 +168,16 @@ def test_predictions_are_the_answers_of_a_file_without_annotations(tmp_path):
     ]
 
 
+def test_predictions_of_a_light_export_are_numbers(tmp_path):
+    def only_numbers(tasks):
+        for task in tasks:
+            task["predictions"] = [one["id"] for one in task["predictions"]]
+
+    place = changed(tmp_path, "label-studio.json", only_numbers)
+    assert answers(place) == PLAIN
+    assert "1 prediction" in note_of(place)
+
+
 def test_other_columns_of_the_tasks_can_name_the_items():
     votes = Votes.load(HERE / "label-studio.json", item="image")
     assert votes.items.tolist()[0] == "/data/upload/7/i1.jpg"
