@@ -59,8 +59,8 @@ class Chat:
         How the server is made to choose an option: ``"json"`` (a JSON schema), ``"grammar"`` (llama.cpp), or
         ``"none"``. A server that rejects a schema is asked without one.
     probabilities, top_logprobs, calibrate
-        Whether log-probabilities are used, how many at each token, and whether the median score of each option
-        over all items is taken away from them: small models like some names whatever the item is.
+        Whether log-probabilities are used, how many at each token, and whether the median score of each
+        option over all items is taken away from them: small models like some names whatever the item is.
     in_flight, timeout, retries
         Requests that wait at a time, seconds that one may take, and how often it is tried again.
     input_price, output_price
