@@ -95,8 +95,11 @@ class Lessons:
     def unequal(self) -> float:
         """How unequal classes may be: two standard deviations of the logarithms of their sizes by the vote.
 
-        Few items leave these uncertain: the logarithm of a count of n is known to 1 / sqrt(n).
+        Few items leave these uncertain: the logarithm of a count of n is known to 1 / sqrt(n). In a crowd
+        everybody knows both classes of a tie, so their sizes can be seen.
         """
+        if self.crowd:
+            return 0.0
         known = self.statistics.panel.knows.any(axis=0)
         sizes = self.statistics.share[known] / ONE + 1
         return float(2 * max(np.log(sizes).std(), 1 / np.sqrt(sizes.mean()))) if known.any() else 0.0

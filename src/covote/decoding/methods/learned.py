@@ -75,7 +75,8 @@ class LearnedVote(Decoder):
     odds
         How many times as likely as each other tied class a class must be to become the label: how unequal in
         size classes may be without tied items getting the wrong one. 1 labels everything. By default as
-        unequal as the vote's labels are: two standard deviations of the logarithms of their numbers.
+        unequal as the vote's labels are: two standard deviations of the logarithms of their numbers (in a
+        crowd, where everybody knows both classes, 1).
     gold
         Items whose class is known, to learn from and to calibrate the confidence on: ``{item: class}``.
     past
