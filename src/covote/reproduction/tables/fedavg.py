@@ -283,7 +283,12 @@ def _differences(profile: str, plans: dict[str, Plan]) -> tuple[str, ...]:
             f"accuracies on the first {plan.items[1]:,} test images and {plan.items[0]:,} training images; "
             "one seed."
         )
-    return (*said, "The paper runs 200 (MNIST) and 400 (CIFAR-10) rounds on all images.")
+    return (
+        *said,
+        "The paper runs 200 (MNIST) and 400 (CIFAR-10) rounds on all images.",
+        "Intervals are over images, not over seeds or rounds: where a curve jumps by more than the two "
+        "differ, as with two clients at R = 2, who is ahead may be chance.",
+    )
 
 
 def _picture(name: str, found: Curves) -> Picture:
