@@ -167,6 +167,18 @@ def plainly(votes, n):
     return row
 
 
+def test_labels_are_learned_from_the_answers_and_from_what_the_default_finds_likely():
+    votes = Votes.from_dense(habits(300)[0].dense, PANEL)
+    lessons = learned(InMemory(votes), DECODERS["learned"]())
+    found = votes.rows.spread_values(supervised.features(votes.rows, lessons, lessons.scores(votes.rows)))
+    likely = decode(votes, proba=True).proba
+    for n, answers in enumerate(votes.dense.tolist()):
+        said = []
+        for answer, known in zip(answers, PANEL.knows, strict=True):
+            said += [0.3 * (answer == k) for k in np.flatnonzero(known)] + [0.0]  # "none of mine" last
+        assert found[n].tolist() == pytest.approx([*said, *(3 * likely[n])], abs=1e-5)
+
+
 def test_what_takes_too_long_is_left_to_the_default(monkeypatch):
     monkeypatch.setattr(supervised, "LARGEST", 1000)
     votes, truth = habits(1500)
