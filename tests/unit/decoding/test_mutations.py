@@ -38,7 +38,7 @@ MUTATIONS = {
     ],
     "anchored": [
         ("answering.py", "(1 - right) / np.maximum(many - 1, 1)", "1 - right"),
-        ("answering.py", "(seen + 0.02) / (asked + 2)", "(seen + 1) / (asked + 2)"),
+        ("answering.py", "answers, (seen + 0.02) / (asked", "answers, (seen + 1) / (asked"),
     ],
     "em": [
         ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),
