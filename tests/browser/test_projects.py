@@ -9,6 +9,7 @@ from covote.studio.app import create_server
 from covote.studio.demo import fill
 from covote.studio.projects import Projects
 from tests.browser.conftest import SIZES, served
+from tests.browser.test_screens import fits
 
 PASSWORD = "a long enough password"
 
@@ -42,7 +43,26 @@ def test_an_owner_makes_a_project_and_goes_back_to_all_of_them(town, visit):
     assert page.failures == []
 
 
-def test_somebody_labels_in_two_projects_with_one_account(town, visit, axe):
+@pytest.mark.parametrize("size", SIZES)
+def test_the_pages_of_the_server_have_no_accessibility_problem(town, visit, axe, size):
+    page = visit(**SIZES[size])
+    page.goto(town.link("owner"))
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url(f"{town.address}/")
+    page.get_by_label("Name").fill("Third farm")
+    page.get_by_role("button", name="Make a project").click()
+    page.wait_for_url(re.compile("/progress"))
+    for path in ("/", "/accounts", "/me", "/p/third-farm/progress", "/p/third-farm/me"):
+        page.goto(town.address + path)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.evaluate(axe)
+            found = page.evaluate("axe.run().then((found) => found.violations.map((one) => one.id))")
+            assert found == [], (path, scheme)
+        assert fits(page), path
+
+
+def test_somebody_labels_in_two_projects_with_one_account(town, visit):
     page = visit(**SIZES["phone"])
     for name in ("farm-box", "second-farm"):
         page.goto(town.link("Ada", town.projects.open[name], f"/p/{name}"))
@@ -59,8 +79,6 @@ def test_somebody_labels_in_two_projects_with_one_account(town, visit, axe):
             page.wait_for_url(re.compile("/label"))
     page.goto(town.address)
     expect(page.get_by_role("heading", level=2)).to_have_count(2)
-    page.evaluate(axe)
-    assert page.evaluate("axe.run().then((found) => found.violations.map((one) => one.id))") == []
     for name, studio in town.projects.open.items():
         assert town.count_answers("Ada", studio) == 1, name
     assert page.failures == []
