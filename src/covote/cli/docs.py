@@ -16,6 +16,8 @@ from covote.errors import FileError, InputError
 
 _DIRECTIVE = re.compile(r"^```\{[\w-]+\}.*?^```\n", re.MULTILINE | re.DOTALL)
 
+_FILE = re.compile(r"^```(\w+) ([\w.-]+)$", re.MULTILINE)  # a block with the name of a file
+
 
 def docs(
     page: Annotated[
@@ -36,7 +38,7 @@ def docs(
     if name not in known:
         near = did_you_mean(name, known)
         raise InputError(f"no page {page!r}{near}; covote docs lists all of them")
-    text = _DIRECTIVE.sub("", _read(name))
+    text = _FILE.sub(r"`\2`:\n\n```\1", _DIRECTIVE.sub("", _read(name)))
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown
