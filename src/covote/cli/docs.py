@@ -31,7 +31,7 @@ def docs(
             output.say(chapter)
             for name in pages:
                 output.say(f"  {name:18}  {_title(name)}")
-        output.say("\nNext: covote docs install")
+        output.say("\nNext: covote docs tutorial")
         return
     name = page.removeprefix("docs/").removesuffix(".md")
     known = [one for pages in chapters.values() for one in pages]
