@@ -246,7 +246,7 @@ app = typer.Typer(
     name="covote",
     cls=Group,
     help="Combine the answers of experts who each know only some of the classes.",
-    epilog="Start with `covote demo` or `covote docs tutorial`. `covote COMMAND --help` has examples of each command.\n\n"
+    epilog="Start with `covote demo` or `covote docs tutorial`. `covote COMMAND --help` has examples.\n\n"
     "Exit status: 0 success, 1 uncovered pairs (check), 2 a mistake, 3 an expert failed (label), "
     "130 interrupted.",
     no_args_is_help=True,
