@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class CovoteError(Exception):
-    """Any mistake that covote can explain to the person who made it."""
+    """Base class of covote's errors: mistakes that it can explain to the person who made them."""
 
 
 class InputError(CovoteError, ValueError):

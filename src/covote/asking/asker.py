@@ -85,7 +85,7 @@ class Unreachable(NamedTuple):
 
 
 class Asker:
-    """Find out which expert to ask about which item, take the answers, and know when an item is settled.
+    """Choose which expert to ask about which item, and stop when the item is settled.
 
     Parameters
     ----------

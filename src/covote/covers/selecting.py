@@ -52,10 +52,10 @@ def select(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Panel:
-    """Return the cheapest part of a panel in which every pair is still known by `redundancy` experts.
+    """Choose the cheapest experts of a panel who still cover every pair, each `redundancy` times.
 
-    With a `budget`, the part that this pays for with the least bound on the error instead: whether it covers
-    every pair or not.
+    With a `budget`, choose the experts that it pays for with the smallest bound on the error instead, whether
+    they cover every pair or not.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ def compare(
     """Compare the methods on items whose class is known, and recommend one.
 
     A method that learns from gold is shown four fifths of the gold items and scored on the fifth that it was
-    not shown, five times. Another method than the default is recommended only where it is surely better.
+    not shown, five times. Another method is recommended only if it is significantly better than the default.
 
     Parameters
     ----------

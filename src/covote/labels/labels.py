@@ -97,7 +97,7 @@ class GoldScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
-    """One label per item, with what speaks for and against it.
+    """One label per item, with the evidence for and against it.
 
     Labels are plain arrays: they can be pickled, and they keep no votes alive but those on tied items.
 
@@ -107,7 +107,7 @@ class Labels:
         The panel whose classes the labels are.
     index
         The class of every item as an index into ``panel.classes``; -1 where the votes leave several classes
-        equally good or where no one was heard. A tie is never broken by the order of the classes: such an
+        equally good or no expert was heard. A tie is never broken by the order of the classes: such an
         item has no label, and :meth:`tied_classes` says between which classes it lies.
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.

@@ -84,7 +84,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Panel:
-    """Experts that each know some of the classes.
+    """Experts who each know some of the classes.
 
     Paper: the rows of `knows` are the classification matrix A of Def 3.
 

@@ -35,7 +35,7 @@ PART = 1 << 18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes:
-    """The answers of a panel's experts, dense or ragged, with one face for both.
+    """The answers of a panel's experts, stored dense or ragged behind one interface.
 
     Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are no
     classes: ``NOT_ASKED`` (-1) and ``NONE_OF_MINE`` (-2), the answer of an expert that was asked and says
