@@ -1,4 +1,4 @@
-"""Asking one expert at a time: answers per item beside asking everybody, speed, and memory.
+"""Asking one expert at a time: answers per item next to asking everybody, speed, and memory.
 
 python benchmarks/asking.py --data ../shared/data [-o benchmarks/results/asking.md] [PART ...]
 
@@ -215,7 +215,7 @@ def speed(given: argparse.Namespace) -> list[str]:
 
 
 def exact(given: argparse.Namespace) -> list[str]:
-    """Worst cases over all that experts can answer, beside the best strategy."""
+    """Worst cases over all that experts can answer, next to the best strategy."""
     lines = ["| panel | experts | best strategy | elimination |", "|---|---|---|---|"]
     for classes, size in ((4, 2), (5, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 3)):
         panel = design(classes, size, effort="fast")

@@ -1,4 +1,4 @@
-"""What the answers tell at all: covote's default beside decoders that are shown the truth.
+"""What the answers tell at all: covote's default next to decoders that are shown the truth.
 
     python benchmarks/ceiling.py --data-dir DIR --out DIR [--profile quick]
 

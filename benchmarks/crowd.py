@@ -1,4 +1,4 @@
-"""Answers of real crowds: covote's em and dawid-skene beside those of crowd-kit.
+"""Answers of real crowds: covote's em and dawid-skene next to those of crowd-kit.
 
 python benchmarks/crowd.py --data ../shared/data [-o benchmarks/results/crowd.md] [SET ...]
 """
@@ -42,7 +42,7 @@ def crowd_table(data: Path, only: tuple[str, ...] = (), largest: int = LARGEST) 
     """Return a Markdown table of accuracies on the items whose truth is known."""
     peers = crowd_kit()
     head = ["learned", "em", "dawid-skene", *peers, *(["dawid-skene against crowd-kit's"] if peers else [])]
-    lines = [f"Crowds (accuracy in %, {'crowd-kit beside' if peers else 'crowd-kit is not installed'}):", ""]
+    lines = [f"Crowds (accuracy in %, {'next to crowd-kit' if peers else 'crowd-kit is not installed'}):", ""]
     lines += [f"| set | items | answers | {' | '.join(head)} |", "|---|---|---|" + "---|" * len(head)]
     found = {
         path.stem: crowd(path) for path in sorted((data / "crowd").glob("*.parquet")) if wanted(path, only)

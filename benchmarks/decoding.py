@@ -1,4 +1,4 @@
-"""Speed and memory of the decoders beside crowd-kit, snorkel and cleanlab, in one process tree.
+"""Speed and memory of the decoders next to crowd-kit, snorkel and cleanlab, in one process tree.
 
     make bench                   (installs the peers)
     python benchmarks/decoding.py [--quick] [-o benchmarks/results/decoding.md]

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Files of votes: `covote decode` beside DuckDB that reads and counts the same file.
+"""Files of votes: `covote decode` next to DuckDB that reads and counts the same file.
 
     python benchmarks/files.py [--votes 50000000] [--repeats 3] [--folder FOLDER]
 

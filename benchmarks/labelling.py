@@ -1,4 +1,4 @@
-"""ONNX experts beside onnxruntime called directly; batches asked twice by a run that is killed.
+"""ONNX experts next to onnxruntime called directly; batches asked twice by a run that is killed.
 
     python benchmarks/labelling.py
 

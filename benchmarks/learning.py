@@ -1,5 +1,5 @@
 # ruff: noqa: E402, E501
-"""Panels that learn, beside scikit-learn's OneVsOneClassifier, OutputCodeClassifier and the estimator itself.
+"""Panels that learn, next to scikit-learn's OneVsOneClassifier, OutputCodeClassifier and the estimator itself.
 
     python benchmarks/learning.py --data FOLDER [--sets digits,letter] [--estimators LinearSVC] [--repeats 3]
 

@@ -1,4 +1,4 @@
-"""The Dask engine with four worker processes on this machine, beside one process.
+"""The Dask engine with four worker processes on this machine, next to one process.
 
     python benchmarks/scaling.py [--votes 50000000] [--repeats 3] [--folder FOLDER]
 

@@ -1,4 +1,4 @@
-"""Cheapest experts of a random pool: covote.select beside OR-Tools' set cover search and HiGHS.
+"""Cheapest experts of a random pool: covote.select next to OR-Tools' set cover search and HiGHS.
 
     python benchmarks/selection.py [--pools 10] [--seconds 10] [--methods covote,ortools,highs] [--resume]
 

@@ -106,7 +106,7 @@ class Server:
         command = [sys.executable, "-m", "covote", "studio", str(folder), "--port", str(self.port)]
         if database:
             command += ["--database", database]
-        # As an installed package, whose bytecode lies beside it.
+        # As an installed package, whose bytecode lies next to it.
         around = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.started = time.perf_counter()
         self.process = subprocess.Popen(

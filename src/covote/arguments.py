@@ -240,3 +240,8 @@ def nearest(name: object, known: Sequence[Name]) -> Name | None:
     near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
     near = near or difflib.get_close_matches(text, list(texts), n=1)
     return texts[near[0]] if near else None
+
+
+def money(amount: float) -> str:
+    """Return a cost as people write it, and never as nothing if it is something."""
+    return "below 0.01" if 0 < amount < 0.01 else f"{amount:,.2f}"

@@ -55,7 +55,7 @@ def test_every_call_is_kept_and_counted(covote, folder):
         assert ran.status == 0, ran.err
         assert labels() == truth(folder)
         assert sum(stub.answered.values()) == 160
-        assert "Expert 'a': 40 calls, 4,000 tokens in and 80 out, cost 0.048, in all runs." in ran.out
+        assert "Expert 'a': 40 calls, 4,000 tokens in and 80 out, cost 0.05, in all runs." in ran.out
         assert run(covote, "--method", "em").status == 0
         assert sum(stub.answered.values()) == 160
 

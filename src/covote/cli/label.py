@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote import atomic
-from covote.arguments import some_of
+from covote.arguments import money, some_of
 from covote.cli import outcome as outcomes
 from covote.cli import output
 from covote.cli.arguments import (
@@ -333,7 +333,7 @@ def _tell(found: Labelling, ask: str, by_chance: bool) -> None:
             used = run.usage
             output.say(
                 f"Expert {run.name!r}: {used.calls:,} calls, {used.tokens_in:,} tokens in and "
-                f"{used.tokens_out:,} out{f', cost {used.cost:,.4g}' if used.cost else ''}, in all runs."
+                f"{used.tokens_out:,} out{f', cost {money(used.cost)}' if used.cost else ''}, in all runs."
             )
     if found.over_budget:
         output.say("The budget was reached; a larger --budget asks the rest.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from covote.arguments import money
 from covote.files.data import DataPlace, id_column, open_data
 from covote.models import open_expert
 from covote.models.batches import selected
@@ -39,9 +40,9 @@ def preview(
         cost = expert.model.price(tokens, items.items * _ANSWER)
         total += cost
         yield (
-            f"Expert {name!r}: {items.items:,} calls, about {tokens:,} tokens in, cost about {cost:,.4g}. "
+            f"Expert {name!r}: {items.items:,} calls, about {tokens:,} tokens in, cost {money(cost)}. "
             "First prompt:"
         )
         yield prompts[0]
         yield ""
-    yield f"Cost of all, about: {total:,.4g}. Nothing was asked."
+    yield f"Estimated cost of all: {money(total)}. Nothing was asked."
