@@ -129,8 +129,9 @@ def test_statistics_of_parts_add_up_exactly_and_can_be_continued(method, case, c
     cut = min(cut, len(rows))
     decoder = DECODERS[method]()
     weights = decoder.start(panel)
-    whole = decoder.count(votes, weights)
-    first, second = (decoder.count(v, weights) for v in (votes.part(0, cut), votes.part(cut, len(rows))))
+    count = decoder.passes[0].count
+    whole = count(votes, weights)
+    first, second = (count(part, weights) for part in (votes.part(0, cut), votes.part(cut, len(rows))))
     for added in (first + second, second + first):
         same_counts(added, whole)
     continued = learned(InMemory(votes.part(cut, len(rows))), DECODERS[method](past=first))
