@@ -196,20 +196,42 @@ def _unboxed(value: Any) -> Any:
     return value
 
 
-def _folder(function: Callable[..., Any]) -> Path | None:
-    """Return covote's own folder for what is compiled from a source: another source, another folder.
+def _sources(function: Callable[..., Any]) -> set[str]:
+    """Return the files that compiled code follows from.
 
-    So nothing that was compiled from an older source is ever read. None where there is no such source.
+    These are the function's own, and those of the helpers and the named tuples that it may use.
+    """
+    found: set[str] = set()
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        if one.__code__.co_filename in found:
+            continue
+        found.add(one.__code__.co_filename)
+        for value in one.__globals__.values():
+            if isinstance(value, _Helper):
+                waiting.append(value.__wrapped__)
+            elif isinstance(value, type) and issubclass(value, tuple) and value is not tuple:
+                file = getattr(sys.modules.get(value.__module__), "__file__", None)
+                found.update([file] if file else [])
+    return found
+
+
+def _folder(function: Callable[..., Any]) -> Path | None:
+    """Return covote's own folder for what is compiled from its sources: other sources, another folder.
+
+    So nothing that was compiled from older sources is ever read. None where there is no such source.
     """
     try:
-        source = Path(function.__code__.co_filename)
-        text = zlib.crc32(source.read_bytes(), zlib.crc32(str(source).encode()))
+        text = 0
+        for source in sorted(_sources(function)):
+            text = zlib.crc32(Path(source).read_bytes(), zlib.crc32(source.encode(), text))
         chosen = os.environ.get("NUMBA_CACHE_DIR")
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "covote" / "compiled"
     except (OSError, RuntimeError):  # no file, no home
         return None
     base = Path(chosen) if chosen else cache
-    return base / f"{source.stem}-{sys.implementation.cache_tag}-{text:08x}"
+    return base / f"{Path(function.__code__.co_filename).stem}-{sys.implementation.cache_tag}-{text:08x}"
 
 
 def _mark(function: Callable[..., Any]) -> Path | None:

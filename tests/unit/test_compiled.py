@@ -145,6 +145,32 @@ def test_what_was_compiled_from_an_older_source_does_not_count(program, tmp_path
     assert program(large, **place) == [f"{large} True compiling"]
 
 
+def test_helpers_and_named_tuples_of_other_modules_are_sources_too(program, tmp_path):
+    place = {"XDG_CACHE_HOME": str(tmp_path / "kept")}
+    large = compiled.STEPS_TO_LOAD + 1
+    source = tmp_path / "program.py"
+    helper = PROGRAM[PROGRAM.index("@helper") : PROGRAM.index("@kernel")]
+    pair = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    values: object\n"
+    body = PROGRAM.replace(helper, "from parts import one_more\nfrom kinds import Pair\n")
+    body = body.replace("for value in values", "for value in values.values")
+    source.write_text(
+        body.replace("total(np.ones(size, dtype=np.int64))", "total(Pair(np.ones(size, np.int64)))")
+    )
+    (tmp_path / "parts.py").write_text(f"from covote.compiled import helper\n{helper}")
+    (tmp_path / "kinds.py").write_text(pair)
+    assert program(large, **place) == [f"{large} True compiling"]
+    assert program(large, **place) == [f"{large} True"]
+    parts = tmp_path / "parts.py"
+    parts.write_text(parts.read_text().replace("value + 1", "1 + value"))
+    assert program(large, **place) == [f"{large} True compiling"]
+    (tmp_path / "moved.py").write_text(pair)
+    (tmp_path / "kinds.py").write_text("from moved import Pair\n")
+    assert program(large, **place) == [f"{large} True compiling"]
+    (tmp_path / "kinds.py").unlink()
+    source.write_text(source.read_text().replace("from kinds", "from moved"))
+    assert program(large, **place) == [f"{large} True compiling"]
+
+
 def test_a_folder_that_was_emptied_costs_time_only(program, tmp_path):
     place = {"XDG_CACHE_HOME": str(tmp_path / "kept")}
     large = compiled.STEPS_TO_LOAD + 1
