@@ -137,7 +137,7 @@ def run_reproduce() -> None:
     class Quick:
         name, recipe, surrogate = "quick", "quick", True
 
-        def train(self, data: Any, subsets: Any, progress: Any) -> Any:
+        def train(self, data: Any, subsets: Any, progress: Any, folder: Any = None) -> Any:
             for subset in subsets:
                 with Path("asked.log").open("a") as log:
                     log.write(f"{subset} 1\n")
