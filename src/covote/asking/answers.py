@@ -121,7 +121,10 @@ class Log:
         follows = np.append(False, item[order][1:] == item[order][:-1])
         previous = np.full(len(item), -1, dtype=np.int64)
         previous[order[follows]] = order[np.flatnonzero(follows) - 1]
-        self._columns = [column.copy() for column in (item, expert, answer, previous)]
+        values = (item, expert, answer, previous)
+        self._columns = [
+            value.astype(column.dtype) for column, value in zip(self._columns, values, strict=True)
+        ]
         self.last[item[order]] = order
         self.size = len(item)
 

@@ -56,7 +56,7 @@ def checked_money(amount: float | None, what: str, cost: Array) -> float:
 def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
     """Return how many answers each expert may give (default: any number)."""
     if limit is None:
-        return np.full(len(panel), np.iinfo(np.int64).max // 2)
+        return np.full(len(panel), 1 << 53)  # beyond any number of items, and exact as a float
     limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
     for name, value in zip(panel.names, limits, strict=True):
         if not (math.isfinite(value) and value >= 0 and value == int(value)):

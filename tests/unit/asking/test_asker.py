@@ -195,6 +195,18 @@ def test_saved_and_loaded_in_the_middle_it_asks_the_same(tmp_path):
         assert asker.spent == again.spent
 
 
+@pytest.mark.parametrize("limit", [None, 30])
+def test_a_state_that_was_loaded_is_saved_with_the_same_bytes(tmp_path, limit):
+    panel = design(6, 3, effort="fast")
+    votes = simulate(panel, np.arange(12) % 6, seed=2)
+    asker = Asker(panel, 12, limit=limit)
+    questions = asker.next(10)
+    asker.tell_all(questions, votes.dense[questions.item, questions.expert].astype(int))
+    asker.save(tmp_path / "first.npz")
+    Asker.load(tmp_path / "first.npz").save(tmp_path / "second.npz")
+    assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
+
+
 @pytest.mark.parametrize(
     "rule",
     [
