@@ -38,7 +38,8 @@ def demo(
     output.say()
     output.say(
         f"On {result.sure} images one class has the votes of all its experts, as it must if no expert is\n"
-        f"wrong inside expertise; {result.tied} images were tied between classes (counted as a fair draw)."
+        f"wrong about digits it knows; {result.tied} images were tied between classes (counted as a\n"
+        "fair draw)."
     )
     picture, file = folder / "panel.png", folder / "panel.toml"
     output.keep(result.panel, file, picture, quiet=False)

@@ -96,7 +96,7 @@ class Lessons:
         """How unequal classes may be: two standard deviations of the logarithms of their sizes by the vote.
 
         Few items leave these uncertain: the logarithm of a count of n is known to 1 / sqrt(n). In a crowd
-        everybody knows both classes of a tie, so their sizes can be seen.
+        everyone knows both classes of a tie, so their sizes can be seen.
         """
         if self.crowd:
             return 0.0

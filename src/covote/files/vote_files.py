@@ -198,7 +198,7 @@ class VoteFile:
                 reader.found.fault(again)
 
     def fresh_reader(self) -> Reader:
-        """Return a reader that has seen nothing yet but which columns are no one's."""
+        """Return a new reader, which knows only the columns that belong to no expert."""
         reader, strangers = replace(self.reader), list(self.columns.strangers)
         counts = dict.fromkeys(strangers, 0)
         for batch in self.source.batches(strangers) if strangers else ():

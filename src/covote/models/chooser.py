@@ -84,7 +84,7 @@ class Chooser(Chat):
     shown
         How many classes a prompt shows.
     doubt
-        An item is settled when all other classes together are no more likely than this; further classes are
+        An item is settled when all other classes together are at most this likely; further classes are
         shown while those that were not shown yet are more likely than this.
     item
         The column of the data that names the items; it is not shown.

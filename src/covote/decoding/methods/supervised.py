@@ -201,7 +201,7 @@ def regression(inputs: Array, truth: Array, classes: int) -> NDArray[np.float64]
     """Return the weights of features and of 1 (features + 1 x classes); -inf for a class without gold."""
     from sklearn.linear_model import LogisticRegression
 
-    # So many steps that the order of items, experts and classes does not show.
+    # Enough steps to make the order of items, experts and classes irrelevant.
     model = LogisticRegression(C=1.0, max_iter=2000, tol=1e-7).fit(inputs, truth)
     slopes, bias = model.coef_, model.intercept_
     if len(model.classes_) == 2:  # one row of log-odds stands for both
