@@ -1,17 +1,19 @@
 """A language model on the 77 intents of banking77: one prompt, a panel of prompts, a prior, a chooser.
 
-    python benchmarks/language_models.py http://127.0.0.1:8091/v1 --data FOLDER [--questions 100]
+    python benchmarks/language_models.py http://127.0.0.1:8091/v1 --data FOLDER [--questions 500] [--size 52]
 
-The server is llama.cpp's, for example from the wheel xllamacpp (`make language-models` installs it with a
-model of 135 million parameters). Options keep one order, so that the server reads them once. The prior is the
+The server is llama.cpp's, from the wheel xllamacpp: `make language-models` installs it with a model of 135
+million parameters and starts it. Options keep one order, so that the server reads them once. The prior is the
 nearest mean of MiniLM sentence features with five labelled questions per class; it costs no calls. Intervals
-are 95% (Wilson). FOLDER holds text/banking77.parquet and text/minilm_banking77.npy.
+are 95% (Wilson). FOLDER holds text/banking77.parquet and text/minilm_banking77.npy. Prompts are tried with
+``--split train``. Answers are kept in ``--folder``: a run that is interrupted continues there.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,16 @@ import pyarrow.parquet as pq
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
 from covote.models.chooser import chooser_panel
+from covote.models.options import calibrated, from_scores
+from covote.tables.answers_file import AnswersFile
 
-PROMPT = """{classes}
+PROMPT = """These are the topics that customers ask a bank about:
+{classes}
 
-Which of these is this question of a bank's customer about?
-{text}
-
-Answer with its name."""
-MODEL = {"constrain": "grammar", "top_logprobs": 500, "shuffle": False, "in_flight": 1, "timeout": 300.0}
+A customer asks: "{text}"
+The topic of this question is:
+-"""
+MODEL = {"constrain": "grammar", "top_logprobs": 1000, "shuffle": False, "in_flight": 4, "timeout": 300.0}
 
 
 def interval(right: int, items: int) -> str:
@@ -43,28 +47,33 @@ def interval(right: int, items: int) -> str:
 
 
 def main() -> None:
-    """Measure, and write the table."""
+    """Measure, and print the rows of the table as they come."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--size", type=int, default=39, help="classes in each prompt of the panel")
+    parser.add_argument("--follow", type=int, default=2, help="calls for a question in one prompt")
     parser.add_argument("--name", default="model")
-    parser.add_argument("--rows", default="prior,raw,calibrated,chooser,panel")
+    parser.add_argument("--rows", default="prior,one,chooser,panel")
+    parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="covote-models-"))
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="covote-models-"))
+    folder.mkdir(exist_ok=True)
     table = pd.read_parquet(options.data / "text" / "banking77.parquet")
     table["intent"] = table.intent.str.replace("_", " ").str.lower()
     X = np.load(options.data / "text" / "minilm_banking77.npy").astype("f4")
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     classes = sorted(table.intent.unique())
-    chosen = table[table.split == "test"].sample(500, random_state=0).index[: options.questions]
+    chosen = table[table.split == options.split].sample(500, random_state=0).index[: options.questions]
     truth = table.intent[chosen].tolist()
     csv.write_csv(
         pa.table({"item": chosen.to_numpy(), "text": table.text[chosen].tolist()}), folder / "items.csv"
     )
 
     rng = np.random.default_rng(0)
-    train = table[table.split == "train"]
+    train = table[(table.split == "train") & ~table.index.isin(chosen)]
     means = [
         X[rng.choice(train.index[train.intent == name], 5, replace=False)].mean(axis=0) for name in classes
     ]
@@ -73,48 +82,51 @@ def main() -> None:
     chance /= chance.sum(axis=1, keepdims=True)
     columns = {"item": chosen.to_numpy()} | {name: chance[:, k] for k, name in enumerate(classes)}
     pq.write_table(pa.table(columns), folder / "prior.parquet")
-
-    place = DataPlace(folder / "items.csv", "item", ("text",))
     model = {"use": f"chat:{options.url}", "prompt": PROMPT, **MODEL}
-    everything = [[True] * len(classes)]
 
-    def run(row: str, panel: Panel, where: DataPlace = place) -> tuple[list[Any], int, int]:
-        found = label_file(where, folder / f"{row}.csv", panel, odds=1)
+    def run(row: str, panel: Panel, columns: tuple[str, ...] = ("text",)) -> tuple[list[Any], int, int]:
+        found = label_file(
+            DataPlace(folder / "items.csv", "item", columns), folder / f"{row}.csv", panel, odds=1
+        )
         labels = csv.read_csv(folder / f"{row}.csv").column("label").to_pylist()
         usage = [one.usage for one in found.experts]
         return labels, sum(one.calls for one in usage), sum(one.tokens_in + one.tokens_out for one in usage)
 
-    def alone(**more: Any) -> Panel:
-        return Panel(classes, everything, ["model"], models=[{**model, **more}])
+    def show(way: str, labels: list[Any], calls: int, tokens: int) -> None:
+        right = sum(a == b for a, b in zip(labels, truth, strict=True))
+        cells = (options.name, way, interval(right, len(truth)), f"{calls:,}", f"{tokens:,}")
+        print(f"| {' | '.join(cells)} |", flush=True)
 
-    def chooser() -> Panel:
+    def prior() -> None:
+        show("(c) prior alone", [classes[k] for k in chance.argmax(axis=1)], 0, 0)
+
+    def one() -> None:
+        panel = Panel(
+            classes, [[True] * len(classes)], ["model"], models=[{**model, "follow": options.follow}]
+        )
+        labels, *cost = run("one", panel)
+        with closing(AnswersFile(folder / "one.answers.sqlite", write=False)) as kept:
+            scores = kept.scores("model")[1]
+        thirty = scores + calibrated(scores[:30])[:1] - scores[:1]
+        for way, found in (("raw", scores), ("calibrated by its first 30 questions", thirty)):
+            named = [classes[k] if k >= 0 else None for k in from_scores(found)[0].tolist()]
+            show(f"(a) one prompt, {way}", named, *cost)
+        show("(a) one prompt, calibrated", labels, *cost)
+
+    def chooser() -> None:
         panel = chooser_panel(f"chat:{options.url}", folder / "prior.parquet", shown=4)
-        return Panel(panel.classes, panel.knows, panel.names, models=[{**panel.models[0], **model}])
+        panel = Panel(panel.classes, panel.knows, panel.names, models=[{**panel.models[0], **model}])
+        show("(d) chooser after the prior, 4 shown", *run("chooser", panel, ("item", "text")))
 
-    def prompts() -> Panel:
-        panel = design(classes, 39)
-        return Panel(panel.classes, panel.knows, panel.names, models=[model] * len(panel))
+    def panel() -> None:
+        found = design(classes, options.size)
+        found = Panel(found.classes, found.knows, found.names, models=[model] * len(found))
+        way = f"(b) {len(found)} prompts with {options.size} classes, calibrated"
+        show(way, *run(f"panel-{options.size}", found))
 
-    rows = {
-        "prior": ("(c) prior alone", None),
-        "raw": ("(a) one prompt, raw", lambda: run("raw", alone(calibrate=False))),
-        "calibrated": ("(a) one prompt, calibrated", lambda: run("calibrated", alone())),
-        "chooser": (
-            "(d) chooser after the prior, 4 shown",
-            lambda: run("chooser", chooser(), DataPlace(folder / "items.csv", "item", ("item", "text"))),
-        ),
-        "panel": ("(b) six prompts with 39 classes, calibrated", lambda: run("panel", prompts())),
-    }
-    for key in options.rows.split(","):
-        name, measure = rows[key]
-        if measure is None:
-            found: tuple[list[Any], int, int] = [classes[k] for k in chance.argmax(axis=1)], 0, 0
-        else:
-            found = measure()
-        right = sum(a == b for a, b in zip(found[0], truth, strict=True))
-        cells = (options.name, name, interval(right, len(truth)), f"{found[1]:,}", f"{found[2]:,}")
-        line = f"| {' | '.join(cells)} |"
-        print(line, flush=True)
+    rows = {"prior": prior, "one": one, "chooser": chooser, "panel": panel}
+    for row in options.rows.split(","):
+        rows[row]()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ llama.cpp, vLLM, Ollama, LM Studio and hosted services do. What is asked and how
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
 from covote.models.connections import PATIENCE, Connections, Patience, without_password
-from covote.models.options import PROMPT, Options, from_scores
+from covote.models.options import PROMPT, Heard, Options, from_scores
 from covote.models.understanding import NO_ANSWER, Answers
 from covote.panel import Name
 from covote.votes import NONE_OF_MINE
@@ -59,8 +59,11 @@ class Chat:
         How the server is made to choose an option: ``"json"`` (a JSON schema), ``"grammar"`` (llama.cpp), or
         ``"none"``. A server that rejects a schema is asked without one.
     probabilities, top_logprobs, calibrate
-        Whether log-probabilities are used, how many at each token, and whether the median score of each
-        option over all items is taken away from them: small models like some names whatever the item is.
+        Whether log-probabilities are used, how many at each token, and whether the probability of an option
+        is divided by its mean over all items: small models like some names whatever the item is.
+    follow
+        How many calls an item may take to tell apart options that begin alike: each further call allows only
+        those that the answers before did not tell apart. It makes calibration better.
     in_flight, timeout, retries
         Requests that wait at a time, seconds that one may take, and how often it is tried again.
     input_price, output_price
@@ -85,6 +88,7 @@ class Chat:
         probabilities: bool = True,
         top_logprobs: int = 20,
         calibrate: bool = True,
+        follow: int = 1,
         in_flight: int = 8,
         timeout: float = 60.0,
         retries: int = 3,
@@ -101,7 +105,7 @@ class Chat:
             self._request |= {"logprobs": True, "top_logprobs": top_logprobs}
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
-        self.in_flight, self.calibrate = in_flight, calibrate
+        self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
 
     def __call__(self, batch: Batch) -> Answers:
         """Ask about every item of a batch, one after another."""
@@ -132,10 +136,11 @@ class Chat:
         messages = [{"role": "user", "content": options.question(row)}]
         used, wrong = Usage(), ""
         for _ in range(2):
-            text, scores, cost = self._sent(patience, messages, options)
+            text, heard, cost = self._sent(patience, messages, options, options.names)
             used = used.plus(cost)
             option = options.chosen(text)
             if option is not None:
+                scores, used = self._scored(patience, messages, options, heard, used)
                 return option, scores, used, ""
             wrong = " ".join(text.split())[:80]
             again = (
@@ -149,22 +154,38 @@ class Chat:
         note = f"answered {self._connections.without_key(wrong)!r}, which is not one of its options"
         return None, None, used, note
 
+    def _scored(
+        self, patience: Patience, messages: list[dict[str, str]], options: Options, heard: Heard, used: Usage
+    ) -> tuple[NDArray[np.float32] | None, Usage]:
+        """Return the scores of the options, after further calls where these tell more, and what all cost."""
+        if not heard:
+            return None, used
+        scores, alike = options.scores(heard)
+        for _ in range(self._follow - 1):
+            if not alike or self._constrain == "none":
+                break
+            _, more, cost = self._sent(patience, messages, options, alike)
+            heard |= {text: heard.get(text) or following for text, following in more.items()}
+            used = used.plus(cost)
+            scores, alike = options.scores(heard)
+        return scores, used
+
     def _sent(
-        self, patience: Patience, messages: list[dict[str, str]], options: Options
-    ) -> tuple[str, NDArray[np.float32] | None, Usage]:
-        """Return what the server said: a text, the scores of the options, and what that cost."""
+        self, patience: Patience, messages: list[dict[str, str]], options: Options, names: Sequence[str]
+    ) -> tuple[str, Heard, Usage]:
+        """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
         body = {"messages": messages, "max_tokens": options.tokens, **self._request}
         if self._constrain == "grammar":
-            body["grammar"] = options.grammar
+            body["grammar"] = options.grammar(names)
         elif self._constrain == "json":
-            schema = {"name": "option", "strict": True, "schema": options.schema}
+            schema = {"name": "option", "strict": True, "schema": options.schema(names)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         try:
             found = self._connections.json(patience, "POST", self._path, body)
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
                 self._constrain = "none"  # it does not know schemas
-                return self._sent(patience, messages, options)
+                return self._sent(patience, messages, options, names)
             raise
         try:
             choice = found["choices"][0]
@@ -174,12 +195,12 @@ class Chat:
             usage = found.get("usage") or {}
             used = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
             tokens = (choice.get("logprobs") or {}).get("content") if "logprobs" in body else None
-            scores = options.scores(tokens) if tokens else None
+            heard = options.heard(tokens) if tokens else {}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ExpertError(
                 "answered something that is not a chat completion; does the address end in /v1?"
             ) from error
-        return text, scores, Usage(1, *used, self.price(*used))
+        return text, heard, Usage(1, *used, self.price(*used))
 
     def price(self, tokens_in: int, tokens_out: int) -> float:
         """Return what these numbers of tokens cost."""

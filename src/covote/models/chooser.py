@@ -207,6 +207,7 @@ CHAT = Kind(
         "constrain": Option(lambda value: value in ("json", "grammar", "none"), "json, grammar or none"),
         "probabilities": SWITCH,
         "calibrate": SWITCH,
+        "follow": whole(1),
         "seed": whole(0),
         "shuffle": SWITCH,
         "top_logprobs": whole(1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covote.errors import FileError, InputError
+from covote.arguments import no_file
+from covote.errors import InputError
 from covote.models import chooser, function, inference_server, json_server, onnx, scikit, torch
 from covote.models.connections import without_password
 from covote.models.kind import Kind, Model, Setting, Trust, trusts
@@ -44,12 +44,14 @@ class Entry:
     options: Mapping[str, Any]
 
     def path(self, folder: Path) -> Path | None:
-        """Return the file that the model is in, if any; relative paths start at the panel's folder.
+        """Return the file that the model or its prior is in, if any, relative to the panel's folder.
 
         Ask this of a trusted model only: to find a Python module, its packages are imported.
         """
         if self.kind.endings:
             return folder / self.place
+        if "prior" in self.options:
+            return folder / str(self.options["prior"])
         return function.module_file(self.place, folder) if self.kind is function.PYTHON else None
 
     def refuse_untrusted(self, trust: Trust) -> None:
@@ -69,7 +71,7 @@ class Entry:
         if self.kind.endings:
             where = setting.folder / self.place
             if not where.is_file():
-                raise FileError(f"no file {where}{_near(where)}")
+                raise no_file(where)
         if self.kind.library:
             try:
                 importlib.import_module(self.kind.library)
@@ -123,12 +125,3 @@ def shown(model: Any) -> Any:
     if isinstance(model, Mapping):
         return {**model, "use": shown(model.get("use"))}
     return without_password(model) if isinstance(model, str) else model
-
-
-def _near(path: Path) -> str:
-    """Suggest the file that was meant."""
-    if not path.parent.is_dir():
-        return f"; there is no folder {path.parent} either"
-    others = [other.name for other in path.parent.iterdir() if other.is_file()]
-    near = difflib.get_close_matches(path.name, others, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,16 +1,19 @@
 """The options of a prompt: how a language model is asked to choose one, and what its answer says about each.
 
 An expert's classes are listed by name, in an order that is shuffled, and "none of these" is one of them.
-Where the server returns log-probabilities, every option gets a score: the tokens of the answer are followed
-as far as they spell the option, and where the option parts from them, the tokens that the model nearly chose
-count.
+Where the server returns log-probabilities, every option gets a probability: that of the model's answer if it
+may say nothing but options. Servers constrain the text of an answer, but not the log-probabilities that they
+return, so these are divided by the sum over all continuations that spell an option.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import string
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +32,11 @@ PROMPT = """Which of these fits best?
 
 Answer with the name of one option, and nothing else."""
 _AROUND = " \t\r\n\"'`*"  # what models and servers put around an answer
+_BEHIND = re.compile(r"""(<[^<>]*>|[\s"'`*.])+$""")  # and behind it, with the marks that end a turn
+_LAST = chr(0x10FFFF)  # sorts behind every other character
+Heard = dict[str, dict[str, float]]
+"""The probabilities of what an answer goes on with (the beginning with a token more), by its beginning."""
+_LEAST = 1e-30  # probability of an option: a server may return a log-probability of -9999
 
 
 class Options:
@@ -60,6 +68,8 @@ class Options:
         self._folded = [name.casefold() for name in self.names]
         if len(set(self._folded)) < len(self.names):
             raise InputError("two classes have names that are the same in an answer of a language model")
+        self._sorted = sorted(self._folded)
+        self._place = [self._sorted.index(name) for name in self._folded]
         self._prompt, self._fields = prompt, _fields(prompt)
         described = describe or {}
         self._lines = [
@@ -83,15 +93,13 @@ class Options:
             )
         return self._prompt.format_map(given)
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        """A JSON schema that allows only an option."""
-        return {"type": "string", "enum": list(self.names)}
+    def schema(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return a JSON schema that allows only some options."""
+        return {"type": "string", "enum": list(names)}
 
-    @property
-    def grammar(self) -> str:
-        """A grammar of llama.cpp that allows only an option."""
-        return "root ::= " + " | ".join(json.dumps(name, ensure_ascii=False) for name in self.names)
+    def grammar(self, names: Sequence[str]) -> str:
+        """Return a grammar of llama.cpp that allows only some options, with or without a space in front."""
+        return f'root ::= " "? ({" | ".join(json.dumps(name, ensure_ascii=False) for name in names)})'
 
     @property
     def tokens(self) -> int:
@@ -103,43 +111,73 @@ class Options:
         bare = text.strip(_AROUND).rstrip(".").strip(_AROUND).casefold()
         return self._folded.index(bare) if bare in self._folded else None
 
-    def scores(self, tokens: Sequence[Mapping[str, Any]]) -> NDArray[np.float32] | None:
-        """Return the log-probability of each option, from the tokens of an answer and their alternatives.
+    def heard(self, tokens: Sequence[Mapping[str, Any]]) -> Heard:
+        """Return what could follow each beginning of an answer, and how probable each continuation was.
 
         `tokens` are as the protocol gives them: each with its `logprob` and the `top_logprobs` at its place.
-        Of the alternatives that spell an option, the longest counts: a single letter spells many. An option
-        that is not among them gets the smallest of them, which is more than it had.
         """
-        found = np.zeros(len(self.names), dtype=np.float32)
-        alive = list(range(len(self.names)))
+        found: Heard = {}
         text = ""
         for token in tokens:
-            tops = token.get("top_logprobs") or []
-            said = (text + str(token["token"]).casefold()).lstrip(_AROUND)
-            others = [
-                ((text + str(one["token"]).casefold()).lstrip(_AROUND), float(one["logprob"])) for one in tops
-            ]
-            others = [(other, value) for other, value in others if other and value == value]
-            if not others and said:
-                return None
-            staying = []
-            for k in alive:
-                if _spells(self._folded[k], said):
-                    found[k] += float(token["logprob"])
-                    staying.append(k)
-                    continue
-                near = [(len(other), value) for other, value in others if _spells(self._folded[k], other)]
-                longest = max(near, default=(0, 0.0))[0]
-                same = [value for length, value in near if length == longest]
-                found[k] += np.logaddexp.reduce(same) if same else min(value for _, value in others)
-            alive, text = staying, said
-        return found if text else None
+            said = _spelled(text, token)
+            tops = [one for one in token.get("top_logprobs") or () if one["logprob"] == one["logprob"]]
+            if said != text and tops:  # a mark in front of the answer does not count
+                following = found.setdefault(text, {said: math.exp(token["logprob"])})
+                for one in tops:
+                    other = _spelled(text, one)
+                    if other != text and one["token"] != token["token"]:
+                        following[other] = following.get(other, 0.0) + math.exp(one["logprob"])
+            text = said
+        return found | {text: found.get(text, {})} if found else found
+
+    def scores(self, heard: Heard) -> tuple[NDArray[np.float32], list[str]]:
+        """Return the log-probability of each option, and the options that were not told from others.
+
+        All options have the probability 1 together. After each beginning that was heard, the share of the
+        options that are still possible is divided in proportion to the probabilities of the continuations
+        that spell one. Where it was not heard what follows, the options that begin so share alike. An option
+        that is not among the continuations counts as the least probable of them.
+        """
+        found, told = [0.0] * len(self.names), [0.0] * len(self.names)
+
+        def divide(text: str, first: int, last: int, share: float) -> None:
+            following = heard.get(text)
+            if last - first == 1:
+                told[first] += share
+            if last - first == 1 or not following:
+                ended = following is not None  # the answer ended here, which was likelier than going on
+                for k in range(first, last):
+                    found[k] += (1 + (ended and k == first)) * share / (last - first + ended)
+                return
+            places = {other: self._beginning(other, first, last) for other in following}
+            places = {other: (start, stop) for other, (start, stop) in places.items() if start < stop}
+            missing = set(range(first, last)).difference(*(range(*place) for place in places.values()))
+            least = min(following.values())
+            total = least * len(missing) + sum(following[other] for other in places)
+            for k in missing:
+                divide("", k, k + 1, share * least / total)
+            for other, (start, stop) in places.items():
+                divide(other, start, stop, share * following[other] / total)
+
+        divide("", 0, len(found), 1.0)
+        scores = [math.log(max(found[k], _LEAST)) for k in self._place]
+        alike = [name for name, k in zip(self.names, self._place, strict=True) if told[k] < found[k] / 2]
+        return np.array(scores, dtype=np.float32), alike
+
+    def _beginning(self, text: str, first: int, last: int) -> tuple[int, int]:
+        """Return where the options are that begin with a text, or are the text without marks behind it."""
+        start, stop = (bisect_left(self._sorted, end, first, last) for end in (text, text + _LAST))
+        if start == stop:
+            bare = _BEHIND.sub("", text)
+            start = bisect_left(self._sorted, bare, first, last)
+            stop = start + (start < last and self._sorted[start] == bare)
+        return start, stop
 
 
-def _spells(name: str, text: str) -> bool:
-    """Whether a text is the beginning of a name, or the name with marks behind it."""
-    rest = text[len(name) :].strip()
-    return name.startswith(text) or (text.startswith(name) and not rest[:1].isalnum())
+def _spelled(text: str, token: Mapping[str, Any]) -> str:
+    """Return a text and a token together; a token without text ends a turn, which reads as a quote."""
+    piece = str(token["token"]).casefold() or '"'
+    return (text + piece).lstrip(_AROUND)
 
 
 def from_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -152,16 +190,16 @@ def from_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray
 
 
 def calibrated(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return scores (items x options) without the median of each option: what it gets whatever the item is.
+    """Return log-probabilities (items x options) less those that each option has on average over the items.
 
-    Z. Zhao, E. Wallace, S. Feng, D. Klein and S. Singh (2021), "Calibrate before use", with the items
-    themselves in place of an empty one. It is the median because the score of an option whose tokens were
-    followed to their end can be far below its other scores.
+    H. Zhou, X. Wan, L. Proleev, D. Mincu, J. Chen, K. Heller and S. Roy (2024), "Batch calibration", ICLR: a
+    model likes some options whatever the item is, so each probability is divided by its mean over the items.
 
-    >>> calibrated(np.array([[0.0, -2.0], [0.0, -4.0]], dtype=np.float32)).tolist()
-    [[0.0, 1.0], [0.0, -1.0]]
+    >>> np.exp(calibrated(np.log(np.array([[0.9, 0.1], [0.7, 0.3]], dtype=np.float32)))).round(3).tolist()
+    [[1.125, 0.5], [0.875, 1.5]]
     """
-    return np.asarray(scores - np.median(scores, axis=0, keepdims=True), dtype=np.float32)
+    usual = np.log(np.exp(scores, dtype=np.float64).mean(axis=0, keepdims=True))
+    return np.asarray(scores - usual, dtype=np.float32)
 
 
 def _fields(prompt: str) -> list[str]:
@@ -179,5 +217,5 @@ def _fields(prompt: str) -> list[str]:
             "{classes} and {examples}, and {{ for a bracket of the text"
         )
     if "classes" not in fields:
-        raise InputError("prompt does not show the options; put {classes} where they shall stand")
+        raise InputError("prompt does not show the options; put {classes} where they should appear")
     return fields

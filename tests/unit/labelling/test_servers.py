@@ -154,7 +154,7 @@ def test_an_interrupted_run_does_not_wait_for_answers(models, rows, tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=PATIENT)
     assert process.returncode == 130
-    assert "the same command goes on from there" in told
+    assert "run the same command to continue" in told
 
 
 @pytest.mark.parametrize("models", [SLOW], indirect=True)

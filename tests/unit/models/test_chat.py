@@ -78,35 +78,153 @@ def token(text, *others, value=-0.1):
     return {"token": text, "logprob": value, "top_logprobs": [{"token": text, "logprob": value}, *tops]}
 
 
-def test_scores_follow_the_tokens_and_what_they_nearly_were():
+def scores(options, *answers):
+    """Return the scores of options after one or more answers."""
+    heard = {}
+    for tokens in answers:
+        heard |= options.heard(tokens)
+    return options.scores(heard)[0]
+
+
+def test_options_share_what_the_tokens_that_spell_them_have():
     options = Options(["card lost", "card late", "refund", "cash"])
     said = [
         token("card", ("ref", -3.0), ("The", -1.0), ("ca", -4.0)),
         token(" la", (" lost", -2.0), value=-0.5),
         token("te"),
     ]
-    lost, late, refund, cash, none = options.scores(said).tolist()
-    assert lost == pytest.approx(-0.1 - 2.0)
-    assert late == pytest.approx(-0.1 - 0.5 - 0.1)
-    assert refund == pytest.approx(-3.0)
-    assert cash == pytest.approx(-4.0)
-    assert none == pytest.approx(-4.0)  # not among the tokens: no more than the least of them
+    card, ref, three = np.exp(
+        [-0.1, -3, -4]
+    )  # "ca" may become three options; "The" none, so it does not count
+    none = np.exp(-4)  # not among the tokens: as much as the least of them
+    late, lost = np.exp([-0.5, -2]) / np.exp([-0.5, -2]).sum()
+    expected = [card * lost + three / 3, card * late + three / 3, ref, three / 3, none]
+    np.testing.assert_allclose(np.exp(scores(options, said)), expected / np.sum(expected), rtol=1e-5)
+
+
+def test_tokens_that_leave_no_choice_cost_nothing():
+    options = Options(["identity not verified", "top up"])
+    said = [token("ident", ("top", -1.0), ("none", -9.0), value=-1.0), token("ity not", value=-7.0)]
+    identity, top, _ = scores(options, [*said, token(" verified", value=-5.0)]).tolist()
+    assert identity == pytest.approx(top)
+
+
+class Words:
+    """A model of words with known probabilities, of which most are not options, asked with constraints."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        words = ["red", "tan", "sky"]
+        names = sorted({" ".join(self.rng.choice(words, self.rng.integers(1, 4))) for _ in range(6)})
+        self.options = Options(names)
+        self.words = [*words, "none", "of", "these", "The", "<end>"]
+        self.paths = {name: (*name.split(), "<end>") for name in self.options.names}
+        self.chance = {}
+
+    def after(self, said):
+        if said not in self.chance:
+            drawn = self.rng.dirichlet(np.ones(len(self.words)))
+            self.chance[said] = dict(zip(self.words, drawn, strict=True))
+        return self.chance[said]
+
+    def allowed(self, said, names):
+        following = {self.paths[name][len(said)] for name in names if self.paths[name][: len(said)] == said}
+        total = sum(self.after(said)[word] for word in following)
+        return {word: self.after(said)[word] / total for word in following}
+
+    def answer(self, names):
+        """Return the likeliest words that spell one of some options, and these words as tokens."""
+        said, tokens = (), []
+        while not said or said[-1] != "<end>":
+            allowed = self.allowed(said, names)
+            word = max(allowed, key=allowed.get)
+            chances = {
+                other if other == "<end>" or not said else f" {other}": np.log(p)
+                for other, p in self.after(said).items()
+            }
+            spaced = word if word == "<end>" or not said else f" {word}"
+            tokens.append(token(spaced, *chances.items(), value=chances[spaced]))
+            said += (word,)
+        return said, tokens
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_are_the_probabilities_of_constrained_answers(seed):
+    model = Words(seed)
+    answer, said = model.answer(model.paths)
+    expected = []
+    for path in model.paths.values():
+        share = 1.0
+        for n, word in enumerate(path):
+            share *= model.allowed(path[:n], model.paths)[word]
+            if word != answer[n]:  # what follows was not heard: all that begin so have the same share
+                share /= sum(other[: n + 1] == path[: n + 1] for other in model.paths.values())
+                break
+        expected.append(share)
+    assert sum(expected) == pytest.approx(1)
+    np.testing.assert_allclose(np.exp(scores(model.options, said)), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_further_answers_tell_all_options_apart(seed):
+    model, heard = Words(seed), {}
+    alike, calls = list(model.paths), 0
+    while alike:
+        heard |= model.options.heard(model.answer(alike)[1])
+        found, alike = model.options.scores(heard)
+        calls += 1
+    expected = [
+        np.prod([model.allowed(path[:n], model.paths)[word] for n, word in enumerate(path)])
+        for path in model.paths.values()
+    ]
+    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-4)
+    assert calls < len(model.paths)
+
+
+def test_an_item_may_take_several_calls_that_allow_fewer_options():
+    knows = ("red card", "red note", "tan card", "tan note")
+    said = iter(["red note", "tan card", "unused"])
+
+    def behave(handler, item, times, body):
+        name = next(said)
+        first, second = name.split()
+        tokens = [
+            token(first, ("tan" if first == "red" else "red", -0.5), ("none", -9.0), value=-0.5),
+            token(f" {second}", (" card" if second == "note" else " note", -2.0), value=-1.0),
+        ]
+        choice = {"message": {"role": "assistant", "content": name}, "logprobs": {"content": tokens}}
+        handler.send(200, {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 2}})
+        return True
+
+    with Stub(behave=behave) as stub:
+        model = {"use": f"chat:{stub.url}", "constrain": "grammar", "follow": 4}
+        found = open_expert("ann", knows, model).answer(items("x"))
+    assert [body["grammar"].count("card") for body in stub.bodies] == [2, 1]
+    assert [body["grammar"].count("red") for body in stub.bodies] == [2, 0]
+    assert found.usage[:3] == (2, 200, 4)
+    right = np.exp(-1) / (np.exp(-1) + np.exp(-2))
+    wanted = np.array([1 - right, right, right, 1 - right]) * np.exp(-0.5)
+    np.testing.assert_allclose(found.probability[0], wanted / (wanted.sum() + np.exp(-9)), rtol=1e-4)
 
 
 def test_quotes_and_case_do_not_matter_to_scores():
     options = Options(["ant", "bee"])
-    plain = options.scores([token("ant", ("bee", -2.0), ("none", -5.0))])
-    quoted = options.scores(
-        [token('"', value=0.0), token("Ant", ("Bee", -2.0), ("none", -5.0)), token('"', value=0.0)]
+    plain = scores(options, [token("ant", ("bee", -2.0), ("none", -5.0))])
+    quoted = scores(
+        options, [token('"', value=0.0), token("Ant", ("Bee", -2.0), ("none", -5.0)), token('"', value=0.0)]
     )
     np.testing.assert_allclose(plain, quoted)
 
 
 def test_a_name_that_begins_another_is_told_from_it():
     options = Options(["top up", "top up failed"])
-    said = [token("top"), token(" up"), token(" failed", ("<end>", -3.0), value=-0.2)]
-    short, long, _ = options.scores(said).tolist()
-    assert (short, long) == (pytest.approx(-3.2), pytest.approx(-0.4))
+    said = [token("top", ("none", -9.0)), token(" up"), token(" failed", ("<end>", -3.0), value=-0.2)]
+    short, long, _ = scores(options, said).tolist()
+    assert long - short == pytest.approx(3.0 - 0.2, abs=1e-4)
+    stopped, longer, _ = scores(options, said[:2]).tolist()  # a server may not say how likely the end was
+    assert stopped > longer
+    ended = scores(options, [*said[:2], token("", (" failed", -3.0), value=-0.2)]).tolist()
+    assert ended[0] - ended[1] == pytest.approx(3.0 - 0.2, abs=1e-4)
 
 
 @pytest.mark.parametrize("text", ["bee", ' "bee"\n', "Bee.", "`bee`", "**bee**"])
@@ -129,7 +247,7 @@ def test_a_grammar_offers_the_options():
     with Stub() as stub:
         expert(stub, constrain="grammar", name="tiny").answer(items("cat"))
     assert (stub.bodies[0]["grammar"], stub.bodies[0]["model"]) == (
-        'root ::= "ant" | "bee" | "cat" | "none of these"',
+        'root ::= " "? ("ant" | "bee" | "cat" | "none of these")',
         "tiny",
     )
 

@@ -8,7 +8,7 @@ import pyarrow.csv as csv
 import pytest
 
 from covote.errors import InputError
-from covote.labelling import DataPlace, label_file
+from covote.labelling import Asking, DataPlace, label_file
 from covote.models import open_expert
 from covote.models.chooser import chooser_panel
 from tests.chat_stub import Stub
@@ -105,6 +105,24 @@ def test_a_table_is_labelled_by_a_chooser_and_no_answer_is_paid_twice(tmp_path):
         assert sum(stub.answered.values()) == paid == found.experts[0].usage.calls
     labels = csv.read_csv(tmp_path / "labels.csv").column("label").to_pylist()
     assert labels == [f"c{k}" for k in truth]
+
+
+def test_answers_after_another_prior_are_not_mixed_with_kept_ones(tmp_path):
+    (tmp_path / "items.csv").write_text(
+        "item,text\n" + "".join(f"q{n},item {n} truth: c7\n" for n in range(3))
+    )
+    place = DataPlace(tmp_path / "items.csv", "item", ("item", "text"))
+    prior = write_prior(tmp_path, [peaked(4, 7, 2)] * 3)
+    with Stub() as stub:
+        panel = chooser_panel(f"chat:{stub.url}", prior, shown=4)
+        label_file(place, tmp_path / "labels.csv", panel)
+        label_file(place, tmp_path / "labels.csv", panel)
+        assert len(stub.bodies) == 3
+        write_prior(tmp_path, [peaked(2, 7, 4)] * 3)
+        with pytest.raises(InputError, match=r"its prior .*prior\.csv has changed since\. --refresh asks"):
+            label_file(place, tmp_path / "labels.csv", panel)
+        label_file(place, tmp_path / "labels.csv", panel, asking=Asking(refresh=True))
+        assert len(stub.bodies) == 6
 
 
 def test_mistakes_in_the_prior_are_named(tmp_path):

@@ -373,7 +373,7 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(("model", "error", "words"), [
-    ("onnx:skin.onx", FileError, "no file .*skin.onx; did you mean 'skin.onnx'?"),
+    ("onnx:skin.onx", FileError, "no file .*skin.onx .did you mean 'skin.onnx'?"),
     ("onnx:models/skin.onnx", FileError, "no folder"),
     ("onxx:skin.onnx", InputError, "no known kind.*onnx"),
     ("skin.txt", InputError, "no known kind"),
