@@ -103,7 +103,8 @@ def compare(folder, sizes, labels, rows, batch, rounds):
 
             def asked():
                 for reply in Local().map(partial(ask, job), questions):
-                    kept.keep("e", reply.question.start, reply.answers.label, reply.answers.probability)
+                    with kept.transaction():
+                        kept.insert("e", reply.question.start, reply.answers.label, reply.answers.probability)
 
             with closing(kept):
                 return seconds(asked)

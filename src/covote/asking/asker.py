@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +17,14 @@ from covote.asking.answers import NO_ANSWER, WAITING, Flags, Ints, Log
 from covote.asking.asker_arguments import (
     check_promise,
     checked_costs,
-    checked_ids,
     checked_limits,
     checked_money,
 )
 from covote.asking.choosing import Judge, Offer, Rule, Turns, Verdict, choose
 from covote.asking.counting import Elimination, Repair, Vote
 from covote.asking.posterior import Posterior
-from covote.errors import InputError, UnknownNameError
+from covote.asking.questions import ItemIds, Question, Questions
+from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
 from covote.panel import Name, Panel
 from covote.votes import NONE_OF_MINE, Votes
@@ -43,35 +42,6 @@ RULES: dict[str, Any] = {
 NONE_TEXT = "none of mine"
 PIECE = 1 << 18
 """Cells (items x classes, items x experts) that are looked at together."""
-
-
-class Question(NamedTuple):
-    """One question: the item, the expert to ask, and the classes to choose from."""
-
-    item: Any
-    expert: Name
-    classes: tuple[Name, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """Questions as positions of items and experts.
-
-    Iterating gives :class:`Question` objects with names.
-    """
-
-    panel: Panel
-    item: Ints
-    expert: Ints
-    _ids: Any = None
-
-    def __len__(self) -> int:
-        return len(self.item)
-
-    def __iter__(self) -> Iterator[Question]:
-        blocks = self.panel.blocks()
-        for n, i in zip(self.item.tolist(), self.expert.tolist(), strict=True):
-            yield Question(n if self._ids is None else _plain(self._ids[n]), self.panel.names[i], blocks[i])
 
 
 class Unreachable(NamedTuple):
@@ -136,8 +106,8 @@ class Asker:
     ) -> None:
         self.panel = panel
         self.rule = _rule(rule)
-        self._ids = None if isinstance(items, int | np.integer) else checked_ids(items)
-        size = check_count(items, "items", 0) if self._ids is None else len(self._ids)  # type: ignore[arg-type]
+        self._ids = ItemIds(items)
+        size = len(self._ids)
         self._cost = checked_costs(panel, cost)
         self._away = np.zeros(len(panel), dtype=np.bool_)
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
@@ -155,11 +125,6 @@ class Asker:
         self._waiting = np.zeros(size, dtype=np.int32)
         self._spent = np.zeros(size)
         self._asked = np.zeros(len(panel), dtype=np.int64)  # questions per expert, unanswered ones apart
-
-    @cached_property
-    def _position(self) -> dict[Any, int]:
-        assert self._ids is not None
-        return {name: n for n, name in enumerate(self._ids.tolist())}
 
     def _pieces(self, rows: Array) -> Iterator[Array]:
         step = max(1, PIECE // max(len(self.panel), len(self.panel.classes)))
@@ -206,7 +171,7 @@ class Asker:
         if which is None or isinstance(which, int | np.integer):
             count = len(self) if which is None else check_count(int(which), "the number of items", 0)
             return np.flatnonzero(free)[:count]
-        named = self._positions(which)
+        named = self._ids.positions(which)
         first = np.sort(np.unique(named, return_index=True)[1])  # an item that is named twice is asked once
         chosen: Ints = named[first]
         open_: Ints = chosen[free[chosen]]
@@ -250,7 +215,7 @@ class Asker:
 
         `answer` is a class, ``"none of mine"``, or None if the expert did not answer.
         """
-        rows = self._positions([item])
+        rows = self._ids.positions([item])
         i = self.panel.expert_index(expert)
         if answer is None:
             code = NO_ANSWER
@@ -332,7 +297,7 @@ class Asker:
 
     def _first(self, which: Array, rows: Array, experts: Array) -> tuple[Any, Name]:
         row = int(np.argmax(which))
-        return self._id(int(rows[row])), self.panel.names[int(experts[row])]
+        return self._ids.name(int(rows[row])), self.panel.names[int(experts[row])]
 
     def _settle(self, rows: Array) -> None:
         """Find out which items are settled; the others are open."""
@@ -391,7 +356,7 @@ class Asker:
 
     def possible(self, item: Any) -> tuple[Name, ...]:
         """Return the classes of an item that are not ruled out."""
-        found = self._judge.possible(self._standing(self._positions([item])))[0]
+        found = self._judge.possible(self._standing(self._ids.positions([item])))[0]
         return tuple(self.panel.classes[k] for k in np.flatnonzero(found))
 
     def unreachable(self) -> Unreachable:
@@ -408,8 +373,8 @@ class Asker:
             (classes[first[p]], classes[second[p]], int(amount[p]))
             for p in np.argsort(-amount, kind="stable")
         ]
-        ids = rows if self._ids is None else self._ids[rows]
-        return Unreachable(ids, pairs)
+        ids = self._ids.array
+        return Unreachable(rows if ids is None else ids[rows], pairs)
 
     def labels(self) -> Labels:
         """Return the labels of the items that are settled, or cannot be settled better.
@@ -434,7 +399,7 @@ class Asker:
         nothing = np.full(len(self), np.nan, dtype=np.float32)
         evidence = Evidence(verdict.confidence, nothing, np.full(len(self), -1), verdict.violations, status)
         ties = Ties(np.cumsum(np.concatenate(sizes)), np.concatenate(classes))
-        return Labels(self.panel, index, tied, ties, evidence, self._ids)
+        return Labels(self.panel, index, tied, ties, evidence, self._ids.array)
 
     def votes(self) -> Votes:
         """Return the answers so far as votes."""
@@ -442,7 +407,9 @@ class Asker:
         heard = np.flatnonzero((log.answer >= 0) | (log.answer == NONE_OF_MINE))
         order = heard[np.lexsort((log.expert[heard], log.item[heard]))]
         bounds = np.searchsorted(log.item[order], np.arange(len(self) + 1))
-        return Votes.from_ragged(bounds, log.expert[order], log.answer[order], self.panel, items=self._ids)
+        return Votes.from_ragged(
+            bounds, log.expert[order], log.answer[order], self.panel, items=self._ids.array
+        )
 
     # Files
 
@@ -453,7 +420,8 @@ class Asker:
             raise InputError(f"the rule {made.name!r} is not one of covote's, so its state cannot be saved")
         rule = {one.name: getattr(made, one.name) for one in fields(made)}
         arrays = {name: value for name, value in rule.items() if isinstance(value, np.ndarray)}
-        listed = self._ids is not None and self._ids.dtype == object
+        ids = self._ids.array
+        listed = ids is not None and ids.dtype == object
         head = {
             "panel": self.panel.to_dict(),
             "rule": self.rule.name,
@@ -461,13 +429,13 @@ class Asker:
             "budget": None if math.isinf(self._budget) else self._budget,
             "total": None if math.isinf(self._total) else self._total,
             "seed": self._seed,
-            "ids": self._ids.tolist() if self._ids is not None and listed else None,
+            "ids": ids.tolist() if ids is not None and listed else None,
         }
         more = {f"rule_{name}": array for name, array in arrays.items()}
         more |= {"item": self._log.item, "expert": self._log.expert, "answer": self._log.answer}
         more |= {"cost": self._cost, "limit": self._limit, "away": self._away, "stuck": self._stuck}
-        if self._ids is not None and not listed:
-            more["ids"] = self._ids
+        if ids is not None and not listed:
+            more["ids"] = ids
         saved.write(path, head, more)
 
     @classmethod
@@ -480,7 +448,7 @@ class Asker:
             ids = arrays["ids"] if "ids" in arrays else head["ids"]
             rule = RULES[head["rule"]](**head["options"], **own)
             asker = cls(
-                panel, len(stuck) if ids is None else checked_ids(ids), rule,
+                panel, len(stuck) if ids is None else ids, rule,
                 cost=arrays["cost"], limit=arrays["limit"], budget=head["budget"], total=head["total"],
                 seed=head["seed"], partial=True,
             )  # fmt: skip
@@ -507,27 +475,6 @@ class Asker:
         self._asked += np.bincount(expert[paid], minlength=len(self.panel))
         self._settle(np.arange(len(self)))
 
-    # Names
-
-    def _positions(self, items: Sequence[Any] | Array) -> Ints:
-        given = np.asarray(items)
-        if self._ids is None:
-            if given.dtype.kind in "iu" or not len(given):
-                wrong = (given < 0) | (given >= len(self))
-                if not wrong.any():
-                    return given.astype(np.int64)
-                given = given[wrong]
-            raise UnknownNameError(f"no item {_plain(given[0])!r}; items are 0 to {len(self) - 1}")
-        try:
-            return np.array([self._position[_plain(item)] for item in items], dtype=np.int64)
-        except (KeyError, TypeError) as error:
-            raise UnknownNameError(
-                f"no item {error.args[0]!r}; use the ids that the Asker was given"
-            ) from None
-
-    def _id(self, n: int) -> Any:
-        return n if self._ids is None else _plain(self._ids[n])
-
     def __repr__(self) -> str:
         settled, stuck = int(self._settled.sum()), int(self._stuck.sum())
         counts = f"{len(self)} items, {settled} settled, {stuck} stuck, {self.answers} answers"
@@ -545,7 +492,3 @@ def _rule(rule: str | Rule) -> Rule:
 
 def _names(away: Name | Iterable[Name]) -> list[Name]:
     return [away] if isinstance(away, str | int) else list(away)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,9 +1,8 @@
-"""The arguments of an Asker: items, costs, budgets and limits, checked once."""
+"""The arguments of an Asker: costs, budgets and limits, checked once."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,6 @@ from covote.errors import CoverError, InputError
 from covote.panel import Panel
 
 Array = NDArray[Any]
-
-
-def checked_ids(items: Any) -> Array:
-    """Return the ids of the items; reject an id that is there twice."""
-    given = list(items) if not isinstance(items, np.ndarray) else items
-    ids = np.asarray(given)
-    if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):
-        ids = np.empty(len(given), dtype=object)
-        ids[:] = given
-    if len(set(ids.tolist())) < len(ids):
-        twice = Counter(ids.tolist()).most_common(1)[0][0]
-        raise InputError(f"item {twice!r} is listed twice; give every item an id of its own")
-    return ids
 
 
 def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.arguments import no_file
 from covote.errors import FileError
 
 Array = NDArray[Any]
@@ -40,7 +41,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict
         if head["format"] != _FORMAT:
             raise ValueError(f"its format is {head['format']!r}")
     except FileNotFoundError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
+        raise no_file(path) from error
     except Exception as error:
         raise FileError(f"{path} is not the state of an Asker; write it with Asker.save") from error
     try:

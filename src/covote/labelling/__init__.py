@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from covote.files.data import DataPlace
-from covote.labelling.running import Asking, ExpertRun, Labelling, answers_file, label, label_file
+from covote.labelling.asked import Asking
+from covote.labelling.label_data import answers_file, label, label_file
+from covote.labelling.running import ExpertRun, Labelling
 
 __all__ = ["Asking", "DataPlace", "ExpertRun", "Labelling", "answers_file", "label", "label_file"]

@@ -145,7 +145,7 @@ class _Move:
         self._gone[self.source[self.source >= 0]] = False
 
     def loses(self, kept: AnswersFile, expert: Name) -> bool:
-        """Whether an answer is about an image that is not there any more, or not as it was."""
+        """Whether an answer is about an image that is gone or has changed."""
         return bool((kept.asked(expert, len(self._gone)) & self._gone).any())
 
 
@@ -204,9 +204,11 @@ def _facts(candidate: Candidate) -> dict[str, Any]:
 def _words(
     changed: str, candidate: Candidate, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
 ) -> str:
+    about = entry(candidate.model)
+    prior = about.options.get("prior")
     what = {
         "data": f"the data {data} have changed since",
-        "content": f"its model {entry(candidate.model).place} has changed since",
+        "content": f"its {'prior' if prior else 'model'} {prior or about.place} has changed since",
         "model": "its model, or an option next to it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }

@@ -39,7 +39,7 @@ WAKE = 0.25
 class Candidate:
     """An expert as it can be sent to another process: what to open, and fingerprints of it and its file.
 
-    `trust` says which models may run code of whoever wrote them.
+    `trust` says which models may run their authors' code.
     """
 
     name: Name
@@ -96,8 +96,7 @@ def ask(job: Job, question: Question) -> Reply:
     """Ask, and return what was said."""
     candidate = job.experts[question.expert]
     expert = opened(candidate, job.models)
-    with _READING:
-        batch = _read(open_data(job.data), question)
+    batch = _read(open_data(job.data), question)
     rows = question.rows
     try:
         return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
@@ -109,7 +108,8 @@ def _read(data: Data, question: Question) -> Rows:
     """Return a batch, but not of data that have changed since the run began."""
     failure: CovoteError | None = None
     try:
-        batch = data.read(question.start, question.stop)
+        with _READING:  # not longer: whoever looks at files waits for its turn, and others for the lock
+            batch = data.read(question.start, question.stop)
     except CovoteError as error:
         failure = error
     files = data.files(question.start, question.stop)

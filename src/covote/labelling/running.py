@@ -1,16 +1,10 @@
-"""The labelling run: from data and a panel of models to labels; it can be killed and started again.
-
-Asked are all experts about everything, the expensive ones only where doubt is left, or whom an Asker says.
-"""
+"""The labelling run: asks the models of a panel about data; it can be killed and started again."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -20,33 +14,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote import atomic
-from covote.asking import Asker, Questions, Vote
-from covote.decoding import decode, make
-from covote.decoding.methods.authority import Authority
+from covote.asking import Asker, Questions
 from covote.engines import Engine, Local
-from covote.errors import ExpertError, InputError
-from covote.files import Outcome, Output, decode_votes
+from covote.errors import ExpertError
+from covote.files import Outcome
 from covote.files.data import DataPlace
-from covote.files.decoding_files import check_proba
+from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import MOST, Job, Question, Reply, ask, opened, side_by_side
-from covote.labels import AGREED, Labels
 from covote.models.chat import Chat, Usage
-from covote.models.expert import folder_of, panel_of_models
 from covote.models.kind import Trust
 from covote.models.options import calibrated, from_scores
 from covote.panel import Name, Panel
-from covote.tables.answers_file import ENDING, AnswersFile
-from covote.tables.cells import arrow_table
+from covote.tables.answers_file import AnswersFile
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
-WAYS = ("everyone", "doubtful", "adaptive")
 CALIBRATED = 10
 """Scored items from which on a language model's scores are calibrated; 30 give most of what it gains."""
 PATIENCE = 3
-"""Failed batches in a row after which an expert is not asked any more."""
+"""Failed batches in a row after which an expert is no longer asked."""
 Progress = Callable[[Name, int, int], None]
 
 
@@ -131,174 +118,6 @@ class Labelling:
         return [] if self.silent is None else self.silent.uncovered()
 
 
-def answers_file(output: str | os.PathLike[str]) -> Path:
-    """Return where the answers of a run are kept: next to the labels.
-
-    >>> str(answers_file("labels.parquet"))
-    'labels.answers.sqlite'
-    """
-    return Path(output).with_suffix(ENDING)
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How the models of a panel are asked.
-
-    Parameters
-    ----------
-    ask
-        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
-        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
-        one that says most for its cost first, until no answer still to come can change the vote of all; or
-        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
-    budget
-        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
-        what their calls may cost, in all runs with the same file of answers.
-    batch
-        Items per batch.
-    strict
-        Stop at the first failure of an expert, instead of going on without the answer.
-    refresh
-        Ask those experts again whose kept answers belong to other data or another model.
-    models
-        Where the paths of models start (default: the folder of the panel file, else this one).
-    """
-
-    ask: str | Asker = "everyone"
-    budget: float | None = None
-    batch: int = 1024
-    strict: bool = False
-    refresh: bool = False
-    models: str | os.PathLike[str] | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.batch, bool) or self.batch < 1:
-            raise InputError(f"batch must be at least 1, not {self.batch}")
-
-    def opened(self, panel: Panel | str | os.PathLike[str], trust: Trust) -> tuple[Panel, Path]:
-        """Return the panel, and the folder in which the paths of its models start."""
-        if isinstance(panel, Panel):
-            return panel, Path(self.models or ".")
-        return panel_of_models(panel, trust), Path(self.models or folder_of(panel))
-
-
-def label_file(
-    data: DataPlace | str | os.PathLike[str],
-    output: Output | str | os.PathLike[str],
-    panel: Panel | str | os.PathLike[str],
-    *,
-    asking: Asking = Asking(),
-    trust: Trust = False,
-    method: str = "learned",
-    gold: Mapping[Any, Name] | None = None,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Labelling:
-    """Ask the models of a panel about every item, decode their answers, write the labels.
-
-    Answers are kept next to the labels (``labels.answers.sqlite`` for ``labels.parquet``), batch by batch. A
-    run that was killed continues where it was when it is started again; its labels are the same byte for
-    byte. `covote decode`, `compare` and `explain` read the file of answers as votes.
-
-    Parameters
-    ----------
-    data
-        A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images;
-        or a :class:`DataPlace` that also names the column of ids (default: ``item``, ``task`` or ``id``; else
-        their positions), the columns that experts see (default: all others), or the size of images.
-    output
-        A .parquet, .csv, .jsonl or .xlsx file for the labels, or a :class:`covote.files.Output` that names
-        it and what else is written.
-    panel
-        Who knows what, with a model for every expert: a panel, or its file.
-    asking
-        Whom to ask about what, and in which portions.
-    trust
-        Whether models may run code of whoever wrote them (Python modules, pickles, torch): True, or the
-        trusted ones as the panel writes them.
-    method, gold, options
-        As for :func:`covote.files.decode_file`.
-    engine
-        Where the experts are asked; this process by default.
-    progress
-        Called as (expert, batches done, batches in all).
-    """
-    output = output if isinstance(output, Output) else Output(output)
-    output.check()
-    if output.labels is None:
-        raise InputError("label_file writes labels; name a file for them")
-    place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
-    panel, models = asking.opened(panel, trust)
-    decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
-    if output.proba is not None:
-        check_proba(decoder, panel)
-    with closing(AnswersFile(answers_file(output.labels))) as kept:
-        run = Run(place, panel, models, kept, asking, trust, engine or Local(), progress).ask()
-        outcome = decode_votes(run.votes, output, method=method, gold=gold, **options)
-        return run.result(outcome)
-
-
-def label(
-    data: Any,
-    panel: Panel | str | os.PathLike[str],
-    *,
-    keep: str | os.PathLike[str] | None = None,
-    asking: Asking = Asking(),
-    trust: Trust = False,
-    method: str = "learned",
-    gold: Mapping[Any, Name] | None = None,
-    **options: Any,
-) -> Labels:
-    """Ask the models of a panel about data in memory, and decode their answers.
-
-    As :func:`label_file`, for a frame instead of a file. Experts whose answers are missing are named in a
-    warning.
-
-    Parameters
-    ----------
-    data
-        A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items). Experts
-        see all columns of a frame apart from ``item``, ``task`` or ``id``, which names the items.
-    panel
-        Who knows what, with a model for every expert: a panel, or its file.
-    keep
-        A ``.sqlite`` file for the answers, so that a second call asks no expert twice (default: they are
-        forgotten).
-    asking, trust
-        As for :func:`label_file`.
-    method, gold, options
-        As for :func:`covote.decode`.
-    """
-    make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
-    panel, models = asking.opened(panel, trust)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
-        kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
-        place = DataPlace(_written(data, folder))
-        run = Run(place, panel, models, kept, asking, trust, Local(), None).ask()
-        votes, experts = run.votes.whole(), run.ended()
-    for expert in experts:
-        if expert.missing:
-            warnings.warn(f"{expert.missing:,} answers are missing: {expert.reason}", stacklevel=2)
-    found: Labels = decode(votes, method=method, gold=gold, **options)
-    return found
-
-
-def _written(data: Any, folder: Path) -> Path:
-    """Write data to a file of their kind, the same bytes for the same data."""
-    if isinstance(data, np.ndarray):
-        np.save(folder / "data.npy", data, allow_pickle=False)
-        return folder / "data.npy"
-    import pyarrow.parquet as pq
-
-    table = arrow_table(data, "data")
-    index = [name for name in table.column_names if name.startswith("__index_level_")]
-    with atomic.replacing(folder / "data.parquet") as temporary:
-        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), temporary)
-    return folder / "data.parquet"
-
-
 class Run:
     """One run: asks the experts of a panel what has not been answered yet, and knows how that went."""
 
@@ -316,12 +135,12 @@ class Run:
         items = len(how.ask) if isinstance(how.ask, Asker) else 0
         self._priced = any(map(_is_priced, panel.models))
         total = None if self._priced else how.budget  # priced calls are counted in money
-        _asker_for(how.ask, panel, items, total)  # a mistake here costs no question
+        asker_for(how.ask, panel, items, total)  # a mistake here costs no question
         self._panel, self._kept, self._how = panel, kept, how
         self._engine, self._progress = engine, progress
         self._ready = prepare(place, panel, models, kept, how.batch, refresh=how.refresh, trust=trust)
         self._items = self._ready.data.items
-        self._asker = _asker_for(how.ask, panel, self._items, total)
+        self._asker = asker_for(how.ask, panel, self._items, total)
         self._job = Job(self._ready.place, self._ready.experts, models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
         for run in self.experts:
@@ -363,7 +182,7 @@ class Run:
             asked += group
 
     def _ask_adaptively(self, asker: Asker) -> None:
-        """Ask whom the asker says, round by round; a run that was killed finds its answers and goes on."""
+        """Ask whom the asker says, round by round; a run that was killed finds its answers and continues."""
         wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
         self._wanted[:] = wanted
         while len(questions := asker.next()):
@@ -395,6 +214,9 @@ class Run:
                 with self._kept.transaction():
                     for reply in group:
                         self._keep(reply)
+                    for i in {reply.question.expert for reply in group}:
+                        if self._chat(i) is not None:
+                            self._kept.write_usage(self._panel.names[i], self.experts[i].usage)
                 for reply in group:
                     i = reply.question.expert
                     self._note(reply)
@@ -458,7 +280,6 @@ class Run:
         if answers.usage is not None:
             run.usage = run.usage.plus(answers.usage)
             self._dear = max(self._dear, answers.usage.cost)
-            self._kept.write_usage(name, run.usage)
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
@@ -560,42 +381,3 @@ class Run:
 def _is_priced(model: Any) -> bool:
     """Whether calls of a model cost money."""
     return isinstance(model, Mapping) and any(model.get(f"{side}_price") for side in ("input", "output"))
-
-
-def _asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
-    """Return who says whom to ask; None if everyone is asked, or the doubtful are.
-
-    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever is wrong.
-    """
-    if isinstance(ask, Asker):
-        if budget is not None:
-            raise InputError("an Asker has a budget of its own; give it there, as Asker(..., total=...)")
-        if ask.panel != panel:
-            raise InputError("the Asker is for another panel; make it with the panel that labels the data")
-        if len(ask) != items:
-            raise InputError(f"the Asker is for {len(ask):,} items, and the data have {items:,}")
-        if len(ask.waiting()) or ask.answers:
-            raise InputError("the Asker has asked already; give a new one, kept answers are found again")
-        return ask
-    if ask not in WAYS:
-        raise InputError(f"ask={ask!r} is not known; use one of {', '.join(WAYS)}, or an Asker")
-    if ask == "adaptive":
-        return Asker(panel, items, Vote(), total=budget)
-    if budget is not None:
-        raise InputError(f"a budget cannot be kept with ask={ask!r}; use ask='adaptive'")
-    return None
-
-
-def by_cost(panel: Panel) -> list[list[int]]:
-    """Return the experts in groups of equal cost, the cheapest first.
-
-    >>> by_cost(Panel(2, [[1, 1]] * 3, cost=[5, 1, 5]))
-    [[1], [0, 2]]
-    """
-    return [np.flatnonzero(panel.cost == cost).tolist() for cost in np.unique(panel.cost)]
-
-
-def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
-    """Return on which items not all agree: another class is possible, or an expert is wrong."""
-    decoder = Authority()
-    return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from covote.arguments import no_file
 from covote.errors import CovoteError, FileError
 
 ENDING = ".answers.sqlite"
@@ -72,7 +73,7 @@ class AnswersFile:
         self.path = path
         self._writes = write
         if path is not None and not write and not path.is_file():
-            raise FileError(f"no file {path}")
+            raise no_file(path)
         if path is not None and path.is_dir():
             raise FileError(f"{path} is a folder; answers are kept in a file: choose another name")
         with self.explained():
@@ -302,18 +303,6 @@ class AnswersFile:
         """Return what the first answer was that cannot be used; empty if there is none."""
         return self._value("SELECT note FROM experts WHERE name = ?", expert) or ""
 
-    def keep(
-        self,
-        expert: Any,
-        start: int,
-        label: NDArray[np.integer[Any]],
-        probability: NDArray[np.float32] | None = None,
-        note: str = "",
-    ) -> None:
-        """Keep what an expert said about the items from `start` on, in a transaction of its own."""
-        with self.transaction():
-            self.insert(expert, start, label, probability, note)
-
     def insert(
         self,
         expert: Any,
@@ -328,22 +317,24 @@ class AnswersFile:
         """
         width = 0 if probability is None else 4 * probability.shape[1]
         chances = None if probability is None else probability.astype("<f4", copy=False).tobytes()
-        key = self._key(expert)
         # One statement for all rows: Python would take three times as long to hand them over.
         self._db.execute(
-            "INSERT OR IGNORE INTO answers SELECT ?, ? + key, value, substr(?, key * ? + 1, ?) "
-            f"FROM json_each(?) WHERE value <> {NOT_ASKED}",
-            (key, start, chances, width, width, json.dumps(label.tolist())),
+            "INSERT OR IGNORE INTO answers SELECT experts.id, ? + key, value, substr(?, key * ? + 1, ?) "
+            f"FROM experts, json_each(?) WHERE experts.name = ? AND value <> {NOT_ASKED}",
+            (start, chances, width, width, json.dumps(label.tolist()), expert),
         )
         if note:
-            self._db.execute("UPDATE experts SET note = ? WHERE id = ? AND note = ''", (note, key))
+            self._db.execute("UPDATE experts SET note = ? WHERE name = ? AND note = ''", (note, expert))
 
     # Language models: scores of options, from which labels follow, and what calls have cost
 
     def insert_scores(self, expert: Any, item: int, scores: NDArray[np.float32]) -> None:
         """Keep the scores of all options for one item, in a transaction."""
         options = scores.astype("<f4", copy=False).tobytes()
-        self._db.execute("INSERT OR IGNORE INTO scores VALUES (?, ?, ?)", (self._key(expert), item, options))
+        self._db.execute(
+            "INSERT OR IGNORE INTO scores SELECT id, ?, ? FROM experts WHERE name = ?",
+            (item, options, expert),
+        )
 
     def scores(self, expert: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the items that have scores, and (items x options) these."""

@@ -159,7 +159,7 @@ def test_experts_leave_and_return():
     asker.return_("ann")
     asker.leave("bob")
     ask(asker, simulate(PANEL, ["cat", "dog", "fox"]))
-    assert not asker.stuck.any() or asker.unreachable().pairs
+    assert asker.done.all()
 
 
 def test_the_vote_that_cannot_change_is_the_vote_of_everybody():
@@ -402,7 +402,7 @@ def test_a_file_that_holds_no_state_is_refused(tmp_path):
     (tmp_path / "text.npz").write_text("no state")
     with pytest.raises(FileError, match="is not the state of an Asker"):
         Asker.load(tmp_path / "text.npz")
-    with pytest.raises(FileError, match="cannot read"):
+    with pytest.raises(FileError, match="no file"):
         Asker.load(tmp_path / "nothing.npz")
 
 

@@ -26,7 +26,8 @@ def test_kept_answers_come_in_parts_of_bounded_size(tmp_path, monkeypatch):
             with kept.transaction():
                 kept.add(name, knows, {})
             for start in range(0, items, 4):
-                kept.keep(name, start, said[start : start + 4])
+                with kept.transaction():
+                    kept.insert(name, start, said[start : start + 4])
         votes = KeptVotes(PANEL, kept, np.arange(items), [None, None])
         parts = list(votes.parts())
     assert max(len(part) for part in parts) == 16

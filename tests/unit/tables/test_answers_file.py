@@ -36,12 +36,17 @@ def opened(path, experts=("ann",), items=10):
     return file
 
 
+def keep(file, *said):
+    with file.transaction():
+        file.insert(*said)
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_what_is_read_is_what_was_written(path, soft):
     label = np.array([2, NONE_OF_MINE, NO_ANSWER, NOT_ASKED, 0])
     chances = np.arange(15, dtype=np.float32).reshape(5, 3) / 15 if soft else None
     with closing(opened(path)) as file:
-        file.keep("ann", 3, label, chances, "answered 'Zoë'")
+        keep(file, "ann", 3, label, chances, "answered 'Zoë'")
     with closing(AnswersFile(path)) as file:
         assert file.labels("ann", 2, 9).tolist() == [-1, *label.tolist(), -1]
         assert file.asked("ann", 10).nonzero()[0].tolist() == [3, 4, 5, 7]
@@ -54,8 +59,8 @@ def test_what_is_read_is_what_was_written(path, soft):
 
 def test_the_first_answer_and_the_first_note_count(path):
     with closing(opened(path)) as file:
-        file.keep("ann", 0, np.array([0, 0, NOT_ASKED]), None, "first")
-        file.keep("ann", 1, np.array([1, 1]), None, "second")
+        keep(file, "ann", 0, np.array([0, 0, NOT_ASKED]), None, "first")
+        keep(file, "ann", 1, np.array([1, 1]), None, "second")
         assert file.labels("ann", 0, 4).tolist() == [0, 0, 1, NOT_ASKED]
         assert file.note("ann") == "first"
 
@@ -72,15 +77,15 @@ def test_names_that_look_alike_are_different_experts(path):
     names = [7, "7", "a/b", "a_b", "A_b", "é", "'; DROP TABLE answers; --", "x" * 300]
     with closing(opened(path, names)) as file:
         for n, name in enumerate(names):
-            file.keep(name, n, np.array([1]))
+            keep(file, name, n, np.array([1]))
         for n, name in enumerate(names):
             assert file.asked(name, 10).nonzero()[0].tolist() == [n]
 
 
 def test_answers_move_with_their_items(path):
     with closing(opened(path, ["ann", "bob"])) as file:
-        file.keep("ann", 0, np.array([0, 1, 2, 0]), np.eye(4, 3, dtype=np.float32))
-        file.keep("bob", 0, np.array([2, 2, 2, 2]))
+        keep(file, "ann", 0, np.array([0, 1, 2, 0]), np.eye(4, 3, dtype=np.float32))
+        keep(file, "bob", 0, np.array([2, 2, 2, 2]))
         with file.transaction():
             file.move("ann", np.array([2, -1, 0, 3, 9]))
         assert file.labels("ann", 0, 5).tolist() == [2, NOT_ASKED, 0, 0, NOT_ASKED]
@@ -90,7 +95,7 @@ def test_answers_move_with_their_items(path):
 
 def test_what_fails_inside_a_transaction_changes_nothing(path):
     with closing(opened(path)) as file:
-        file.keep("ann", 0, np.array([1]))
+        keep(file, "ann", 0, np.array([1]))
         with suppress(ZeroDivisionError), file.transaction():
             file.forget("ann")
             raise ZeroDivisionError
@@ -99,7 +104,7 @@ def test_what_fails_inside_a_transaction_changes_nothing(path):
 
 def test_one_run_writes_at_a_time(path):
     with closing(opened(path)) as file:
-        file.keep("ann", 0, np.array([1]))
+        keep(file, "ann", 0, np.array([1]))
         for write in (True, False):
             with pytest.raises(FileError, match="another run is writing to"):
                 AnswersFile(path, write=write)
@@ -110,7 +115,7 @@ def test_a_closed_file_is_one_file_and_one_without_answers_is_removed(path):
     opened(path).close()
     assert list(path.parent.iterdir()) == []
     with closing(opened(path)) as file:
-        file.keep("ann", 0, np.array([1]))
+        keep(file, "ann", 0, np.array([1]))
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -125,7 +130,8 @@ with file.transaction():
     file.add("ann", {KNOWS}, {{}})
     file.write_items(list(range(1000)))
 for n in range(1000):
-    file.keep("ann", n, np.array([n % 3]))
+    with file.transaction():
+        file.insert("ann", n, np.array([n % 3]))
     print(n, flush=True)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(covote.__file__).parents[1])}
@@ -164,7 +170,7 @@ def test_files_that_are_not_answers_are_named(path, tmp_path):
 @pytest.mark.parametrize("name", [b"run", b"knows", b"scores"])
 def test_damage_that_sqlite_reports_in_letters_that_are_none_is_named(path, name, write):
     with closing(opened(path)) as file:
-        file.keep("ann", 0, np.zeros(10, dtype=np.int64))
+        keep(file, "ann", 0, np.zeros(10, dtype=np.int64))
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE " + name, b"CREATE T\xed\xacLE " + name))
     with pytest.raises(FileError, match="cannot be read as a file of answers"):
         AnswersFile(path, write=write)
@@ -175,7 +181,7 @@ def test_damage_anywhere_is_named_or_changes_no_answer(path, soft):
     said = np.arange(400) % 3
     chances = np.random.default_rng(1).dirichlet(np.ones(3), 400).astype(np.float32) if soft else None
     with closing(opened(path, items=400)) as file:
-        file.keep("ann", 0, said, chances)
+        keep(file, "ann", 0, said, chances)
     whole, found = path.read_bytes(), 0
     for place in np.random.default_rng(0).integers(0, len(whole), 150).tolist():
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 5]) + whole[place + 1 :])
@@ -203,10 +209,10 @@ def test_a_file_of_answers_is_a_table_of_votes(path, soft, numbered):
                 file.add(name, knows.get(name, KNOWS), {})
             file.choose(panel.names)
             file.write_items(names)
-        file.keep("gone", 0, np.array([0, 0, 0]))
+        keep(file, "gone", 0, np.array([0, 0, 0]))
         for name, label in said.items():
             chances = np.full((3, len(knows[name])), 0.25, np.float32) if soft else None
-            file.keep(name, 0, np.array(label), chances)
+            keep(file, name, 0, np.array(label), chances)
     votes = VoteFile(path, panel).read()
     assert votes.soft is soft
     found = {(row["item"], row["expert"]): row["label"] for row in votes.to_arrow("long").to_pylist()}

@@ -1,0 +1,106 @@
+"""Whom the run asks: everyone, the expensive experts only where doubt is left, or whom an Asker says."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.asking import Asker, Vote
+from covote.decoding.methods.authority import Authority
+from covote.errors import InputError
+from covote.labelling.kept_votes import KeptVotes
+from covote.labels import AGREED
+from covote.models.expert import folder_of, panel_of_models
+from covote.models.kind import Trust
+from covote.panel import Panel
+
+WAYS = ("everyone", "doubtful", "adaptive")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How the models of a panel are asked.
+
+    Parameters
+    ----------
+    ask
+        ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
+        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
+        one that says most for its cost first, until no answer still to come can change the vote of all; or
+        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
+    budget
+        What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
+        what their calls may cost, in all runs with the same file of answers.
+    batch
+        Items per batch.
+    strict
+        Stop at the first failure of an expert, instead of going on without the answer.
+    refresh
+        Ask those experts again whose kept answers belong to other data or another model.
+    models
+        Where the paths of models start (default: the folder of the panel file, else this one).
+    """
+
+    ask: str | Asker = "everyone"
+    budget: float | None = None
+    batch: int = 1024
+    strict: bool = False
+    refresh: bool = False
+    models: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch, bool) or self.batch < 1:
+            raise InputError(f"batch must be at least 1, not {self.batch}")
+
+    def opened(self, panel: Panel | str | os.PathLike[str], trust: Trust) -> tuple[Panel, Path]:
+        """Return the panel, and the folder in which the paths of its models start."""
+        if isinstance(panel, Panel):
+            return panel, Path(self.models or ".")
+        return panel_of_models(panel, trust), Path(self.models or folder_of(panel))
+
+
+EVERYONE = Asking()
+"""All experts about everything: the default."""
+
+
+def asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
+    """Return who says whom to ask; None if everyone is asked, or the doubtful are.
+
+    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever is wrong.
+    """
+    if isinstance(ask, Asker):
+        if budget is not None:
+            raise InputError("an Asker has a budget of its own; give it there, as Asker(..., total=...)")
+        if ask.panel != panel:
+            raise InputError("the Asker is for another panel; make it with the panel that labels the data")
+        if len(ask) != items:
+            raise InputError(f"the Asker is for {len(ask):,} items, and the data have {items:,}")
+        if len(ask.waiting()) or ask.answers:
+            raise InputError("the Asker has asked already; give a new one, kept answers are found again")
+        return ask
+    if ask not in WAYS:
+        raise InputError(f"ask={ask!r} is not known; use one of {', '.join(WAYS)}, or an Asker")
+    if ask == "adaptive":
+        return Asker(panel, items, Vote(), total=budget)
+    if budget is not None:
+        raise InputError(f"a budget cannot be kept with ask={ask!r}; use ask='adaptive'")
+    return None
+
+
+def by_cost(panel: Panel) -> list[list[int]]:
+    """Return the experts in groups of equal cost, the cheapest first.
+
+    >>> by_cost(Panel(2, [[1, 1]] * 3, cost=[5, 1, 5]))
+    [[1], [0, 2]]
+    """
+    return [np.flatnonzero(panel.cost == cost).tolist() for cost in np.unique(panel.cost)]
+
+
+def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
+    """Return on which items not all agree: another class is possible, or an expert is wrong."""
+    decoder = Authority()
+    return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])

@@ -1,0 +1,154 @@
+"""Label data with the models of a panel: a file, or data in memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from covote import atomic
+from covote.decoding import decode, make
+from covote.engines import Engine, Local
+from covote.errors import InputError
+from covote.files import Output, decode_votes
+from covote.files.data import DataPlace
+from covote.files.decoding_files import check_proba
+from covote.labelling.asked import EVERYONE, Asking
+from covote.labelling.running import Labelling, Progress, Run
+from covote.labels import Labels
+from covote.models.kind import Trust
+from covote.panel import Name, Panel
+from covote.tables.answers_file import ENDING, AnswersFile
+from covote.tables.cells import arrow_table
+
+
+def answers_file(output: str | os.PathLike[str]) -> Path:
+    """Return where the answers of a run are kept: next to the labels.
+
+    >>> str(answers_file("labels.parquet"))
+    'labels.answers.sqlite'
+    """
+    return Path(output).with_suffix(ENDING)
+
+
+def label_file(
+    data: DataPlace | str | os.PathLike[str],
+    output: Output | str | os.PathLike[str],
+    panel: Panel | str | os.PathLike[str],
+    *,
+    asking: Asking = EVERYONE,
+    trust: Trust = False,
+    method: str = "learned",
+    gold: Mapping[Any, Name] | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Labelling:
+    """Ask the models of a panel about every item, decode their answers, write the labels.
+
+    Answers are kept next to the labels (``labels.answers.sqlite`` for ``labels.parquet``), batch by batch. To
+    resume an interrupted run, call it again; the labels are the same byte for byte. `covote decode`,
+    `compare` and `explain` read the file of answers as votes.
+
+    Parameters
+    ----------
+    data
+        A table (Parquet, CSV, TSV, JSON-lines), a ``.npy`` file (first axis: items), or a folder of images;
+        or a :class:`DataPlace` that also names the column of ids (default: ``item``, ``task`` or ``id``; else
+        their positions), the columns that experts see (default: all others), or the size of images.
+    output
+        A .parquet, .csv, .jsonl or .xlsx file for the labels, or a :class:`covote.files.Output` that names
+        it and what else is written.
+    panel
+        Who knows what, with a model for every expert: a panel, or its file.
+    asking
+        Whom to ask about what, and in which portions.
+    trust
+        Whether models may run their authors' code (Python modules, pickles, torch): True, or the trusted
+        ones as the panel writes them.
+    method, gold, options
+        As for :func:`covote.files.decode_file`.
+    engine
+        Where the experts are asked; this process by default.
+    progress
+        Called as (expert, batches done, batches in all).
+    """
+    output = output if isinstance(output, Output) else Output(output)
+    output.check()
+    if output.labels is None:
+        raise InputError("label_file writes labels; name a file for them")
+    place = data if isinstance(data, DataPlace) else DataPlace(Path(data))
+    panel, models = asking.opened(panel, trust)
+    decoder = make("learned" if method == "auto" else method, options, gold)  # mistakes cost no question
+    if output.proba is not None:
+        check_proba(decoder, panel)
+    with closing(AnswersFile(answers_file(output.labels))) as kept:
+        run = Run(place, panel, models, kept, asking, trust, engine or Local(), progress).ask()
+        outcome = decode_votes(run.votes, output, method=method, gold=gold, **options)
+        return run.result(outcome)
+
+
+def label(
+    data: Any,
+    panel: Panel | str | os.PathLike[str],
+    *,
+    keep: str | os.PathLike[str] | None = None,
+    asking: Asking = EVERYONE,
+    trust: Trust = False,
+    method: str = "learned",
+    gold: Mapping[Any, Name] | None = None,
+    **options: Any,
+) -> Labels:
+    """Ask the models of a panel about data in memory, and decode their answers.
+
+    As :func:`label_file`, for a frame instead of a file. Experts whose answers are missing are named in a
+    warning.
+
+    Parameters
+    ----------
+    data
+        A frame (pandas, polars, pyarrow, a dict of columns), or a numpy array (first axis: items). Experts
+        see all columns of a frame apart from ``item``, ``task`` or ``id``, which names the items.
+    panel
+        Who knows what, with a model for every expert: a panel, or its file.
+    keep
+        A ``.sqlite`` file for the answers, so that a second call asks no expert twice (default: they are
+        forgotten).
+    asking, trust
+        As for :func:`label_file`.
+    method, gold, options
+        As for :func:`covote.decode`.
+    """
+    make("learned" if method == "auto" else method, options, gold)  # a mistake here costs no question
+    panel, models = asking.opened(panel, trust)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="covote-")))
+        kept = stack.enter_context(closing(AnswersFile(None if keep is None else Path(keep))))
+        place = DataPlace(_written(data, folder))
+        run = Run(place, panel, models, kept, asking, trust, Local(), None).ask()
+        votes, experts = run.votes.whole(), run.ended()
+    for expert in experts:
+        if expert.missing:
+            warnings.warn(f"{expert.missing:,} answers are missing: {expert.reason}", stacklevel=2)
+    found: Labels = decode(votes, method=method, gold=gold, **options)
+    return found
+
+
+def _written(data: Any, folder: Path) -> Path:
+    """Write data to a file of their kind, the same bytes for the same data."""
+    if isinstance(data, np.ndarray):
+        np.save(folder / "data.npy", data, allow_pickle=False)
+        return folder / "data.npy"
+    import pyarrow.parquet as pq
+
+    table = arrow_table(data, "data")
+    index = [name for name in table.column_names if name.startswith("__index_level_")]
+    with atomic.replacing(folder / "data.parquet") as temporary:
+        pq.write_table(table.drop_columns(index).replace_schema_metadata(None), temporary)
+    return folder / "data.parquet"
