@@ -14,14 +14,15 @@ import pytest
 DATA = os.environ.get("COVOTE_DATA", "")
 
 
-def test_missing_data_is_explained_and_the_pages_say_so(covote, tmp_path):
+def test_missing_data_is_explained_and_no_page_is_written(covote, tmp_path):
     ran = covote("reproduce", "mnist", "cifar10", "--data-dir", tmp_path / "data", "--output", "out")
     assert ran.status == 2
     expected = tmp_path / "data/mnist/train-images-idx3-ubyte.gz"
     assert f"mnist was not run: train-images-idx3-ubyte.gz is missing: expected at {expected}" in ran.err
     assert "cifar10 was not run: data_batch_1.bin is missing" in ran.err
     assert "--download" in ran.err
-    assert "Not run" in Path("out/quick.md").read_text()
+    assert "Nothing was run." in ran.out
+    assert not any(Path("out").iterdir())
 
 
 def test_a_wrong_checksum_is_explained(covote):

@@ -95,5 +95,5 @@ def _tell(report: Report) -> None:
         for sentence in section.findings:
             output.say(f"  {sentence}")
         output.say()
-    output.say("In brackets: the paper's value." if report.fresh else "None of these could be run.")
+    output.say("In brackets: the paper's value." if report.fresh else "Nothing was run.")
     output.say_written(*report.files)

@@ -68,7 +68,7 @@ class _Run:
         return Section.from_dict(told) if told["made_by"] == self.made_by else None
 
     def write(self) -> Report:
-        """Write the pages as far as they are: an interrupted run leaves what it has."""
+        """Write the pages as far as they are, if there is anything; an interrupted run leaves what it has."""
         context = self.context
         # Of what could not run now, what an earlier run gave.
         past = [name for name in TABLES if name not in self.names or name in self.left_out]
@@ -87,7 +87,7 @@ class _Run:
             others + context.store.seconds(),
             (),
         )
-        return write_pages(report, context.out)
+        return write_pages(report, context.out) if sections else report
 
 
 def cpu_time() -> float:

@@ -67,7 +67,7 @@ class Experts:
         knows = np.zeros((len(subsets), len(self.data.classes)), dtype=bool)
         for row, subset in zip(knows, subsets, strict=True):
             row[list(subset)] = True
-        return Panel(len(self.data.classes), knows, names=[subset_name(subset) for subset in subsets])
+        return Panel(len(self.data.classes), knows, names=[file_name(subset) for subset in subsets])
 
     def votes(self, subsets: Sequence[Subset], split: str, *, soft: bool) -> Votes:
         """Return the votes of these experts, with their probabilities if `soft`."""
@@ -100,15 +100,6 @@ class Experts:
             "surrogate": self.trainer.surrogate,
             "seconds": self.seconds,
         }
-
-
-def subset_name(subset: Subset) -> str:
-    """Return the name of an expert, which says what it knows.
-
-    >>> subset_name((0, 3, 7))
-    '0-3-7'
-    """
-    return "-".join(map(str, subset))
 
 
 @dataclass(frozen=True)

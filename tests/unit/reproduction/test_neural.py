@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from covote.reproduction.reproduce import reproduce
 from covote.reproduction.store import Store
 from covote.reproduction.trainers.networks import (
     NETWORKS,
+    TrainedNetwork,
     batches,
     centre_of,
     fit,
@@ -165,8 +167,48 @@ def test_the_full_recipes_are_the_papers():
 
 def test_experts_of_profile_paper_take_equal_epochs_and_less_training_takes_half():
     whole, half = paper_cifar10(), paper_cifar10(effort=0.5)
-    assert (whole.training.epochs, half.training.epochs) == (8, 4)
+    assert (whole.training.epochs, half.training.epochs) == (10, 5)
     assert whole.recipe != half.recipe
+
+
+class Seen(torch.nn.Sequential):
+    """A network that writes down how large the images of each step are."""
+
+    sides: ClassVar[list[int]] = []
+
+    def forward(self, images):
+        if self.training:
+            self.sides.append(images.shape[2])
+        return super().forward(images)
+
+
+def seen(channels, side, classes):
+    return Seen(torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(16 * channels, classes))
+
+
+def test_only_the_first_half_of_the_epochs_sees_smaller_images():
+    data = bars(train=40, test=10)
+    side = data.train_x.shape[1]
+    recipe = Recipe(seen, batch=20, rate=0.1, epochs=5, early_scale=0.5)
+    fit(data.train_x, data.train_y, 10, recipe, 0)
+    assert Seen.sides == [side // 2] * 4 + [side] * 6
+
+
+def test_answers_are_averaged_over_flips_and_shifts():
+    def brightness(images):  # of the upper left corner
+        return images[:, 0, :2, :2].sum(dim=(1, 2))[:, None] * torch.tensor([[1.0, 0.0]])
+
+    images = np.random.default_rng(0).integers(0, 256, (3, 6, 6), dtype=np.uint8)
+    centre = (torch.zeros(1), torch.ones(1))
+    network = torch.nn.Module()
+    network.forward = brightness
+    told = TrainedNetwork(network, 2, centre, averaged=True).probabilities(images)
+    expected = np.zeros(3)
+    for weight, (down, right) in ((0.5, (1, 1)), (0.25, (0, 0)), (0.25, (2, 2))):
+        for n, image in enumerate(np.pad(images / 255, ((0, 0), (1, 1), (1, 1)), mode="reflect")):
+            cut = image[down : down + 6, right : right + 6]
+            expected[n] += weight / 2 * (cut[:2, :2].sum() + cut[:2, -2:].sum())
+    assert np.allclose(told[:, 0], 1 / (1 + np.exp(-expected)), atol=1e-6)
 
 
 class Killed(Exception):
@@ -180,7 +222,9 @@ def test_a_training_that_is_killed_after_any_epoch_ends_with_the_same_numbers(tm
     dropping = Recipe(
         with_dropout, batch=16, rate=0.1, epochs=4, augment="flips and shifts", schedule="triangle"
     )
-    white = replace(dropping, network="whitened", centre="channels", smoothing=0.2, bias_rate=64.0)
+    white = replace(
+        dropping, network="whitened", centre="channels", smoothing=0.2, bias_rate=64.0, early_scale=0.75
+    )
     for recipe in (dropping, white):
         whole = fit(colour, data.train_y, 10, recipe, 3).probabilities(colour)
         for stop in (1, 2, 3):

@@ -24,7 +24,17 @@ from covote.reproduction.experiment import (
 from covote.reproduction.reproduce import reproduce
 from covote.reproduction.sections import Measured
 from covote.reproduction.tables import TABLES, Experiment, missing, random
-from covote.reproduction.tables.beyond import cut_votes, findings, known_items, likeness, lines
+from covote.reproduction.tables.beyond import (
+    asking_grid,
+    covers_grid,
+    cut_votes,
+    findings,
+    known_items,
+    likeness,
+    lines,
+    mixed_grid,
+    panels,
+)
 from covote.reproduction.tables.greedy_covers import compare_sizes
 from covote.reproduction.tables.greedy_covers import findings as findings_of_covers
 from covote.reproduction.trainers.neural import NeuralTrainer, Recipe
@@ -229,6 +239,8 @@ def test_without_training_the_pages_show_what_is_stored(context):
     cells = dict(report.sections[0].grids[0].rows)["test, paper's vote"]
     assert [cell.ours is None for cell in cells] == [True, False, False, False, False]
     assert "63 of 63 experts on cifar10 are not trained yet" in report.left_out["cifar10"]
+    page = (context.out / "quick.md").read_text(encoding="utf-8")
+    assert "## Not run\n\n- `cifar10`: 63 of 63 experts" in page
 
 
 def lacking(context):
@@ -258,6 +270,39 @@ def test_beyond_needs_at_least_one_part(context):
     context._images.clear()
     with pytest.raises(DataError, match="is missing"):
         TABLES["beyond"].build(context)
+
+
+def test_beyond_compares_what_is_there_with_answers_asked_one_by_one_and_mixed_panels(context):
+    cover = subsets_of(paper_panel(8))
+    more = subsets_of(panels(0)["R = 8, greedy cover completed to redundancy 2"][1])
+    assert set(cover) < set(more)
+    experts = context.experts("cifar10", [*cover, *more])
+    assert [name for name, _ in covers_grid(context, experts).rows] == [
+        "R = 8, greedy cover completed to redundancy 2"
+    ]
+    ((name, cells),) = asking_grid(experts).rows
+    assert name == "R = 8"
+    everyone, vote, vote_right = (cell.ours for cell in cells[1:4])
+    # Answers that cannot change the vote are the only ones that this rule saves.
+    assert vote <= 3
+    assert vote_right == pytest.approx(everyone)
+
+
+def test_every_second_expert_of_a_mixed_panel_is_of_the_other_kind(context, monkeypatch):
+    def other(seed=0, effort=1.0):
+        return PatchRidge(PatchFeatures(side=4, filters=3, cells=1, sample=300, mirrored=False), 1.0, 8.0)
+
+    monkeypatch.setattr("covote.reproduction.tables.beyond.ridge.cifar10", other)
+    cover = subsets_of(paper_panel(8))
+    ((_, cells),) = mixed_grid(context, context.experts("cifar10", cover)).rows
+    first = context.experts("cifar10", cover)
+    second = context.experts_by(other(), first.data, cover)
+    votes = np.stack(
+        [(second, first)[n % 2].by_subset[subset].votes["test"] for n, subset in enumerate(cover)], axis=1
+    )
+    expected = decoded(Votes.from_dense(votes, first.panel(cover)), first.truth("test"), "authority")
+    assert cells[2].ours == pytest.approx(100 * expected)
+    assert cells[0].ours > cells[1].ours
 
 
 def test_the_best_decoders_are_found_where_all_panels_were_measured():

@@ -1,24 +1,27 @@
-"""Beyond the paper: every decoder, other covers, Fashion-MNIST, ImageNet."""
+"""Beyond the paper: every decoder, other covers, adaptive asking, mixed panels, Fashion-MNIST, ImageNet."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.covers import design
+from covote.covers import complete, design
 from covote.decoding import DECODERS
 from covote.errors import DataError, TooLargeError
+from covote.files.replay import replay
 from covote.panel import Panel
 from covote.reproduction.cores import in_threads
 from covote.reproduction.datasets import TITLES, Predictions, load_predictions
 from covote.reproduction.experiment import (
     CLASSES,
     DEFAULT,
+    METHODS,
     PAPER,
     SIZES,
     Context,
@@ -31,13 +34,13 @@ from covote.reproduction.experiment import (
 from covote.reproduction.sections import Cell, Grid, Measured, Section, picked
 from covote.reproduction.store import Experts
 from covote.reproduction.tables import greedy_covers
-from covote.reproduction.trainers import Subset
+from covote.reproduction.trainers import Subset, ridge
 from covote.votes import Votes
 
 SMALLER = (5, 6)
 """Sizes for which covote's design has fewer experts than the greedy cover."""
-TWICE = (6, 8)
-"""Sizes of covers that cover every pair twice."""
+REDUNDANT = ((6, 2), (8, 2), (8, 3))
+"""Sizes of greedy covers to which experts are added, and how often they then cover every pair."""
 Part = tuple[tuple[Grid, ...], tuple[Measured, ...]]
 """Tables, and the measurements of decoders behind them."""
 
@@ -84,9 +87,11 @@ def build(context: Context) -> Section:
 
 
 def _cifar10(context: Context, wanted: Needs) -> Part:
-    experts = context.experts("cifar10", wanted["cifar10"])
+    experts = context.experts("cifar10", wanted["cifar10"], partly=True)
     grids, found = decoder_grid(context, experts)
-    return (*grids, covers_grid(context, experts)), found
+    more = [covers_grid(context, experts), asking_grid(experts)]
+    more += [] if context.profile == "quick" else [mixed_grid(context, experts)]
+    return (*grids, *(grid for grid in more if grid.rows)), found
 
 
 def _fashion(context: Context, wanted: Needs) -> Part:
@@ -99,14 +104,15 @@ def _fashion(context: Context, wanted: Needs) -> Part:
 
 
 def panels(seed: int) -> dict[str, tuple[Panel, Panel]]:
-    """Return pairs of panels to compare: the greedy cover, and one that is smaller or covers twice."""
+    """Return pairs of panels to compare: the greedy cover, and one that is smaller or more redundant."""
     found = {
         f"R = {size}, smallest cover": (paper_panel(size), design(CLASSES, size, seed=seed))
         for size in SMALLER
     }
-    for size in TWICE:
-        twice = design(CLASSES, size, redundancy=2, seed=seed)
-        found[f"R = {size}, every pair twice"] = (paper_panel(size), twice)
+    for size, redundancy in REDUNDANT:
+        greedy = paper_panel(size)
+        more = complete(greedy, size, redundancy=redundancy, seed=seed)
+        found[f"R = {size}, greedy cover completed to redundancy {redundancy}"] = (greedy, more)
     return found
 
 
@@ -114,6 +120,8 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
     """Return accuracies of the greedy cover and of the other panel."""
     rows = []
     for name, (greedy, other) in panels(context.seed).items():
+        if not experts.has([*subsets_of(greedy), *subsets_of(other)]):
+            continue
         cells = [Cell(text=str(len(greedy))), Cell(text=str(len(other)))]
         for method in (PAPER, DEFAULT):
             for panel in (greedy, other):
@@ -126,11 +134,54 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
     return Grid("Other covers of CIFAR-10: test accuracy in percent", columns, tuple(rows))
 
 
+def covers_there(experts: Experts) -> dict[int, list[Subset]]:
+    """Return the greedy covers whose experts are there."""
+    return {size: cover for size, cover in greedy_covers.panels_of(experts).items() if size in SIZES}
+
+
+def asking_grid(experts: Experts) -> Grid:
+    """Return how many answers an image needs, and the accuracy, if experts are asked one after another."""
+    truth = dict(enumerate(experts.truth("test").tolist()))
+    rows = []
+    for size, subsets in covers_there(experts).items():
+        rules = replay(experts.votes(subsets, "test", soft=False), truth).to_dict()["rules"]
+        cells = [Cell(text=str(len(subsets))), Cell(100 * rules["vote"]["accuracy_all"])]
+        for rule in ASKED:
+            cells += [Cell(rules[rule]["answers_per_item"]), Cell(100 * rules[rule]["accuracy"])]
+        rows.append((f"R = {size}", tuple(cells)))
+    asked = (f"{rule}: {what}" for rule in ASKED for what in ("answers per image", "accuracy"))
+    note = (
+        "`vote` stops when no further answer can change the paper's vote; `elimination` when one class is "
+        "left; `posterior` when one class is sure enough, having learned from the true classes of the other "
+        "half of the images. An image that stays tied counts as wrong here."
+    )
+    columns = ("experts", "all experts, paper's vote: accuracy", *asked)
+    return Grid("Adaptive asking on CIFAR-10", columns, tuple(rows), note)
+
+
+def mixed_grid(context: Context, experts: Experts) -> Grid:
+    """Return the accuracy of panels in which every second expert has another architecture."""
+    rows = []
+    for size, subsets in covers_there(experts).items():
+        ridges = context.experts_by(ridge.cifar10(), experts.data, subsets)
+        half = {subset: ridges.by_subset[subset] for subset in subsets[::2]}
+        panels_ = (experts, ridges, replace(experts, by_subset=experts.by_subset | half))
+        cells = [
+            Cell(panel_accuracy(panel, subsets, "test", method)) for method in METHODS for panel in panels_
+        ]
+        rows.append((f"R = {size}", tuple(cells)))
+    kinds = ("networks", "ridge regressions", "every second a ridge regression")
+    columns = tuple(f"{method}: {kind}" for method in METHODS for kind in kinds)
+    return Grid("Mixed architectures on CIFAR-10: test accuracy in percent", columns, tuple(rows))
+
+
 # Every decoder on the paper's panels, whole and with two experts missing
 
 LABELLED = 20
 """Items of each class whose class `supervised` is given; they do not count."""
 REMOVALS = 5
+ASKED = ("vote", "elimination", "posterior")
+"""Rules of adaptive asking."""
 OPTIONS: dict[str, dict[str, Any]] = {"likelihood": {"accuracy": 0.95}}
 
 
@@ -159,43 +210,35 @@ def lines() -> list[Line]:
 
 def decoder_grid(context: Context, experts: Experts) -> tuple[tuple[Grid, ...], tuple[Measured, ...]]:
     """Return the test accuracy of every decoder on the four greedy covers, and with two experts removed."""
-    columns = {(size, 0): [subsets_of(paper_panel(size))] for size in SIZES}
-    for size in (4, 6):
-        whole = subsets_of(paper_panel(size))
+    covers_ = covers_there(experts)
+    columns = {(size, 0): [subsets] for size, subsets in covers_.items()}
+    for size, whole in covers_.items():
+        if size not in (4, 6):
+            continue
         removed = list(combinations(range(len(whole)), 2))
         chosen = np.random.default_rng([context.seed, size]).permutation(len(removed))[:REMOVALS]
         columns[size, 2] = [[subset for i, subset in enumerate(whole) if i not in removed[n]] for n in chosen]
     tasks = [(line, column) for line in lines() for column in columns]
-    found: dict[tuple[str, int, int], Measured] = {}
+    found: list[Measured] = []
+    cells: dict[str, list[Cell]] = {line.name: [] for line in lines()}
     with warnings.catch_warnings():
         # Which decoders are dangerous on classifiers is what this table shows.
         warnings.simplefilter("ignore", UserWarning)
         accuracies = in_threads(lambda task: _accuracy(experts, task[0], columns[task[1]]), tasks)
         for n, ((line, (size, gone)), accuracy) in enumerate(zip(tasks, accuracies, strict=True), start=1):
+            cells[line.name].append(Cell(text="too large") if accuracy is None else Cell(accuracy))
             if accuracy is not None:
-                one = Measured(experts.data.name, "test", line.name, size, accuracy, removed=gone)
-                found[line.name, size, gone] = one
+                found.append(Measured(experts.data.name, "test", line.name, size, accuracy, removed=gone))
             context.progress(n, len(tasks), f"beyond: {experts.data.name}, {line.name}")
     note = (
         f"Test accuracy in percent; two removed: mean of {REMOVALS} random removals. `supervised` is given "
         f"the class of {LABELLED} items of each class, which do not count; `likelihood` assumes that experts "
         "are right 95% of the time about what they know."
     )
-    rows = [
-        (
-            line.name,
-            tuple(
-                Cell(found[line.name, *column].accuracy)
-                if (line.name, *column) in found
-                else Cell(text="too large")
-                for column in columns
-            ),
-        )
-        for line in lines()
-    ]
+    rows = tuple((name, tuple(row)) for name, row in cells.items())
     names = tuple(f"R = {size}{', two removed' * (gone > 0)}" for size, gone in columns)
-    grid = Grid(f"Every decoder on {TITLES[experts.data.name]}", names, tuple(rows), note)
-    return (grid,), tuple(found.values())
+    grid = Grid(f"Every decoder on {TITLES[experts.data.name]}", names, rows, note)
+    return (grid,), tuple(found)
 
 
 def findings(found: Sequence[Measured]) -> tuple[str, ...]:
@@ -203,13 +246,16 @@ def findings(found: Sequence[Measured]) -> tuple[str, ...]:
     said = []
     for images in dict.fromkeys(one.images for one in found):
         means = {}
+        columns = len({(one.size, one.removed) for one in picked(found, images=images)})
         for name in dict.fromkeys(line.name for line in lines() if line.method != "supervised"):
             whole, broken = (
                 [one.accuracy for one in picked(found, images=images, decoder=name, removed=gone)]
                 for gone in (0, 2)
             )
-            if len(whole) == len(SIZES) and len(broken) == 2:
+            if broken and len(whole) + len(broken) == columns:
                 means[name] = (sum(whole) / len(whole), sum(broken) / len(broken))
+        if not means:
+            continue
         best, most_robust = (max(means, key=lambda name: means[name][place]) for place in (0, 1))
         worst = min(means, key=lambda name: means[name][0])
         said.append(

@@ -71,7 +71,7 @@ _LONGEST = 100  # characters of a file name before it becomes a hash
 
 
 def file_name(subset: Subset) -> str:
-    """Return the name of an expert's files, without ending: its name, or a hash of it where that is long.
+    """Return the name of an expert and of its files: the classes it knows, or a hash where that is long.
 
     >>> file_name((0, 3, 7))
     '0-3-7'
