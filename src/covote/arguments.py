@@ -8,13 +8,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from itertools import islice
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.errors import InputError, UnknownNameError
+from covote.errors import FileError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from covote.panel import Panel
@@ -23,6 +25,7 @@ Name = str | int
 """A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
 _SHOWN = 6  # names in a message
 _LONGEST = 60  # characters of a name in a message
+_FILES = 1000  # in a folder, among which the one that was meant is looked for
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -72,7 +75,7 @@ def check_size(classes: int, size: int) -> tuple[int, int]:
     size = check_count(size, "the size of an expert", 2)
     if size > classes:
         raise InputError(
-            f"an expert of size {size} cannot know more than the {classes} classes there are; "
+            f"an expert of size {size} cannot know more than all {classes} classes; "
             f"choose a size from 2 to {classes}"
         )
     return classes, size
@@ -240,6 +243,19 @@ def nearest(name: object, known: Sequence[Name]) -> Name | None:
     near = [other for other in texts if other.strip().casefold() == text.strip().casefold()]
     near = near or difflib.get_close_matches(text, list(texts), n=1)
     return texts[near[0]] if near else None
+
+
+def no_file(path: str | os.PathLike[str]) -> FileError:
+    """Return the error for a file that does not exist, with the name that may have been meant."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        return FileError(f"no file {path}: there is no folder {place.parent}")
+    others = [other for other in islice(place.parent.iterdir(), _FILES) if other.is_file()]
+    # Of two with the same stem the later one counts: the one with the same ending.
+    others.sort(key=lambda other: (other.suffix == place.suffix, other.name))
+    names = {other.stem: other.name for other in others}
+    meant = nearest(place.stem, list(names))
+    return FileError(f"no file {path}" + ("" if meant is None else f" (did you mean {names[str(meant)]!r}?)"))
 
 
 def money(amount: float) -> str:

@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a place where no file can be written; commands ask before they work for minutes."""
+    """Reject a place where no file can be written; commands ask before they work for minutes."""
     target = Path(path)
     if target.is_dir():
         raise FileError(f"cannot write {target}: it is a folder; give a file name inside it")
@@ -68,7 +68,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 def check_apart(
     outputs: Iterable[str | os.PathLike[str] | None], inputs: Iterable[str | os.PathLike[str] | None]
 ) -> None:
-    """Refuse to write over a file that is read, whatever path or link names it, and two files to one place.
+    """Reject to write over a file that is read, whatever path or link names it, and two files to one place.
 
     >>> check_apart(["labels.csv", "labels.csv"], [])
     Traceback (most recent call last):
@@ -82,7 +82,7 @@ def check_apart(
         for source in read:
             if _same(path, source):
                 raise InputError(
-                    f"{path} would be written over {source}, which is read; choose another place for it"
+                    f"the output {path} would overwrite the input {source}; choose another place for it"
                 )
         written.append(path)
 

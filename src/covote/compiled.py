@@ -220,7 +220,7 @@ def _sources(function: Callable[..., Any]) -> set[str]:
 def _folder(function: Callable[..., Any]) -> Path | None:
     """Return covote's own folder for what is compiled from its sources: other sources, another folder.
 
-    So nothing that was compiled from older sources is ever read. None where there is no such source.
+    Nothing that was compiled from older sources is ever read. None if the function has no source file.
     """
     try:
         text = 0

@@ -41,7 +41,7 @@ class FileError(CovoteError, OSError):
 
 
 class DataError(FileError):
-    """A data set that is not there, or not as it was published."""
+    """A dataset that is missing, or not as it was published."""
 
 
 class MissingDependencyError(CovoteError, ImportError):

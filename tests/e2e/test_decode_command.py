@@ -437,6 +437,8 @@ def test_duplicates_by_choice(covote, files):
     [
         ("", ["is empty: it has no rows"]),
         ("item,expert,label\n", ["no votes"]),
+        ("photo,dr-lee,ann\n", ["has no votes: it has no rows"]),
+        ("1,eye,eye\n2,eye,ear\n", ["two columns 'eye'", "add a first row with the names of the columns"]),
         ("thing,part,expert,label\n1,2,ann,eye\n", ["may be the item: thing, part", "--item"]),
         ("item,expert\n1,ann\n", ["no column 'label'"]),
         ("item,label\n1,eye\n", ["no column 'expert'"]),
@@ -458,6 +460,9 @@ def test_truncated_and_missing_files(covote, files):
     Path("cut.parquet").write_bytes(Path("whole.parquet").read_bytes()[:-20])
     refused(covote, files, "cut.parquet", "--panel", "panel.toml", names=["cut.parquet", "complete Parquet"])
     refused(covote, files, "none.parquet", "--panel", "panel.toml", names=["no file none.parquet"])
+    refused(covote, files, "vote.csv", "--panel", "panel.toml", names=["did you mean 'votes.csv'?"])
+    refused(covote, files, "panel.csv", "--panel", "panel.toml", names=["did you mean 'panel.toml'?"])
+    assert "did you mean" not in covote("decode", "nothing.csv", "--panel", "panel.toml").err
     refused(covote, files, "votes.csv", "--panel", "none.toml", names=["none.toml"])
     refused(covote, files, "votes.txt", "--panel", "panel.toml", names=["ends in .parquet, .csv"])
 

@@ -127,7 +127,7 @@ def test_a_terminal_breaks_lines_between_words_and_commands_not_at_all(folder):
     lines = text.decode().splitlines()
     assert lines[-1] == "Next: covote decode votes.csv --panel a-panel-with-a-long-name.toml -o labels.csv"
     assert max(map(len, lines[:-1])) <= 40
-    assert lines[0] == "7 experts know 3 of 7 classes; together"
+    assert lines[0] == "7 experts who each know 3 of 7 classes"
 
 
 def test_every_command_is_run_here():
@@ -164,7 +164,7 @@ def test_an_input_is_not_written_over(covote, folder, name, way):
     ran = covote(*[target if word == "INPUT" else word for word in OVER[name]])
     assert ran.status == 2
     assert ran.err == (
-        f"covote: {target} would be written over {source.name}, which is read; choose another place for it\n"
+        f"covote: the output {target} would overwrite the input {source.name}; choose another place for it\n"
     )
     assert source.read_bytes() == before
 
@@ -190,7 +190,7 @@ def test_no_output_of_decode_is_written_over_gold_or_panel(covote, folder, optio
         "decode", "votes.csv", "--panel", "panel.csv", "--gold", "gold.csv", "--method", "em", option, file
     )
     assert ran.status == 2
-    assert "would be written over" in ran.err
+    assert "would overwrite the input" in ran.err
     assert Path(file).read_bytes() == before
 
 

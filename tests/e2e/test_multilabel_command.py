@@ -122,8 +122,9 @@ def test_check_says_what_a_panel_supports_and_what_fails(covote, panel):
 
 def test_check_finds_what_is_wrong_with_lists(covote, tmp_path, panel):
     (tmp_path / "votes.csv").write_text("item,expert,label\n1,a,cat; owl\n1,b,cat; emu\n2,e,cat\n")
-    done = covote("multilabel", "check", "votes.csv", "--panel", "panel.toml")
+    done = covote("multilabel", "check", "panel.toml", "votes.csv")
     assert done.status == 2
+    assert covote("multilabel", "check", "votes.csv", "--panel", "panel.toml") == done  # the former way
     for words in ("'a' said 'owl'", "'emu'", "experts that are not in the panel: 'e'"):
         assert words in done.out
 

@@ -88,7 +88,7 @@ VOTES = [
     Table("note below", [*WIDE, [], ["Note: img2 is blurred."]], notes=("(row 6)",), text=False),
     Table("notes below", [*WIDE, [], ["checked by KL"], ["final"]], notes=("(row 6, 7)",), text=False),
     Table("sums below", [*WIDE, ["Total", 3, 3, 3]], notes=("(row 5)",), text=False),
-    Table("Summe below", [*WIDE, [], ["Summe:", 3, 3, 3]], notes=("left aside",), text=False),
+    Table("Summe below", [*WIDE, [], ["Summe:", 3, 3, 3]], notes=("ignored",), text=False),
     Table("title and note", [["May"], *WIDE, [], ["the end"]], notes=("a row above", "(row 7)"), text=False),
     Table("empty rows", [LONG[0], [], *LONG[1:4], [], *LONG[4:]]),
     Table("starts in column B", [[None, *row] for row in LONG]),

@@ -85,7 +85,7 @@ EXAMPLES = {
     ),
     "multilabel check": (
         "covote multilabel check panel.toml",
-        "covote multilabel check votes.csv --panel panel.toml",
+        "covote multilabel check panel.toml votes.csv",
     ),
     "multilabel decode": (
         "covote multilabel decode votes.csv --panel panel.toml --count 2",
@@ -128,15 +128,18 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
+def _in_one_line(context: Any = None) -> Iterator[None]:
     """Raise mistakes in usage as covote's own errors, which end in one line and not in a box."""
     try:
         yield
     except UsageError as error:
-        ctx, message = getattr(error, "ctx", None), cast(Any, error).format_message()
+        ctx, message = getattr(error, "ctx", None) or context, cast(Any, error).format_message()
         if ctx is None or not message or type(error).__name__ == "NoArgsIsHelpError":
             raise
         text = message[0].lower() + message[1:].rstrip(".")
+        if type(error).__name__ == "NoSuchOption":
+            option, near = cast(Any, error).option_name, cast(Any, error).possibilities
+            text = f"no option {option!r}{did_you_mean(option, near or [])}"
         raise InputError(f"{text}; see {ctx.command_path} --help") from error
 
 
@@ -154,7 +157,8 @@ class Command(TyperCommand):
                 args[n] = f"{RENAMED[name]}{equals}{value}"
                 if not ctx.resilient_parsing:
                     complain(f"covote: {name} is now called {RENAMED[name]}; the former name works until 0.2")
-        found: list[str] = super().parse_args(ctx, args)
+        with _in_one_line(ctx):
+            found: list[str] = super().parse_args(ctx, args)
         return found
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covote.arguments import no_file
 from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Name, Panel
 from covote.panel.formats import is_panel_file
@@ -39,7 +40,7 @@ def read_classes(text: str) -> int | list[Name]:
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError as error:
         raise FileError(
-            f"{text!r} is neither a number of classes nor a file with one class per line (or a panel file)"
+            f"{no_file(text)}; give a number of classes, a file with one class per line, or a panel file"
         ) from error
     except OSError as error:
         raise FileError(f"cannot read {text}: {error.strerror}") from error
@@ -168,8 +169,17 @@ def choice(*values: str) -> dict[str, Any]:
 
 def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of :class:`Reading`, in place of its parameter `reading`."""
+    return _reads(command, _reading_options("How the votes are read"))
+
+
+def reads_gold(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that reads no votes the options that matter for a table of gold items."""
+    matter = {f"{_PREFIX}{name}" for name in ("item", "label", "blank", "match", "rename")}
+    return _reads(command, [one for one in _reading_options("How --gold is read") if one.name in matter])
+
+
+def _reads(command: Callable[..., None], added: list[inspect.Parameter]) -> Callable[..., None]:
     given = inspect.signature(command, eval_str=True)
-    added = _reading_options()
 
     @wraps(command)
     def reading_first(*args: Any, **kwargs: Any) -> None:
@@ -192,15 +202,15 @@ def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
 _PREFIX = "reading_"  # of the parameters that stand for the fields of a reading
 
 
-def _reading_options() -> list[inspect.Parameter]:
-    """Return a parameter for each field of a reading; what it says and which words it takes is told there."""
+def _reading_options(group: str) -> list[inspect.Parameter]:
+    """Return a parameter for each field of a reading, which has its help and its choices."""
     choices, words, found = Reading.choices(), Reading.help(), []
     for name, default in Reading().__dict__.items():
         option = typer.Option(
             f"--{name}",
             help=words[name],
             metavar=f"[{'|'.join(choices[name])}]" if name in choices else None,
-            rich_help_panel="How the votes are read",
+            rich_help_panel=group,
             autocompletion=one_of(*choices[name]) if name in choices else None,
         )
         kind: Any = {"blank": list[str] | None, "rename": Path | None}.get(name, str | None)
@@ -220,11 +230,29 @@ PanelFile = Annotated[Path, typer.Argument(help="A panel file: .toml, .json, .cs
 Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities: 4,4,6 or 3x4,2x6.")]
 Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
 OneSize = Annotated[int, typer.Argument(parser=whole, help="Classes that one expert knows (R).")]
-Redundancy = Annotated[int, typer.Option(parser=whole, help="Experts who must know each pair of classes.")]
+Redundancy = Annotated[
+    int, typer.Option(parser=whole, help="Least number of experts who know each pair of classes.")
+]
 Effort = Annotated[str, typer.Option(help="How long to search.", **choice("fast", "normal", "max"))]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the panel to this .toml, .json or .csv file.")
+]
+LabelsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
+    ),
+]
+StreamFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="Format of stdin and stdout (with -).",
+        **choice("csv", "tsv", "jsonl", "parquet"),
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 EngineName = Annotated[

@@ -27,7 +27,8 @@ def ask(
     votes: Annotated[
         Path | None,
         typer.Argument(
-            help="Votes to replay: .parquet, .csv, .jsonl or .xlsx. Without it, you answer in the terminal."
+            help="Votes to replay: .parquet, .csv, .tsv, .jsonl or .xlsx. Without it, you answer in the "
+            "terminal."
         ),
     ] = None,
     panel_file: Annotated[Path | None, typer.Option("--panel", help="Panel file: who knows what.")] = None,

@@ -30,7 +30,7 @@ def complete(
         bool,
         typer.Option(
             "--teach",
-            help="Teach the experts there are, up to SIZE classes each, instead of hiring new ones.",
+            help="Teach the existing experts, up to SIZE classes each, instead of adding new ones.",
         ),
     ] = False,
     new_cost: Annotated[

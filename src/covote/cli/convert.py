@@ -36,7 +36,7 @@ def convert(
         str | None,
         typer.Option(
             "--to",
-            help="The tool that shall read it (default: by the ending).",
+            help="The tool to write for (default: by the ending).",
             **choice("table", "crowd-kit", "label-studio", "hugging-face"),
         ),
     ] = None,

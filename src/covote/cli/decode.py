@@ -18,6 +18,7 @@ from covote.cli.arguments import (
     EngineName,
     Gold,
     Json,
+    LabelsFile,
     Odds,
     Proba,
     Report,
@@ -25,8 +26,8 @@ from covote.cli.arguments import (
     ReviewUntil,
     Scheduler,
     StandardStreams,
+    StreamFormat,
     Workers,
-    choice,
     reads_votes,
 )
 from covote.cli.method import Method
@@ -55,14 +56,7 @@ def decode(
             "labels they used).",
         ),
     ] = "all",
-    output_file: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
-        ),
-    ] = None,
+    output_file: LabelsFile = None,
     method: Method = "learned",
     odds: Odds = None,
     gold: Gold = None,
@@ -82,14 +76,7 @@ def decode(
     past: Annotated[
         Path | None, typer.Option("--load-stats", help="Continue from statistics saved with --save-stats.")
     ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="Format of stdin and stdout (with -).",
-            **choice("csv", "tsv", "jsonl", "parquet"),
-        ),
-    ] = "csv",
+    kind: StreamFormat = "csv",
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,

@@ -53,10 +53,13 @@ def design(
     Ctrl-C during the search gives the best panel found so far.
     """
     from covote.covers import design as design_panel
-    from covote.models.entries import entry
     from covote.panel import Panel
 
     output.check_places(plot, panel=output_file, read=[classes])
+    if model is not None:
+        from covote.models.entries import entry
+
+        entry(model)  # a mistake in it is reported before the search
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),
@@ -69,7 +72,6 @@ def design(
             progress=progress,
         )
     if model is not None:
-        entry(model)  # a mistake is named now
         panel = Panel(
             panel.classes, panel.knows, panel.names, panel.cost,
             models=[model] * len(panel), certificate=panel.certificate,

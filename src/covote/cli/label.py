@@ -27,7 +27,7 @@ from covote.cli.arguments import (
     Workers,
     choice,
     number,
-    reads_votes,
+    reads_gold,
     whole,
 )
 from covote.cli.method import Method
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _CHOOSER = "A language model that chooses after a prior"
 
 
-@reads_votes
+@reads_gold
 def label(
     data: Annotated[
         Path,
@@ -148,8 +148,8 @@ def label(
 ) -> None:
     """Label with models: ask them about every item of a dataset.
 
-    A run that was killed continues where it was when the same command is started again. The exit status is 3
-    if an expert was lost: it gave no usable answer, or failed three times in a row.
+    To resume an interrupted run, start the same command again. The exit status is 3 if an expert was lost: it
+    gave no usable answer, or failed three times in a row.
     """
     from covote.engines import make_engine
     from covote.files import Output, read_gold
@@ -259,11 +259,11 @@ def _end(found: Labelling) -> None:
 
 
 def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) -> Labelling:
-    """Say how an interrupted run goes on."""
+    """Say how to continue an interrupted run."""
     try:
         return run(*arguments, **options)
     except KeyboardInterrupt:
-        output.complain("The answers so far are kept; the same command goes on from there.")
+        output.complain("The answers so far are kept; run the same command to continue.")
         raise
 
 

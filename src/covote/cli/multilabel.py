@@ -13,12 +13,14 @@ from covote.cli import output
 from covote.cli.arguments import (
     Effort,
     Json,
+    LabelsFile,
     OneSize,
     Output,
+    PanelFile,
     Plot,
     Seed,
     StandardStreams,
-    choice,
+    StreamFormat,
     number,
     read_classes,
     reads_votes,
@@ -89,20 +91,23 @@ _NONE = '"none of mine"'
 
 @reads_votes
 def check(
-    file: Annotated[Path, typer.Argument(help="Panel file; with --panel, a file of answers.")],
-    panel_file: Annotated[
-        Path | None, typer.Option("--panel", help="Check a file of answers against this panel.")
+    panel_file: PanelFile,
+    votes: Annotated[
+        Path | None, typer.Argument(help="Answers to check: .parquet, .csv, .tsv, .jsonl or .xlsx.")
     ] = None,
+    other_panel: Annotated[Path | None, typer.Option("--panel", hidden=True)] = None,
     count: Count = None,
     *,
     reading: Reading,
     as_json: Json = False,
 ) -> None:
     """Check which ways of answering a panel supports, or a file of answers for mistakes."""
-    if panel_file is not None:
-        _check_answers(file, panel_file, reading, as_json)
+    if other_panel is not None:  # check VOTES --panel PANEL
+        panel_file, votes = other_panel, panel_file
+    if votes is not None:
+        _check_answers(votes, panel_file, reading, as_json)
         return
-    panel = Panel.load(file)
+    panel = Panel.load(panel_file)
     rows = [_support(panel, report, forced, count) for report in ("all", "one") for forced in (False, True)]
     if as_json:
         output.say_json({"experts": len(panel), "classes": len(panel.classes), "support": rows})
@@ -122,25 +127,11 @@ def decode(
         ),
     ],
     panel_file: PanelOption,
-    output_file: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write the labels to this .parquet, .csv, .jsonl or .xlsx file, or - for stdout.",
-        ),
-    ] = None,
+    output_file: LabelsFile = None,
     count: Count = None,
     full: Full = False,
     forced: Forced = False,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="Format of stdin and stdout (with -).",
-            **choice("csv", "tsv", "jsonl", "parquet"),
-        ),
-    ] = "csv",
+    kind: StreamFormat = "csv",
     as_json: Json = False,
     *,
     reading: Reading,
@@ -282,7 +273,9 @@ def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: boo
         if details:
             output.say(f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
         output.say_problems(problems, notes)
-        output.say("No mistakes found." if not problems else "Fix these, or use --rename or --unknown drop.")
+        output.say(
+            "No problems found." if not problems else "Correct the file, or use --rename or --unknown drop."
+        )
     if problems:
         raise typer.Exit(2)
 

@@ -119,10 +119,14 @@ def _settling(outcome: Outcome) -> list[str]:
 def _to_review(doubt: Doubt) -> str:
     """Say how many labels are expected to be wrong, and how many items to look at."""
     wrong = f"about {doubt.expected:,.0f}" if doubt.expected >= 0.5 else "less than one"
-    goals = [(goal, doubt.needed(goal)) for goal in GOALS]
-    looks = [f"the first {output.counted(n, 'item')} for {goal:.0%} right" for goal, n in goals if n]
-    said = f"Expect {wrong} wrong label{'' if wrong in ('about 1', 'less than one') else 's'}"
-    return f"{said}. Review (--review) {' or '.join(looks)}." if looks else f"{said}."
+    said = f"Expect {wrong} wrong label{'' if wrong in ('about 1', 'less than one') else 's'}."
+    looks = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need as many items, the highest
+    first, *more = [(number, goal) for number, goal in looks.items() if number] or [(0, 0.0)]
+    if not first[0]:
+        return said
+    items = "most doubtful item" if first[0] == 1 else f"{first[0]:,} most doubtful items"
+    rest = "".join(f", {number:,} to get {goal:.0%}" for number, goal in more)
+    return f"{said} Review the {items} to get {first[1]:.0%} right{rest} (--review FILE)."
 
 
 def _review(outcome: Outcome) -> dict[str, Any] | None:

@@ -167,7 +167,7 @@ def panel_dict(panel: Panel) -> dict[str, Any]:
 def check_places(
     *pictures: Path | None, panel: Path | None = None, read: Sequence[str | Path | None] = ()
 ) -> None:
-    """Refuse pictures and a panel file that cannot be written, or that are read, before any work is done."""
+    """Reject pictures and a panel file that cannot be written, or that are read, before any work is done."""
     if panel is not None:
         format_of(panel)
         atomic.check_place(panel)
@@ -219,18 +219,19 @@ def say_covered(panel: Panel) -> None:
     if not experts:
         say(f"No experts yet for {counted(classes, 'class')}.")
         return
-    sizes = panel.sizes
-    knows = "knows" if experts == 1 else "know"
-    who = f"{counted(experts, 'expert')} {knows} {_span(sizes)} of {counted(classes, 'class')}"
+    one = experts == 1
+    who = f"{counted(experts, 'expert')} who {'knows' if one else 'each know'} {_span(panel.sizes)} of"
+    who += f" {counted(classes, 'class')}"
     times = panel.redundancy
     pairs = classes * (classes - 1) // 2
     if times == 0:
         missing = panel.count_uncovered()
-        say(f"{who}; {missing:,} of {counted(pairs, 'pair')} {'is' if missing == 1 else 'are'} uncovered.")
+        say(f"{who} {'leaves' if one else 'leave'} {missing:,} of {counted(pairs, 'pair')} uncovered.")
     else:
+        what = "the only pair" if pairs == 1 else f"all {pairs:,} pairs"
         often = {1: "", 2: ", each twice"}.get(times, f", each {times} times")
-        together = "it covers" if experts == 1 else "together they cover"
-        say(f"{who}; {together} {'the one pair' if pairs == 1 else f'all {pairs:,} pairs'}{often}.")
+        often = often.replace(", each", "") if pairs == 1 else often
+        say(f"{who} {'covers' if one else 'cover'} {what}{often}.")
 
 
 def _span(values: NDArray[np.int64]) -> str:
@@ -302,11 +303,13 @@ def say_redundancy(panel: Panel) -> None:
         text += f"Losing an expert may leave pairs uncovered. {_SURVIVES}"
     elif panel.redundancy == 1:
         critical = panel.survives().critical
-        worst, lost = critical[0]
-        alike = 1 < experts == len(critical) and critical[-1][1] == lost
-        who = "any one expert" if alike else f"{worst!r}"
-        pairs = counted(lost, "pair")
-        text += f"Losing {who} leaves {pairs} uncovered. {_SURVIVES}"
+        lost = critical[0][1]
+        worst = [repr(name) for name, pairs in critical if pairs == lost]
+        if len(worst) <= 3:
+            who = " or ".join(worst)
+        else:
+            who = "any one expert" if len(worst) == experts else f"one of {len(worst)} experts"
+        text += f"Losing {who} leaves {counted(lost, 'pair')} uncovered. {_SURVIVES}"
     elif wrong == 0:
         text += "Any one expert can be lost, and any one wrong answer per item is detected."
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covote.cli import output
-from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, number
+from covote.cli.arguments import Effort, Json, Output, PanelFile, Plot, Redundancy, Seed, choice, number
 from covote.errors import InputError
 from covote.panel import Panel
 
@@ -44,7 +44,8 @@ def select(
         str | None,
         typer.Option(
             help="With --budget: average, the least error if experts answer evenly what they do not know; or "
-            "worst-case, the most items that can be recovered whatever they answer then (default: average).",
+            "worst-case, the most items that can be recovered whatever they answer (default: average).",
+            **choice("average", "worst-case"),
         ),
     ] = None,
     plot_budget: Annotated[

@@ -1,4 +1,4 @@
-"""Panels from nothing, from what there is, and from what is too much."""
+"""Design panels, complete them, and select from a pool."""
 
 from __future__ import annotations
 

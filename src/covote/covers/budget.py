@@ -50,7 +50,7 @@ class Pool:
         self._float = panel.knows.astype(np.float64)
         self.cost, self.budget = panel.cost, budget
         self._both, self._one = confusion(panel, accuracy)
-        self._weights = pair_weights(panel, prior)
+        self._weights = pair_weights(prior)
         self.touched = 0
 
     def weights(self, chosen: Flags) -> Array:

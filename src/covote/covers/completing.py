@@ -63,17 +63,17 @@ def complete(
     Parameters
     ----------
     panel
-        What there is; it may have no experts at all.
+        The experts to start from; there may be none.
     size
-        How many classes each new expert can learn; or the capacities of the people there are, of whom as few
+        How many classes each new expert can learn; or the capacities of the available people, of whom as few
         as possible are used, the largest first.
     redundancy
         How many experts must know each pair.
     teach
-        Teach the experts there are the fewest further classes instead of hiring new ones; no one knows more
-        than `size` classes then. The certificate counts the lessons (expert and class).
+        Teach the existing experts the fewest further classes instead of adding new ones; no one then knows
+        more than `size` classes. The certificate counts the lessons (expert and class).
     new_cost
-        What a new expert costs (default: the mean cost of the experts there are, or 1 without any), so that
+        What a new expert costs (default: the mean cost of the existing experts, or 1), so that
         :func:`covote.select` can compare them.
     effort
         "fast", "normal" (a few seconds) or "max" (a minute).
@@ -230,7 +230,7 @@ def _new_names(panel: Panel) -> Iterator[Name]:
     return (name for i in count(1) if (name := f"new-{i}") not in taken)
 
 
-# Lessons for those there are
+# Lessons for existing experts
 
 
 def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:

@@ -68,7 +68,7 @@ def design(
     effort_named(effort)
     check_count(seed, "seed", 0)
     if experts is not None and method != "random":
-        raise InputError(f"experts={experts} goes with method 'random', not {method!r}")
+        raise InputError(f"experts={experts} is for method 'random', not {method!r}")
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
         return _with_capacities(
             names, cast("Sequence[int]", size), redundancy, method, effort, seed, progress
@@ -106,7 +106,7 @@ def _with_capacities(
     from covote.covers.capacities.unequal_sizes import capacity_cover
 
     if method != "auto":
-        raise InputError(f"a list of capacities goes with method 'auto', not {method!r}")
+        raise InputError(f"a list of capacities needs method 'auto', not {method!r}")
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
         raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
     rows = capacity_cover(len(names), list(sizes), redundancy, effort, seed, progress)
@@ -148,7 +148,7 @@ def _checked(
 
 
 def check_memory(experts: int, classes: int, size: int) -> None:
-    """Refuse a panel that cannot fit into memory, before building it."""
+    """Reject a panel that cannot fit into memory, before building it."""
     needed = experts * (2 * classes + 24 * size)
     available = _available_memory()
     if needed > available:

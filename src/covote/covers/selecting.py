@@ -69,7 +69,7 @@ def select(
         What the chosen experts may cost together, at most.
     accuracy, prior
         With a budget: how often experts are right inside their expertise (one number, default 1; one for
-        each; or by name), and how likely every class is. See :func:`covote.bounds.confusion_bound`.
+        each; or by name), and the probability of every class. See :func:`covote.bounds.confusion_bound`.
     goal
         With a budget: "average", the least bound on the error if experts answer evenly what they do not know
         (default); or "worst-case", the most items that can be recovered whatever they answer then

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from covote.arguments import did_you_mean, some_of
+from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import Shallow, Source
 from covote.tables.columns import USUAL, usual_column
@@ -96,10 +96,10 @@ class Array:
         try:
             found = np.load(place.path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
-            raise FileError(f"no file {place.path}") from error
+            raise no_file(place.path) from error
         except Exception as error:  # numpy parses the head of the file as Python, which fails in many ways
             # Numpy's own words advise to load what may run code.
-            reason = "it holds Python objects, or is no .npy file" if "ickle" in str(error) else str(error)
+            reason = "it holds Python objects, or is not a .npy file" if "ickle" in str(error) else str(error)
             raise FileError(
                 f"{place.path} cannot be read as an array of numbers: {reason}; write one with numpy.save"
             ) from error
@@ -357,7 +357,7 @@ def id_column(names: list[str], wanted: str | None) -> str | None:
 
 
 def refuse_missing(names: list[str], place: DataPlace) -> None:
-    """Refuse columns that a table does not have, and a table that has none for the experts."""
+    """Reject columns that a table does not have, and a table that has none for the experts."""
     if names == [place.id]:
         raise InputError(f"{place.path} has no column for the experts besides the items' names")
     for name in (*(place.columns or ()), *([place.id] if place.id else [])):
@@ -417,7 +417,7 @@ def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:
 
 
 def refuse_repeated(ids: Any, place: DataPlace) -> None:
-    """Refuse items that have the same name."""
+    """Reject items that have the same name."""
     if place.id is None:
         return
     counts = pc.value_counts(ids)
@@ -440,7 +440,7 @@ def files_of(path: Path) -> list[Path]:
     if path.is_dir():
         return image_files(path)
     if not path.is_file():
-        raise FileError(f"no file {path}")
+        raise no_file(path)
     return [path]
 
 

@@ -142,8 +142,7 @@ def _panel(
     if panel == "all":
         found = open_panel(votes_file, reading)
         return found, [
-            f"no panel given, so every expert is assumed to know every class ({_who(found)}); use --panel "
-            "FILE, or --panel infer"
+            f"every expert is assumed to know every class ({_who(found)}); say who knows what with --panel"
         ]
     if panel == "infer":
         found = inferred_panel(votes_file, reading)
@@ -254,7 +253,7 @@ def label_part(votes: Votes, *, fitted: Fitted, output: Output) -> PartDone:
 
 
 def check_proba(decoder: Decoder, panel: Panel) -> None:
-    """Refuse probabilities that a method does not give, or that make too many columns."""
+    """Reject probabilities that a method does not give, or that make too many columns."""
     if not estimates(decoder):
         raise no_proba(decoder)
     if len(panel.classes) > _MOST_COLUMNS:

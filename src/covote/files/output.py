@@ -142,7 +142,7 @@ def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[Table
 
 
 def proba_batch(labels: Labels) -> pa.RecordBatch:
-    """Return how likely every class is: the item, then one column per class, named as the class."""
+    """Return the probability of every class: the item, then one column per class, named as the class."""
     columns = [id_array(labels.ids, labels.start, labels.start + len(labels))]
     columns += [arrow(np.ascontiguousarray(column)) for column in labels.proba.T]
     return pa.RecordBatch.from_arrays(columns, names=["item", *map(str, labels.panel.classes)])

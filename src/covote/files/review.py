@@ -292,6 +292,6 @@ class ReviewList:
 
 @contextmanager
 def review_list() -> Iterator[ReviewList]:
-    """Give a list to fill; what it keeps on disk goes with the block."""
+    """Give a list to fill; what it keeps on disk is deleted after the block."""
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         yield ReviewList(Path(folder))

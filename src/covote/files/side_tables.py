@@ -96,7 +96,7 @@ def _columns(source: Source, reading: Reading) -> tuple[str, str]:
 def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: str) -> dict[Name, float]:
     """Read ``{name: number}`` from a .csv, .tsv or .xlsx file with two columns; every name has one row.
 
-    `what` the numbers are is for messages: "accuracy". A heading is left aside.
+    `what` the numbers are is for messages: "accuracy". A heading is skipped.
     """
     rows = _filled(path)
     known, found = Matcher(names), dict[Name, float]()

@@ -107,6 +107,8 @@ class VoteFile:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         self.columns = self.reader.columns(source.names, "auto", source.look)
         if self.columns.item is None:
+            if not len(source.look()):
+                raise InputError(f"{source.path} has no votes: it has no rows")
             raise InputError(
                 f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
                 "names the item that a row is about, with item='...' (--item ...)"

@@ -17,7 +17,7 @@ from typing import Any
 
 from covote.errors import FileError, InputError
 from covote.panel.tables import cell_of, has_panel, matrix, panel_of_rows
-from covote.tables.cells import decoded, read_bytes, read_cells, split
+from covote.tables.cells import decoded, read_bytes, read_cells, refuse_folders, split
 from covote.tables.sheets import read_sheet
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
@@ -47,6 +47,7 @@ def is_panel_file(path: str | os.PathLike[str]) -> bool:
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the dict of a panel file."""
+    refuse_folders(path)
     kind = format_of(path, reading=True)
     if kind == "xlsx":
         return panel_of_rows(read_sheet(path).rows)

@@ -181,7 +181,7 @@ class Outage:
     missing
         How many experts may be lost.
     survives
-        Whether every pair is still covered, whoever is lost.
+        Whether every pair stays covered, whichever expert is lost.
     critical
         The experts that matter, with the number of pairs that are lost if the expert leaves with all the
         others (at most `missing` - 1) that know the pair; most pairs first. With one missing they are

@@ -190,6 +190,9 @@ class Panel:
             if not isinstance(classes, Mapping):
                 raise InputError("what does each expert know? Give lists of classes, or {expert: classes}")
             blocks = classes
+            for name, block in blocks.items():
+                if isinstance(block, str) and not _is_all(block):
+                    raise InputError(f"expert {name!r} knows {block!r}; give a list of classes: [{block!r}]")
             classes = dict.fromkeys(name for block in blocks.values() if not _is_all(block) for name in block)
         if isinstance(blocks, Mapping):
             names = tuple(blocks) if names is None else names

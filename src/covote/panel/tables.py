@@ -74,7 +74,7 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
     """
     rows = _without_notes(without_empty(rows))
     if not rows:
-        raise InputError('a CSV panel begins with a row: "expert", (optionally "cost",) and the classes')
+        raise InputError('the table is empty; it begins with a row: "expert" and the classes')
     while len(rows) > 2 and sum(map(bool, rows[0])) == 1 and _begins_a_table(rows[1:]):
         rows = without_empty(rows[1:])  # a title
     pair = _long_columns(rows[0])
@@ -332,6 +332,11 @@ def _lists(rows: Rows) -> dict[str, Any]:
     if not head and len(known) > 2 and len(known[first]) == 1 and not set(known[first]) & others:
         raise InputError(
             f"is the first row ({', '.join(rows[0])}) a heading or an expert? Begin with a row: expert, knows"
+        )
+    if not head and not set(known[first]) & others and any(len(set(p)) < len(p) for p in known.values()):
+        raise InputError(
+            f"a row names a class twice, so these seem to be answers and not a panel ({', '.join(rows[0])}); "
+            "look at answers with covote check PANEL VOTES"
         )
     return _panel(known, dict.fromkeys(part for parts in known.values() for part in parts), {})
 

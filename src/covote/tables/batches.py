@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from covote.arguments import no_file
 from covote.errors import FileError, InputError
 from covote.tables import formats
 from covote.tables.answers_file import read_votes, votes_schema
-from covote.tables.cells import heading_row, refuse_pipes, separator
+from covote.tables.cells import heading_row, refuse_folders, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
 from covote.tables.sheets import Sheet, read_sheet
 from covote.tables.words import is_total
@@ -66,6 +67,12 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return kind
 
 
+def _repeated_column(path: Path, name: str) -> InputError:
+    return InputError(
+        f"{path} has two columns {name!r}; rename one, or add a first row with the names of the columns"
+    )
+
+
 class Source:
     """A file of votes that can be read again and again, batch by batch.
 
@@ -89,8 +96,8 @@ class Source:
         self.path = Path(path)
         refuse_pipes(path)
         export = formats.from_file(path) if exports else None
-        if export is None and self.path.is_dir():
-            raise FileError(f"{self.path} is a folder; give a file inside it")
+        if export is None:
+            refuse_folders(path)
         self._place = Path(os.path.abspath(path))  # the same wherever it is read
         self.kind = format_of(path) if export is None else "export"
         self._zipped = self.path.suffix.lower() == ".gz"
@@ -134,7 +141,7 @@ class Source:
             names = self.names  # read from the file only now, and maybe no text
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise InputError(f"{self.path} has two columns {twice[0]!r}; rename one")
+                raise _repeated_column(self.path, twice[0])
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
                 if export is not None:
@@ -176,7 +183,7 @@ class Source:
         return pa.Table.from_batches(batches)
 
     def refuse_nested(self, columns: Iterable[str]) -> None:
-        """Refuse lists and the like where names are needed."""
+        """Reject lists and the like where names are needed."""
         for name in columns:
             kind = self.schema.field(name).type
             if pa.types.is_nested(kind):
@@ -220,12 +227,12 @@ class Source:
     def _note_titles(self, count: int) -> None:
         if count:
             many = "a row above the heading is" if count == 1 else f"{count} rows above the heading are"
-            self.notes.append(f"{many} left aside")
+            self.notes.append(f"{many} ignored")
 
     def _sheet_table(self, sheet: Sheet) -> tuple[pa.Table, NDArray[np.int64]]:
         """Return the cells of a sheet as columns of text, and the numbers of the rows.
 
-        Titles above the heading, and notes and sums at the foot, are left aside.
+        Titles above the heading, and notes and sums at the foot, are ignored.
         """
         rows, numbers = sheet.rows, sheet.numbers
         self.notes += sheet.notes
@@ -234,14 +241,14 @@ class Source:
         last = _foot(rows, numbers, head)
         if last < len(rows):
             foot = ", ".join(map(str, numbers[last : last + 3])) + (", ..." if len(rows) > last + 3 else "")
-            self.notes.append(f"notes or sums below the table are left aside (row {foot})")
+            self.notes.append(f"notes or sums below the table are ignored (row {foot})")
         names = unnamed(rows[head])
         body = rows[head + 1 : last]
         used = [c for c in range(len(names)) if rows[head][c] or any(row[c] for row in body)]
         chosen = [names[c] for c in used]
         if len(set(chosen)) < len(chosen):
             twice = next(name for name in chosen if chosen.count(name) > 1)
-            raise InputError(f"{self.path} has two columns {twice!r}; rename one")
+            raise _repeated_column(self.path, twice)
         columns = [pa.array([row[c] or None for row in body], pa.string()) for c in used]
         return pa.table(columns, names=chosen), np.array(numbers[head + 1 : last], dtype=np.int64)
 
@@ -369,7 +376,7 @@ class Source:
         return pj.ParseOptions(explicit_schema=pa.schema(texts) if texts else None)
 
     def refuse_rounded(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Refuse numbers that were integers beyond 64 bits: as floats, two of them may be the same."""
+        """Reject numbers that were integers beyond 64 bits: as floats, two of them may be the same."""
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if pa.types.is_float64(column.type) and len(column) > column.null_count:
                 limits = pc.min_max(column).as_py()
@@ -385,7 +392,7 @@ class Source:
         try:
             yield
         except FileNotFoundError as error:
-            raise FileError(f"no file {self.path}") from error
+            raise no_file(self.path) from error
         except (pa.ArrowException, OSError, UnicodeError) as error:
             if isinstance(error, FileError):
                 raise

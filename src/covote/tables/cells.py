@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covote.arguments import no_file
 from covote.errors import FileError, InputError
 from covote.tables.sheets import Row, read_sheet
 from covote.tables.words import CLASSES, EXPERTS, ITEMS, is_called
@@ -105,8 +106,11 @@ def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file; a pipe or a device, which may have no end, is rejected."""
     refuse_pipes(path)
+    refuse_folders(path)
     try:
         return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise no_file(path) from error
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
 
@@ -116,6 +120,12 @@ def refuse_pipes(path: str | os.PathLike[str]) -> None:
     place = Path(path)
     if place.exists() and not place.is_file() and not place.is_dir():
         raise FileError(f"{path} is not a regular file; write its content to a file first")
+
+
+def refuse_folders(path: str | os.PathLike[str]) -> None:
+    """Reject a folder where a file is needed."""
+    if Path(path).is_dir():
+        raise FileError(f"{path} is a folder; give a file inside it")
 
 
 _LOOKED = 50  # rows in which the heading is looked for

@@ -66,7 +66,7 @@ class Columns(NamedTuple):
         if self.answers is not None and self.item is not None and self.item not in USUAL[0]:
             found.append(f"items are read from {self.item!r}")
         if self.ignored:
-            found.append(f"columns that hold no answers are left aside: {some_of(self.ignored)}")
+            found.append(f"columns without answers are ignored: {some_of(self.ignored)}")
         return found
 
 

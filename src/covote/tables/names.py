@@ -120,10 +120,10 @@ class Matcher:
         return code
 
     def twins(self) -> list[str]:
-        """Return names that occur in two spellings, which differ in accents and may be two, in sentences."""
+        """Return sentences about names whose spellings differ in accents: they may be two names."""
         return [
-            f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents, and both occur, so "
-            "they may be two; say what each means with rename={...} (--rename names.csv)"
+            f"{' and '.join(map(repr, sorted(forms.values())))} differ only in accents and may be two names; "
+            "say what each means with rename={...} (--rename names.csv)"
             for forms in map(self._heard.__getitem__, sorted(self.twice))
             if len([form for form in forms if not _WHOLE_FLOAT.fullmatch(form)]) > 1
         ]

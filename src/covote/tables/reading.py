@@ -57,7 +57,7 @@ class Reading:
     none: Annotated[str, 'The label that means "none of mine".'] = "none of mine"
     blank: Annotated[tuple[str, ...], 'Label that means "no answer", like ? or n/a (repeatable).'] = ()
     unknown: Annotated[
-        Literal["error", "drop"], "What to do with answers from unknown experts or of unknown labels."
+        Literal["error", "drop"], "What to do with answers from unknown experts or with unknown labels."
     ] = "error"
     duplicates: Annotated[
         Literal["error", "first", "last"],

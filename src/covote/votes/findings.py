@@ -223,13 +223,13 @@ class Findings:
         )
 
     def refuse(self, unknown: str) -> None:
-        """Refuse votes with faults; with ``unknown="drop"``, those of names and classes are none."""
+        """Reject votes with faults; with ``unknown="drop"``, those of names and classes are none."""
         self._find_twins()
         if self.others or (unknown != "drop" and self._kinds):
             raise self.error(dropping=unknown == "drop")
 
     def judge(self, unknown: str) -> str:
-        """Refuse votes with faults, and those of which hardly any are left; return what was dropped."""
+        """Reject votes with faults, and those of which hardly any are left; return what was dropped."""
         self.refuse(unknown)
         if self.dropped and self.left * NEARLY_NOTHING < self.answers:
             raise InputError(

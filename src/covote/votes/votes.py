@@ -37,7 +37,7 @@ PART = 1 << 18
 class Votes:
     """The answers of a panel's experts, stored dense or ragged behind one interface.
 
-    Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are no
+    Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are not
     classes: ``NOT_ASKED`` (-1) and ``NONE_OF_MINE`` (-2), the answer of an expert that was asked and says
     that the item belongs to none of the classes it knows.
 
@@ -67,7 +67,7 @@ class Votes:
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> votes = Votes.from_dense([[0, 1, 0], [1, 1, -1]], panel)
     >>> votes
-    Votes(2 items, 5 answers of 3 experts, dense)
+    Votes(2 items, 5 answers from 3 experts, dense)
     >>> votes.ragged.expert
     array([0, 1, 2, 0, 1], dtype=int8)
     """
@@ -186,7 +186,7 @@ class Votes:
             Long (columns ``item, expert, label``, optionally ``probability``, or ``probabilities``: a list
             over the classes the expert knows) or wide (an item column and one column for each expert).
             Columns are found by these or other usual names (task, worker, ...), else by what they hold;
-            columns of a wide table that hold no answers are left aside. A missing label means "not asked".
+            columns of a wide table that hold no answers are ignored. A missing label means "not asked".
         panel
             Who knows what; without it, everyone knows everything, as in a crowd.
         reading, options
@@ -200,7 +200,7 @@ class Votes:
         >>> panel = Panel(["cat", "dog"], [[1, 1], [1, 1]], ["ann", "bob"])
         >>> Votes.from_table({"item": ["x", "y", "x"], "expert": ["ann", "ann", "bob"],
         ...                   "label": ["cat", "dog", "cat"]}, panel)
-        Votes(2 items, 3 answers of 2 experts, dense)
+        Votes(2 items, 3 answers from 2 experts, dense)
         """
         check_choice("shape", shape, ("auto", "long", "wide"))
         check_choice("layout", layout, ("auto", "dense", "ragged"))
@@ -360,7 +360,7 @@ class Votes:
         layout = "dense" if self.is_dense else "ragged"
         soft = ", with probabilities" if self.soft else ""
         return (
-            f"Votes({len(self)} items, {self.answers} answers of {len(self.panel)} experts, {layout}{soft})"
+            f"Votes({len(self)} items, {self.answers} answers from {len(self.panel)} experts, {layout}{soft})"
         )
 
     @property

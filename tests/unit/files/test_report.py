@@ -61,7 +61,7 @@ def test_items_without_a_label_come_first_and_their_ties_are_named(tmp_path):
     assert all(look.label is not None for look in others)
     page = page_of(outcome)
     assert "tied between <b>a</b>, <b>b</b>, <b>c</b>" in page
-    assert "The experts contradict each other: ask another one who knows them all" in page
+    assert "The experts contradict each other: ask another expert who knows " in page
 
 
 def test_the_headline_counts_what_is_open():
@@ -70,7 +70,7 @@ def test_the_headline_counts_what_is_open():
     assert headline(tally).startswith("2 of 3 items have a label; 1 is left open")
     some = Votes.from_dense([[0, 1, 0]], PANEL)
     whole = Tally.of(some, decode(some))
-    assert headline(whole).startswith("All 1 item has a label")
+    assert headline(whole).startswith("The only item has a label")
 
 
 def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
@@ -78,6 +78,10 @@ def test_the_report_says_how_many_items_to_review_and_draws_it(tmp_path):
     outcome = outcome_of(tmp_path, PANEL, rows, method="likelihood")
     page = page_of(outcome)
     assert "How many items to review" in page
+    assert "look at the first" in page
+    few = page_of(outcome_of(tmp_path, PANEL, rows[:5], method="likelihood"))
+    assert "How many items to review" in few
+    assert "look at the first" not in few  # with fewer than ten items the table would have no rows
     assert 'aria-label="Labels expected to be right after review"' in page
     assert f"{outcome.tally.doubt.needed(0.99):,} of 50 items" in page
     # Statuses that no item has take no room.

@@ -1,6 +1,7 @@
 """The review list: its order, what it promises, and what is in the file; each against a plain count."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -56,8 +57,8 @@ def labels(votes):
 
 
 def test_the_least_likely_label_comes_first_and_items_without_one_before_all(labels):
-    sure = labels.with_confidence(np.nan_to_num(labels.confidence, nan=0.5))
-    evidence = sure.evidence
+    evidence = labels.evidence._replace(confidence=np.nan_to_num(labels.confidence, nan=0.5))
+    sure = replace(labels, found_evidence=evidence)
     found = most_doubtful(doubts(sure), evidence.margin, evidence.violations)
     assert found.tolist() == in_order(sure)
     assert (

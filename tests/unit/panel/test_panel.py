@@ -121,6 +121,7 @@ def test_numpy_names_become_plain_ones():
         (lambda: Panel(2, [[1, 1]], cost=[1, 2]), "one number per expert"),
         (lambda: Panel(2, [[1, 1]], cost=["dear"]), "one number per expert"),
         (lambda: Panel.from_blocks(["cat", "dog"], [["cat", "dgo"]]), "did you mean 'dog'"),
+        (lambda: Panel.from_blocks({"ann": ["cat"], "bob": "dog"}), r"give a list of classes: \['dog'\]"),
         (lambda: PAPER.without("expert-9"), "no expert 'expert-9'"),
         (lambda: PAPER.authorities(5), "no class 5"),
         (lambda: PAPER.covers(0), "at least 1, not 0"),
@@ -225,6 +226,7 @@ def test_a_panel_can_be_written_by_hand(tmp_path):
         ("a.json", "[1]", "must be an object"),
         ("a.json", "{", "not a JSON file"),
         ("a.csv", "", "begins with a row"),
+        ("a.csv", "photo,ann,bob,cy\n1,cat,cat,dog\n2,fox,cat,fox\n", "seem to be answers and not a panel"),
         ("a.csv", "expert,a,b\nx,1", "row 2 has 2 cells"),
         ("a.csv", "expert,a,b\nx,1,maybe", "has 'maybe' in the matrix"),
         ("a.csv", "expert,cost,a,b\nx,dear,1,1", "cost 'dear'"),
@@ -241,7 +243,7 @@ def test_a_bad_file_is_named_with_its_fault(tmp_path, name, text, words):
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path):
-    with pytest.raises(FileError, match="No such file"):
+    with pytest.raises(FileError, match="no file"):
         Panel.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"classes = ['\xff']")
     with pytest.raises(FileError, match="UTF-8"):

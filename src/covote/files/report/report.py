@@ -124,15 +124,16 @@ def headline(tally: Tally) -> str:
     open_items = tally.unlabelled
     labelled = tally.items - open_items
     said = "All" if not open_items else f"{labelled:,} of"
-    parts = [
-        f"{said} {tally.items:,} item{'s' * (tally.items > 1)} {'have' if labelled != 1 else 'has'} a label"
-    ]
-    if open_items:
+    parts = [f"{said} {tally.items:,} items {'have' if labelled != 1 else 'has'} a label"]
+    if tally.items == 1:
+        parts = ["The only item has no label" if open_items else "The only item has a label"]
+    elif open_items:
         parts.append(f"{open_items:,} {'are' if open_items > 1 else 'is'} left open")
     if not tally.unsure:
         parts.append("no answer contradicts another")
     elif tally.calibrated and tally.doubt.expected >= 0.5:
-        parts.append(f"about {tally.doubt.expected:,.0f} are expected to be wrong")
+        wrong = f"{tally.doubt.expected:,.0f}"
+        parts.append(f"about {wrong} {'is' if wrong == '1' else 'are'} expected to be wrong")
     doubtful = tally.experts.doubtful()
     if doubtful:
         named = ", ".join(str(name) for name in doubtful[:3]) + (" and others" if len(doubtful) > 3 else "")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from covote.arguments import no_file
 from covote.errors import CovoteError, FileError
 from covote.tables.formats import (
     argilla,
@@ -134,7 +135,7 @@ def _array(path: Path) -> list[Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise FileError(f"no file {path}") from error
+        raise no_file(path) from error
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, error) from error
     return found if isinstance(found, list) else []
