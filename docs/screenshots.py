@@ -38,17 +38,10 @@ SIZES: dict[str, dict[str, Any]] = {
     "desk": {"viewport": {"width": 1200, "height": 800}},
 }
 SHOTS = (
-    ("label-phone", "Dora", "/label", "phone"),
     ("label", "Dora", "/label", "desk"),
     ("progress", "owner", "/progress", "desk"),
-    ("coverage", "owner", "/board", "desk"),
     ("review", "owner", "/review", "desk"),
-    ("item", "owner", "/review/CONFLICT", "desk"),
     ("experts", "owner", "/experts", "desk"),
-    ("people", "owner", "/people", "desk"),
-    ("items", "owner", "/items", "desk"),
-    ("settings", "owner", "/settings", "desk"),
-    ("export", "owner", "/export", "desk"),
 )
 """Name of the picture, who looks, page, size of the screen."""
 EVERY = (

@@ -57,7 +57,7 @@ class Name(BaseModel):
 
 
 class Names(BaseModel):
-    """Every class that can be chosen, in the order in which people shall see them."""
+    """Every class that can be chosen, in the order in which people see them."""
 
     names: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
 
@@ -163,7 +163,7 @@ class HookIn(BaseModel):
 
 
 class HookOut(BaseModel):
-    """The address that is told, and the secret of the signature, which is shown once."""
+    """The address that is notified, and the secret of the signature, which is shown once."""
 
     url: str
     secret: str | None = None
@@ -401,7 +401,7 @@ def export(studio: Project, who: Owner, name: str) -> Response:
 
 @router.get("/hook")
 def read_hook(studio: Project, who: Owner) -> HookOut | None:
-    """Give the address that is told when items are settled."""
+    """Set the address that is notified when items are settled."""
     with studio.database.read() as connection:
         found = hooks.hook_row(connection)
     return None if found is None else HookOut(url=found.url)
@@ -417,10 +417,10 @@ def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
 
 @router.delete("/hook")
 def remove_hook(studio: Project, who: Owner) -> Done:
-    """Tell no one any more."""
+    """Stop notifying programs."""
     with studio.database.write() as connection:
         hooks.remove_hook(connection, who.id)
-    return Done(done="No one is told any more.")
+    return Done(done="Programs are no longer notified.")
 
 
 @router.get("/reference", include_in_schema=False)

@@ -94,8 +94,8 @@ SENTENCES: dict[type[Exception], tuple[int, str]] = {
     IntegrityError: (409, "Someone changed the same thing at the same moment; try once more."),
     OperationalError: (503, "The database did not answer. Nothing is lost; try again in a moment."),
     # SQLite raises the one, PostgreSQL the other.
-    OverflowError: (422, "A number in this request is larger than any there is; reload the page."),
-    DataError: (422, "A number in this request is larger than any there is; reload the page."),
+    OverflowError: (422, "A number in this request is too large; reload the page."),
+    DataError: (422, "A number in this request is too large; reload the page."),
     UnicodeEncodeError: (422, "A text of this request holds half a character; type or save it again."),
 }
 """What people read instead of an error of the database, with its HTTP status."""
@@ -148,7 +148,9 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the port if it can be used; refuse with a remedy if it cannot. 0 finds a free one."""
+    """Return the port if it can be used; reject it with a remedy if not. 0 finds a free one."""
+    if not 0 <= port < 1 << 16:
+        raise InputError(f"--port {port} is out of range; choose a port from 0 (any that is free) to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -180,9 +180,9 @@ class Studio:
             opened = reopen(connection, setup, roster.member_by_id[person_id], before=before)
         if opened is None:
             raise Refused(
-                "There is no earlier answer of yours."
+                "You have no earlier answer."
                 if before
-                else "There is no answer of yours to change yet.",
+                else "You have not answered yet, so there is nothing to change.",
                 404,
             )
         return opened

@@ -156,7 +156,7 @@ def _moments(rng: np.random.Generator, count: int, days: int, start: float) -> N
 
 
 def _answer(connection: Connection, roster: Roster, truth: list[str]) -> None:
-    """Let people answer over the last three days; mostly rightly, as described above."""
+    """Let people answer over the last three days; mostly correctly, as described above."""
     rng, now = np.random.default_rng(11), time.time()
     items = connection.execute(select(item.c.id, item.c.position).order_by(item.c.position)).all()
     members = {one.name: one for one in roster.members}

@@ -56,13 +56,13 @@ class Member:
 
 
 def require_owner(member: Member) -> None:
-    """Refuse everyone but owners."""
+    """Reject everyone but owners."""
     if not member.is_owner:
         raise Refused("Only an owner of the project may do this; ask the person who invited you.")
 
 
 def require_reviewer(member: Member) -> None:
-    """Refuse everyone but owners and reviewers."""
+    """Reject everyone but owners and reviewers."""
     if not member.reviews:
         raise Refused("Only owners and reviewers of the project may do this; ask the person who invited you.")
 
@@ -89,7 +89,7 @@ def why_not_asked(member: Member, ask: str) -> str:
 
 
 def check_choice(member: Member, choice: int, name: str) -> None:
-    """Refuse an answer, read as `name`, that is not among the classes that the person knows now."""
+    """Reject an answer, read as `name`, that is not among the classes that the person knows now."""
     if choice in (NONE, UNSURE) or choice in member.known:
         return
     raise Refused(
@@ -99,13 +99,13 @@ def check_choice(member: Member, choice: int, name: str) -> None:
 
 
 def check_held(state: int | None, token: str | None, shown: str) -> None:
-    """Refuse an answer to what is not in a person's hands.
+    """Reject an answer to what is not in a person's hands.
 
     `state` and `token` are those of the person's assignment, None where there is none; `shown` is the token
     that the person brings.
     """
     if state is None:
-        raise Refused("This item was not given to you; go on with the next one.")
+        raise Refused("This item was not given to you; continue with the next one.")
     if state not in (LEASED, ANSWERED) or token != shown:
         raise Refused(
             "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
@@ -130,7 +130,7 @@ def speaks_against_retired(named: Collection[int], shown: Collection[int], forme
     """Whether an answer would count against a retired class that was not in view.
 
     `named` are the retired classes that someone has said about the same item. Whoever knew one of them but
-    was asked when it was not offered any more has said nothing about it, so the answer must not count.
+    was asked when it was no longer offered has said nothing about it, so the answer must not count.
     """
     return any(one in former and one not in shown for one in named)
 

@@ -99,6 +99,34 @@ def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
     other.stop()
 
 
+def test_votes_come_from_an_export_of_another_tool(rig):
+    said = {("i1", "ann"): "dog", ("i1", "bob"): "fox", ("i2", "cyd"): "cat"}
+    tasks = [
+        {
+            "id": n,
+            "data": {"item": item},
+            "annotations": [
+                {
+                    "id": n,
+                    "completed_by": {"id": n, "email": name},
+                    "was_cancelled": False,
+                    "result": [
+                        {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": [label]}}
+                    ],
+                }
+            ],
+        }
+        for n, ((item, name), label) in enumerate(said.items())
+    ]
+    files = {"votes": ("export.json", json.dumps(tasks).encode())}
+    owner = rig.browser("owner")
+    answer_ = owner.post("/import", files=files, follow_redirects=False)
+    assert answer_.status_code == 303, answer_.text
+    lines = owner.get("/export/items.jsonl").text.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert {(row["item"], one["expert"]): one["answer"] for row in found for one in row["answers"]} == said
+
+
 def test_provenance_says_who_answered_what_seeing_what(voted):
     lines = voted.browser("owner").get("/export/items.jsonl").text.splitlines()
     first = json.loads(lines[0])

@@ -187,7 +187,7 @@ class Results:
         return {one: name for one, name in self.gold.items() if self.position(one) is not None}
 
     def _counted(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for experts by classes, how many items of a class they knew to answer, and rightly."""
+        """Return, for experts by classes, how many items of a known class they got, and how many right."""
         runs = self.votes.ragged
         of_vote = np.repeat(truth, np.diff(runs.indptr))
         inside = (of_vote >= 0) & self.panel.knows[runs.expert, of_vote]

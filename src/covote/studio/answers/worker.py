@@ -29,7 +29,7 @@ IDLE, AFTER_FAILURE = 2.0, 30.0
 
 
 class Worker:
-    """Asks every model of the panel about every item, and goes on where it was after a restart."""
+    """Asks every model of the panel about every item, and continues after a restart."""
 
     def __init__(self, database: Database, folder: Path, rosters: RosterKeeper, trust: bool) -> None:
         self._database, self._folder, self._trust = database, folder, trust
@@ -88,7 +88,7 @@ class Worker:
             said = self._said(roster, member, rows)
         except CovoteError as error:
             self._rest[member.id] = time.monotonic() + AFTER_FAILURE
-            self._note(member, f"{error} It is tried again; untick “Is asked” to go on without it.")
+            self._note(member, f"{error} It is tried again; untick “Available” to continue without it.")
             return
         with self._database.write() as connection:
             if project_row(connection, locked=True).panel_version != roster.version:

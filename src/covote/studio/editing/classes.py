@@ -93,7 +93,7 @@ def _class_name(text: str) -> str:
 
 
 def _check_free(there: Row[Any]) -> None:
-    """Refuse a name that a class has which is not offered any more."""
+    """Reject the name of a class that is no longer offered."""
     if there.merged_into is not None:
         raise Refused(f"“{there.name}” was merged into another class; choose another name.", 409)
     if there.retired:
@@ -103,7 +103,7 @@ def _check_free(there: Row[Any]) -> None:
 def _class(connection: Connection, class_id: int) -> Row[Any]:
     found = connection.execute(select(class_).where(class_.c.id == class_id)).one_or_none()
     if found is None or found.merged_into is not None:
-        raise Refused("There is no such class any more; reload the page.", 404)
+        raise Refused("This class no longer exists; reload the page.", 404)
     return found
 
 
@@ -197,7 +197,7 @@ def retire_class(connection: Connection, class_id: int, by: int | None = None) -
         refresh_options(connection, one)
     note(connection, by, f"Retired the class {found.name}.")
     touch(connection)
-    return f"{found.name} is retired: no one is offered it any more. Earlier votes for it count."
+    return f"{found.name} is retired: it is no longer offered. Earlier votes for it count."
 
 
 def bring_back_class(connection: Connection, class_id: int, by: int | None = None) -> int:

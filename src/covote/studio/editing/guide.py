@@ -29,7 +29,7 @@ def add_example(
     told = check_text(text, "The example", 2000)
     name = connection.execute(select(class_.c.name).where(class_.c.id == class_id)).scalar_one_or_none()
     if name is None:
-        raise Refused("There is no such class any more; reload the page.", 404)
+        raise Refused("This class no longer exists; reload the page.", 404)
     if not told and picture is None:
         raise Refused("An example is a picture, a text, or both; give one.", 422)
     there = connection.execute(select(example.c.id).where(example.c.class_id == class_id)).all()
@@ -43,5 +43,5 @@ def add_example(
 def remove_example(connection: Connection, example_id: int, by: int | None) -> None:
     """Remove an example or a near miss."""
     if not connection.execute(delete(example).where(example.c.id == example_id)).rowcount:
-        raise Refused("That example is not there any more; reload the page.", 404)
+        raise Refused("That example no longer exists; reload the page.", 404)
     note(connection, by, "Removed an example from the guide.")

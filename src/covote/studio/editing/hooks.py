@@ -1,4 +1,4 @@
-"""The webhook: a program is told, signed and again until it has heard, that items are settled.
+"""The webhook: a signed message to a program that items are settled, repeated until it is received.
 
 A message is a JSON object ``{"event": "item settled", "item": ..., "label": ..., "status": ...}`` or
 ``{"event": "project done", "items": ...}``. Its header ``X-Covote-Signature`` is ``sha256=`` and the HMAC of
@@ -49,15 +49,15 @@ def set_hook(connection: Connection, url: str, by: int | None) -> str:
     secret = secrets.token_urlsafe(32)
     connection.execute(delete(hook))
     connection.execute(insert(hook).values(id=1, url=url, secret=secret))
-    note(connection, by, f"Programs at {parts.hostname} are told when items are settled.")
+    note(connection, by, f"Programs at {parts.hostname} are notified when items are settled.")
     return secret
 
 
 def remove_hook(connection: Connection, by: int | None) -> None:
-    """Tell no one any more."""
+    """Stop notifying programs."""
     if connection.execute(delete(hook)).rowcount:
         connection.execute(update(delivery).where(delivery.c.done.is_(False)).values(done=True))
-        note(connection, by, "No program is told any more when items are settled.")
+        note(connection, by, "Programs are no longer notified when items are settled.")
 
 
 def announce(

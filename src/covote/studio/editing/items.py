@@ -131,7 +131,7 @@ def flag_item(connection: Connection, item_id: int, person_id: int, comment: str
         assignment.c.item_id == item_id, assignment.c.person_id == person_id
     )
     if connection.execute(given).first() is None:
-        raise Refused("This item was not given to you; go on with the next one.")
+        raise Refused("This item was not given to you; continue with the next one.")
     same = select(flag.c.id).where(
         flag.c.item_id == item_id, flag.c.person_id == person_id, flag.c.comment == told
     )

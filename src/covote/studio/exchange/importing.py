@@ -115,7 +115,7 @@ class Examined:
     """(row, sentence); rows are numbered from 1, below the names of the columns."""
 
     def refuse(self) -> None:
-        """Refuse a table with problems, all of them in one message."""
+        """Reject a table with problems, all of them in one message."""
         if self.problems:
             told = " ".join(sentence for _, sentence in self.problems[:LISTED])
             more = len(self.problems) - LISTED
@@ -173,7 +173,7 @@ def _columns_or_refuse(table: pa.Table) -> Columns:
         listed = ", ".join(repr(column) for column in table.column_names[:10]) or "none"
         raise Refused(
             f"No column is named text, image or audio (the columns are: {listed}); rename the one that "
-            "people shall see.",
+            "people should see.",
             422,
         )
     return found
@@ -354,7 +354,7 @@ def read_panel(name: str, content: bytes) -> Panel:
             raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
     if any(model is not None for model in panel.models):
         raise Refused(
-            "This panel names models, which only whoever starts the studio may bring in: "
+            "This panel names models, which only the person who starts the studio may bring in: "
             "covote studio PROJECT --panel FILE.",
         )
     return panel
@@ -374,7 +374,7 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
     if roster.panel is None or not len(roster.panel):
         raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
-    table, _ = table_files.read_table(name, content)
+    table, _ = table_files.read_table(name, content, exports=True)
     if Path(name).suffix.lower() == ".csv":
         table = table_files.without_formula_marks(table)
     return Votes.from_table(table, roster.panel, layout="ragged")

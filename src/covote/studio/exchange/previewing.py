@@ -56,14 +56,14 @@ def keep_table(folder: Path, name: str, content: bytes, stored: dict[str, tuple[
 
 
 def forget(folder: Path, token: str) -> None:
-    """Remove a table that was added, or is not wanted any more."""
+    """Remove a table that was added, or is no longer wanted."""
     shutil.rmtree(_place(folder, token), ignore_errors=True)
 
 
 def _place(folder: Path, token: str) -> Path:
     place = folder / "imports" / token
     if not _TOKEN.fullmatch(token) or not place.is_dir():
-        raise Refused("This table is not kept any more; send it again.", 404)
+        raise Refused("This table is no longer kept; send it again.", 404)
     return place
 
 

@@ -28,32 +28,33 @@ ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the tables that are read."""
 
 
-def read_table(name: str, content: bytes | Path) -> tuple[pa.Table, list[str]]:
+def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tuple[pa.Table, list[str]]:
     """Read a table with every column as text, and what is unusual about it, in sentences.
 
-    The reader is the command line's: .csv and .tsv of any make, .jsonl, .parquet, .xlsx.
+    The reader is the command line's: .csv and .tsv of any make, .jsonl, .parquet, .xlsx. With `exports`, it
+    recognises votes in files of other labelling tools, of which some end in .json.
     """
-    if Path(name).suffix.lower() not in ENDINGS:
+    if Path(name).suffix.lower() not in (*ENDINGS, *([".json"] if exports else [])):
         raise Refused(
             f"“{name}” is of no known kind; give a .csv, .xlsx, .parquet or .jsonl file, pictures, sounds, "
             "or a .zip of pictures.",
             415,
         )
     if isinstance(content, Path):
-        return _read(content)
+        return _read(content, exports)
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         place = Path(folder) / f"table{Path(name).suffix.lower()}"
         place.write_bytes(content)
         try:
-            return _read(place)
+            return _read(place, exports)
         except CovoteError as error:
             text = str(error).replace(str(place), f"“{name}”")
             raise Refused(f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}", 422) from error
 
 
-def _read(place: Path) -> tuple[pa.Table, list[str]]:
+def _read(place: Path, exports: bool) -> tuple[pa.Table, list[str]]:
     _refuse_open_quotes(place)
-    source = Source(place)
+    source = Source(place, exports=exports)
     batches = list(source.batches(source.names, tuple(source.names)))
     empty = pa.table({name: pa.array([], pa.string()) for name in source.names})
     table = pa.Table.from_batches(batches) if batches else empty
@@ -61,7 +62,7 @@ def _read(place: Path) -> tuple[pa.Table, list[str]]:
 
 
 def _refuse_open_quotes(place: Path) -> None:
-    """Refuse a CSV file whose last quotation mark is never closed: the rest would be one cell."""
+    """Reject a CSV file whose last quotation mark is never closed: the rest would be one cell."""
     if place.suffix.lower() not in (".csv", ".tsv"):
         return
     with place.open("rb") as file:

@@ -17,7 +17,7 @@ from covote.studio.pages.rendering import (
     Project,
     Who,
     back_to,
-    base_address,
+    link_page,
     member_of,
     page,
     projects_of,
@@ -39,8 +39,11 @@ def _several(request: Request) -> Projects:
 
 
 def _page(request: Request, template: str, who: Member, **values: Any) -> Response:
-    places = [("/", "Projects"), *([("/accounts", "Accounts")] if who.is_owner else []), ("/me", who.name)]
-    return page(request, template, who, places=places, **values)
+    return page(request, template, who, places=_places(who), **values)
+
+
+def _places(who: Member) -> list[tuple[str, str]]:
+    return [("/", "Projects"), *([("/accounts", "Accounts")] if who.is_owner else []), ("/me", who.name)]
 
 
 @router.get("/")
@@ -121,12 +124,10 @@ def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Re
 
 
 def _link(request: Request, who: Member, name: str, secret: str) -> Response:
-    return _page(
-        request, "invited.html", who, title=f"A link for {name}", back="/accounts",
-        text=f"Send this link to {name}. It is shown only now, works for 14 days, and lets {name} choose a "
-        "password.",
-        address=f"{base_address(request)}/enter/{secret}",
-    )  # fmt: skip
+    text = f"Send this link to {name}, who chooses a password with it."
+    return link_page(
+        request, who, ("enter", secret), f"A link for {name}", text, back="/accounts", places=_places(who)
+    )
 
 
 @router.post("/accounts/{account_id}")
@@ -144,7 +145,7 @@ def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> 
 
 @router.post("/accounts/{account_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> Response:
-    """Make a link for someone who has forgotten the password; earlier ones do not work any more."""
+    """Make a link for someone who has forgotten the password; earlier ones no longer work."""
     one = studio.look()[1].member(account_id)
     if not one.active:
         raise Refused(f"The account of {one.name} is closed; open it first.", 409)

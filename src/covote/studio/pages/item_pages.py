@@ -45,7 +45,7 @@ def retire(studio: Project, who: Owner, item_id: int) -> Response:
     """Ask no one about an item any more."""
     with studio.database.write() as connection:
         items.retire_item(connection, item_id, who.id)
-    return back_to(f"/review/{item_id}", "No one is asked about this item any more. Its answers are kept.")
+    return back_to(f"/review/{item_id}", "This item is no longer asked about. Its answers are kept.")
 
 
 @router.post("/items/{item_id}/back")

@@ -14,6 +14,7 @@ from covote.studio.pages.rendering import (
     back_to,
     base_address,
     class_ids,
+    link_page,
     member_of,
     number_field,
     page,
@@ -112,11 +113,8 @@ def invite(request: Request, studio: Project, who: Owner, form: Form) -> Respons
 
 
 def _invitation(request: Request, who: Member, name: str, secret: str) -> Response:
-    return page(
-        request, "invited.html", who, title=f"A link for {name}", back="/people",
-        text=f"Send this link to {name}. It is shown only now, works for 14 days, and on several devices.",
-        address=f"{base_address(request)}/enter/{secret}",
-    )  # fmt: skip
+    text = f"Send this link to {name}; it works on several devices."
+    return link_page(request, who, ("enter", secret), f"A link for {name}", text, back="/people")
 
 
 @router.get("/people/{person_id}")
@@ -158,7 +156,7 @@ def again(request: Request, studio: Project, who: Who, person_id: int) -> Respon
 
 @router.post("/people/{person_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
-    """Make a new link; earlier ones do not work any more."""
+    """Make a new link; earlier ones no longer work."""
     one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "enter", person_id)

@@ -269,7 +269,7 @@ def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
     _, roster = studio.look()
     shown = look_at(studio.folder, token, roster, _chosen_columns(form))
     if shown.examined is None:
-        raise Refused("Choose the column that people shall see.", 422)
+        raise Refused("Choose the column that people should see.", 422)
     if "leave_out" not in form:
         shown.examined.refuse()
     done = importing.add_items(studio.database, shown.examined.items)

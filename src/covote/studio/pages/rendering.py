@@ -212,6 +212,17 @@ def page(request: Request, template: str, member: Member | None = None, /, **val
     return answer
 
 
+def link_page(
+    request: Request, member: Member, door: tuple[str, str], title: str, text: str, **values: Any
+) -> HTMLResponse:
+    """Show the link of a new door (purpose and secret), which cannot be shown again."""
+    purpose, secret = door
+    days = doors.LIFETIME[purpose] / doors.DAY
+    address = f"{base_address(request)}/{'shared' if purpose == 'share' else purpose}/{secret}"
+    text = f"{text} The link is shown only now and works for {days:.0f} days."
+    return page(request, "invited.html", member, title=title, text=text, address=address, **values)
+
+
 def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
     """Return a part of a page, for HTMX to put in its place."""
     return HTMLResponse(TEMPLATES.get_template(template).render(root=root_of(request), **values))

@@ -24,7 +24,7 @@ from covote.studio.pages.rendering import (
     Project,
     Reviewer,
     back_to,
-    base_address,
+    link_page,
     page,
     text_field,
     whole_fields,
@@ -114,10 +114,10 @@ def _sentence(now: Standing) -> str:
     if now.settled >= now.items:
         return f"All {now.items:,} items are settled, after {now.answers:,} answers."
     if now.needed is None:
-        return f"{settled}; how many answers are left can be said when the first items are."
+        return f"{settled}; an estimate of the answers still needed appears with the first settled items."
     if not now.hours_left:
         return f"{settled}; about {now.needed:,} answers are left."
-    return f"{settled}; at this rate about {_duration(now.hours_left)} and {now.needed:,} answers are left."
+    return f"{settled}; about {now.needed:,} answers are left, {_duration(now.hours_left)} at this rate."
 
 
 def _duration(hours: float) -> str:
@@ -141,16 +141,12 @@ def progress(request: Request, studio: Project, who: Reviewer) -> Response:
 
 @router.post("/share")
 def share(request: Request, studio: Project, who: Owner) -> Response:
-    """Make a read-only link to the report; an earlier one does not work any more."""
+    """Make a read-only link to the report; an earlier one no longer works."""
     with studio.database.write() as connection:
         doors.revoke(connection, purpose="share")
         secret = doors.new_secret(connection, "share", who.id)
-    return page(
-        request, "invited.html", who, title="A link to the report", back="/progress",
-        text="Whoever has this link sees the report and nothing else. It is shown only now and works for 90 "
-        "days; an earlier link does not work any more.",
-        address=f"{base_address(request)}/shared/{secret}",
-    )  # fmt: skip
+    text = "Anyone who has this link sees the report and nothing else. An earlier link no longer works."
+    return link_page(request, who, ("share", secret), "A link to the report", text, back="/progress")
 
 
 @router.post("/share/close")
@@ -158,7 +154,7 @@ def unshare(studio: Project, who: Owner) -> Response:
     """Close the read-only link."""
     with studio.database.write() as connection:
         doors.revoke(connection, purpose="share")
-    return back_to("/progress", "The link to the report does not work any more.")
+    return back_to("/progress", "The link to the report no longer works.")
 
 
 @router.get("/shared/{secret}")

@@ -103,7 +103,7 @@ def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
         found = found or look_behind(connection, Door(purpose, secret))
     if found is None:
         raise Refused(
-            "This link is not valid any more: it has expired, was replaced, or is incomplete. Ask for a new "
+            "This link is no longer valid: it has expired, was replaced, or is incomplete. Ask for a new "
             "one.",
             404,
         )
@@ -129,7 +129,7 @@ def revoke(connection: Connection, *, person_id: int | None = None, purpose: str
 
 
 def replace_secret(connection: Connection, purpose: str, person_id: int) -> str:
-    """Make a secret; earlier ones of this person for the same purpose do not work any more."""
+    """Make a secret; earlier ones of this person for the same purpose no longer work."""
     revoke(connection, person_id=person_id, purpose=purpose)
     return new_secret(connection, purpose, person_id)
 

@@ -354,7 +354,7 @@ def refresh_options(connection: Connection, person_id: int) -> int:
     """Offer a person the classes that he or she knows now; return how many items must be asked again.
 
     Those are the items at whose last answer a class was not in view that is offered now. Items that were to
-    be asked again for a class that is not offered any more are answered as before.
+    be asked again for a class that is no longer offered are answered as before.
     """
     now = known_now(connection, person_id)
     connection.execute(

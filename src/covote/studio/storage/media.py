@@ -84,7 +84,7 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
 
 
 def _check_picture(name: str, content: bytes) -> None:
-    """Refuse a picture that cannot be shown to its last line."""
+    """Reject a picture that cannot be shown to its last line."""
     try:
         with Image.open(io.BytesIO(content)) as opened:
             if opened.width * opened.height > MOST_POINTS:

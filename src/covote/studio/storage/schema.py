@@ -66,7 +66,7 @@ class_ = Table(
     Column("merged_into", ForeignKey("class.id"), nullable=True),
     sqlite_autoincrement=True,
 )
-"""A retired class is not offered any more, but votes for it count; the answers of one that was merged count
+"""A retired class is no longer offered, but votes for it count; the answers of one that was merged count
 for the other. No id is ever given twice, so that what an answer names stays what it was."""
 
 example = Table(
