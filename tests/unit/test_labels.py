@@ -1,6 +1,7 @@
 import gc
 import pickle
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -161,7 +162,8 @@ def test_what_is_not_a_file_of_labels_is_rejected(tmp_path):
 def test_a_csv_file_is_for_people(tmp_path):
     panel = Panel(["cat", "dog", 'the "fox"'], PANEL.knows)
     labels = decode(Votes.from_dense(ROWS, panel, items=["a", "b, 2", "c", "d", "e"]), method="authority")
-    labels = labels.with_confidence(np.array([0.999, np.nan, 0.5, np.nan, 1.0]))
+    sure = labels.evidence._replace(confidence=np.array([0.999, np.nan, 0.5, np.nan, 1.0], np.float32))
+    labels = replace(labels, found_evidence=sure)
     labels.save(tmp_path / "labels.csv")
     assert (tmp_path / "labels.csv").read_text().splitlines() == [
         "item,label,confidence,runner_up,status",

@@ -45,3 +45,12 @@ def test_the_picture_of_the_house_is_the_import_contract():
     (contract,) = PROJECT["tool"]["importlinter"]["contracts"]
     layers = [re.findall(r"covote\.(\w+)", layer) for layer in contract["layers"]]
     assert [sorted(row) for row in rows] == [sorted(layer) for layer in layers]
+
+
+@pytest.mark.parametrize(
+    ("index", "entry"), [("benchmarks/results/README.md", "]({}.md)"), ("docs/results.md", "\nresults/{}\n")]
+)
+def test_every_page_of_results_is_listed(index, entry):
+    text = (ROOT / index).read_text()
+    pages = {page.stem for page in (ROOT / "benchmarks/results").glob("*.md")} - {"README"}
+    assert {name for name in pages if entry.format(name) not in text} == set()

@@ -227,7 +227,7 @@ def cover_free_bound(classes: int, size: int, count: int, *, forced: bool = Fals
 
 
 def check_several(classes: int, count: int, *, forced: bool) -> None:
-    """Refuse numbers of labels that need no panel, or that items cannot have."""
+    """Reject numbers of labels that need no panel, or that items cannot have."""
     check_count(count, "count", 1)
     if count > classes - forced:
         raise InputError(

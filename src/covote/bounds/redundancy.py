@@ -118,13 +118,13 @@ def confusion_bound(panel: Panel, accuracy: Any = 1.0, prior: ArrayLike | None =
     >>> confusion_bound(panel), round(confusion_bound(panel, 0.99), 3)
     (0.0, 0.107)
     """
-    weight = pair_weights(panel, check_prior(prior, len(panel.classes)))
+    weight = pair_weights(check_prior(prior, len(panel.classes)))
     for row, both, one in zip(panel.knows, *confusion(panel, check_accuracy(accuracy, panel)), strict=True):
         apply(weight, row, both, one)
     return min(1.0, float(weight.sum() / 2))
 
 
-def pair_weights(panel: Panel, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def pair_weights(prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sqrt(pi_k pi_j) for every pair of classes; 0 on the diagonal."""
     weight: NDArray[np.float64] = np.sqrt(np.outer(prior, prior))
     np.fill_diagonal(weight, 0)

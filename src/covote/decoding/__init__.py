@@ -66,19 +66,19 @@ def decode(
         Who knows what, if not as in ``votes.panel``; experts and classes are matched by name. Without a
         panel, the experts of a table know everything.
     method
-        The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or a
-        decoder of your own, a subclass of :class:`covote.decoding.Decoder`. ``"auto"``
-        takes what :func:`compare` finds best on the gold items, and the default without any.
+        The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or
+        your own decoder, a subclass of :class:`covote.decoding.Decoder`. ``"auto"`` takes what
+        :func:`compare` finds best on the gold items, and the default without any.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
         their class, methods that learn learn from them, and ``labels.gold`` says how the votes alone did.
     workers
         How many threads to use; the labels are the same.
     proba
-        Whether to find how likely every class is, ``labels.proba`` (items x classes).
+        Whether to find the probability of every class, ``labels.proba`` (items x classes).
     evidence
-        Whether to find what stands behind the labels: confidence, margin, runner-up, violations and status.
-        Labels and ties alone are found many times faster.
+        Whether to find the evidence for the labels: confidence, margin, runner-up, violations and status.
+        Without it, decoding is many times faster.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), method="authority")

@@ -99,7 +99,10 @@ class Comparison:
         found = {score.method: score for score in self.scores}
         default, best = found[DEFAULT], found[self.best]
         if self.best == DEFAULT:
-            return f"Use {DEFAULT}, the default: no other is surely better on {default.known:,} gold items."
+            return (
+                f"Use {DEFAULT}, the default: no other is significantly better on {default.known:,} gold "
+                "items."
+            )
         low, high = wilson(self.expected, best.known)
         return (
             f"Use {self.best}: {best.right:,} of {best.known:,} right, {best.right - default.right:,} more "

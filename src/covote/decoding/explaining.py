@@ -117,7 +117,7 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
       fox  1 of 2 experts who know fox, 33% likely
         for: cy
         against (wrong if this is the class): bob (dog)
-      The experts contradict each other: ask another one who knows them all, or look at the item.
+      The experts contradict each other: ask another expert who knows cat, dog and fox, or look at the item.
     """
     from covote.decoding import decode  # which offers this function, too
 
@@ -162,8 +162,9 @@ def settling(panel: Panel, classes: Iterable[Name]) -> str:
             f"No one knows both {one} and {other}{more}: an expert who does would settle it, or a few gold "
             "items of either."
         )
-    who = "both" if len(tied) == 2 else "them all"
-    return f"The experts contradict each other: ask another one who knows {who}, or look at the item."
+    named = f"{', '.join(map(str, tied[:-1]))} and {tied[-1]}"
+    known = named if len(tied) <= 3 else f"all {len(tied)} of them"
+    return f"The experts contradict each other: ask another expert who knows {known}, or look at the item."
 
 
 def sides(

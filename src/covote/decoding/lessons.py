@@ -42,7 +42,7 @@ class Lessons:
     Attributes
     ----------
     statistics
-        Answers by label of the vote, which later votes can go on from.
+        Answers by label of the vote, which later votes can continue from.
     model, curves
         How the experts answer, and how their probabilities are to be read.
     crowd, independent
@@ -184,7 +184,7 @@ class Again(Pass):
         return counted(votes, self.gold, lambda rows: linear.posterior(weights.scores(rows)))
 
     def learn(self, panel: Panel, counts: Statistics, weights: Lessons) -> Lessons:
-        """Return how the experts answer; what later votes go on from stays as it is."""
+        """Return how the experts answer; what later votes continue from stays as it is."""
         return replace(weights, model=answering.fit(counts if self.past is None else self.past + counts))
 
 
@@ -257,7 +257,7 @@ class Trial(Pass):
 
 
 def counted(votes: Votes, gold: Gold | None, shared: Callable[[Rows], Array]) -> Statistics:
-    """Count answers by class; `shared` says how likely every class is. Gold items have their own."""
+    """Count answers by class; `shared` returns the probability of every class. Gold items have their own."""
     if not votes.soft:
         return gold_counted(votes, "learned", gold, shared)
     where, truth = gold_rows(gold, votes)

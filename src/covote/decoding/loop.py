@@ -56,8 +56,8 @@ class Decoder(Pass):
     """A way to label votes: a frozen dataclass whose fields are its options.
 
     A decoder needs :meth:`score` alone. One that learns from the votes also has `passes`, often only itself,
-    and one that can say how likely every class is has a method ``proba(votes, weights)``, which returns
-    (items x classes).
+    and one that estimates the probability of every class has a method ``proba(votes, weights)``, which
+    returns (items x classes).
 
     Attributes
     ----------
@@ -77,21 +77,21 @@ class Decoder(Pass):
         return None
 
     def score(self, votes: Votes, weights: Any, evidence: bool = True) -> Labels:
-        """Return the labels of a part of the votes, with or without what stands behind them."""
+        """Return the labels of a part of the votes, with or without their evidence."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Estimator(Decoder):
-    """A decoder that says how likely every class is."""
+    """A decoder that estimates the probability of every class."""
 
     def proba(self, votes: Votes, weights: Any) -> NDArray[np.float64]:
-        """Return how likely every class is (items x classes); the label need not be the most likely one."""
+        """Return the probability of every class (items x classes); the label need not have the highest."""
         raise NotImplementedError
 
 
 def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
-    """Whether a decoder says how likely every class is."""
+    """Whether a decoder estimates the probability of every class."""
     return hasattr(decoder, "proba")
 
 
@@ -149,7 +149,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What labels shall have besides the class: evidence, probabilities of all classes, known classes."""
+    """What labels should have besides the class: evidence, probabilities of all classes, known classes."""
 
     evidence: bool = True
     proba: bool = False

@@ -97,7 +97,7 @@ def label_by(
 def chances_by(
     votes: Votes, score: Callable[[Rows], NDArray[np.int64]], temperature: float = 1.0
 ) -> NDArray[np.float64]:
-    """Return how likely every class is (items x classes): a softmax of what :func:`label_by` scores by."""
+    """Return the probabilities (items x classes): a softmax of what :func:`label_by` scores by."""
     return by_rows(votes, lambda rows: linear.posterior(score(rows), temperature))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote import atomic
+from covote.arguments import no_file
 from covote.decoding.linear import ONE
 from covote.decoding.tuning import MARGINS, POWERS
 from covote.errors import FileError, InputError
@@ -269,7 +270,7 @@ class Statistics:
             _check_counts(given.margins, items)
             return replace(found, probabilities=given)
         except FileNotFoundError as error:
-            raise FileError(f"cannot read {path}: {error.strerror}") from error
+            raise no_file(path) from error
         except Exception as error:  # zip, zlib, numpy and json each have errors of their own for damage
             raise FileError(
                 f"{path} holds no statistics of covote; write them with Statistics.save"
@@ -277,7 +278,7 @@ class Statistics:
 
 
 def _check_counts(counts: Array, items: int) -> None:
-    """Refuse counts below 0, or of more than all items."""
+    """Reject counts below 0, or of more than all items."""
     if counts.min(initial=0) < 0 or int(counts.max(initial=0)) > items * ONE:
         raise ValueError("counts below 0, or of more items than there are")
 

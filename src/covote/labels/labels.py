@@ -36,7 +36,7 @@ MEANINGS = {
 
 
 class Evidence(NamedTuple):
-    """What stands behind the labels, one entry per item; see :class:`Labels` for the meaning."""
+    """The evidence for the labels, one entry per item; see :class:`Labels` for the meaning."""
 
     confidence: NDArray[np.float32]
     margin: NDArray[np.float32]
@@ -165,7 +165,7 @@ class Labels:
 
     @property
     def evidence(self) -> Evidence:
-        """All that stands behind the labels."""
+        """The evidence for all labels."""
         if self.found_evidence is None:
             raise InputError(
                 "these labels were decoded without evidence; decode with evidence=True for confidence, "
@@ -273,11 +273,6 @@ class Labels:
             evidence = Evidence(*(values[rows] for values in evidence))
         proba = None if self.found_proba is None else self.found_proba[rows]
         return Labels(self.panel, self.index[rows], tied, ties, evidence, ids, start, found_proba=proba)
-
-    def with_confidence(self, confidence: NDArray[Any]) -> Labels:
-        """Return the labels with another confidence."""
-        values = confidence.astype(np.float32, copy=False)
-        return replace(self, found_evidence=self.evidence._replace(confidence=values))
 
     def with_proba(self, table: NDArray[Any]) -> Labels:
         """Return the labels with the probabilities of all classes (items x classes).

@@ -110,16 +110,8 @@ def draw(truth: Any, first: Any, keys: Any, panel: Any, noise: Any, none_code: A
             elif wrong:
                 out[i, n] = _other(members, start[i], size, k, inside, bits)
             elif has_chances:
-                row = noise.chances_start[i] + k * size
-                v = _unit(bits)
-                low, high = 0, size - 1
-                while low < high:
-                    middle = (low + high) // 2
-                    if noise.chances[row + middle] > v:
-                        high = middle
-                    else:
-                        low = middle + 1
-                out[i, n] = members[start[i] + low]
+                which = _first_above(noise.chances, noise.chances_start[i] + k * size, size, _unit(bits))
+                out[i, n] = members[start[i] + which]
             elif has_habit and noise.habit[k, i] >= 0:
                 out[i, n] = noise.habit[k, i]
             else:
@@ -138,6 +130,19 @@ def _other(members: Any, begin: int, size: int, k: int, inside: bool, bits: Any)
     if members[place] >= k:
         place += 1
     return np.int64(members[place])
+
+
+@helper
+def _first_above(sums: Any, begin: int, size: int, v: float) -> int:
+    """Return the first of `size` ascending numbers that is above v; the last one if none is."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if sums[begin + middle] > v:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 _MOST_CHANCES = 2**28  # cells of all confusion tables together: 2 GiB

@@ -128,7 +128,7 @@ def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
         (tmp_path / name).write_text(text)
         with pytest.raises(FileError, match="holds no statistics"):
             Statistics.load(tmp_path / name)
-    with pytest.raises(FileError, match="cannot read"):
+    with pytest.raises(FileError, match="no file"):
         Statistics.load(tmp_path / "missing.json")
 
 

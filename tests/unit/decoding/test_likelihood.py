@@ -112,8 +112,9 @@ def test_given_tables_give_the_posterior_of_bayes(seed, zeros):
         assert found[n] == pytest.approx(expected / expected.sum(), abs=1e-9)
         heard = panel.knows[row >= 0].any(axis=0)
         if heard.any():
-            best = np.where(heard, expected, -1).argmax()
-            assert labels.index[n] == best or labels.index[n] == -1
+            possible = np.where(heard, expected, -1)
+            best = np.flatnonzero(possible >= possible.max() * (1 - 1e-9))
+            assert labels.index[n] in best if len(best) == 1 else labels.index[n] in (-1, *best)
 
 
 def test_tables_and_other_rates_exclude_each_other():

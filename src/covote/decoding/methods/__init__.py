@@ -39,7 +39,7 @@ DECODERS: dict[str, type[Decoder]] = {
 def make(method: str | Decoder, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
     """Return the decoder of that name; options are the parameters of its class, as gold is if it learns.
 
-    A decoder of your own is taken as it is.
+    Your own decoder is taken as it is.
     """
     if not isinstance(method, str):
         if options:

@@ -75,7 +75,7 @@ class Anchored(Decoder):
         return scoring.label_by(votes, weights.scores, evidence, weights.temperature)
 
     def proba(self, votes: Votes, weights: AnswerWeights) -> NDArray[np.float64]:
-        """Return how likely every class is, tempered like the confidence."""
+        """Return the probability of every class, tempered like the confidence."""
         return scoring.chances_by(votes, weights.scores, weights.temperature)
 
 

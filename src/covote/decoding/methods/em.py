@@ -103,7 +103,7 @@ class _ExpectationMaximisation(Decoder):
         return scoring.label_by(votes, weights.scores, evidence)
 
     def proba(self, votes: Votes, weights: Model) -> NDArray[np.float64]:
-        """Return how likely every class is under the model."""
+        """Return the probability of every class under the model."""
         return scoring.chances_by(votes, weights.scores)
 
 

@@ -80,7 +80,7 @@ class LearnedVote(Decoder):
     gold
         Items whose class is known, to learn from and to calibrate the confidence on: ``{item: class}``.
     past
-        What was learned from earlier votes of the same panel, to go on from.
+        What was learned from earlier votes of the same panel, to continue from.
     """
 
     odds: float | None = None
@@ -152,7 +152,7 @@ class LearnedVote(Decoder):
         return Labels(panel, index, tied, ties, behind)
 
     def proba(self, votes: Votes, weights: Lessons) -> NDArray[np.float64]:
-        """Return how likely every class is by all answers."""
+        """Return the probability of every class, given all answers."""
         found = np.zeros((len(votes), len(votes.panel.classes)))
         if votes.soft:
             for piece, span in curves.pieces(votes):

@@ -81,7 +81,7 @@ class Likelihood(Decoder):
     false_none
         How often an expert says "none of mine" although it knows the class (alpha).
     false_alarm
-        How often an expert that does not know the class names one all the same (beta); 1 is forced choice.
+        How often an expert who does not know the class still names one (beta); 1 is forced choice.
     tables
         Instead of accuracies and uniform noise: one confusion table per expert, the probability of each
         answer for each true class (classes x classes, or classes x the classes that the expert knows).

@@ -42,7 +42,7 @@ class Mean(Decoder):
         return table
 
     def proba(self, votes: Votes, weights: object) -> NDArray[np.float64]:
-        """Return how likely every class is: its share of the scores of all."""
+        """Return the probability of every class: its share of all scores."""
         score = np.maximum(self.table(votes), 0)  # -inf for a class that was not heard
         total = score.sum(axis=1, keepdims=True)
         found: NDArray[np.float64] = np.divide(score, total, out=np.zeros_like(score), where=total > 0)

@@ -129,7 +129,7 @@ class Supervised(Decoder):
         return joined(found, votes.ids, votes.start)
 
     def proba(self, votes: Votes, weights: Lessons | Judgement) -> NDArray[np.float64]:
-        """Return how likely every class is."""
+        """Return the probability of every class."""
         if isinstance(weights, Lessons):
             return self.default.proba(votes, weights)
         found = np.zeros((len(votes), len(votes.panel.classes)))
