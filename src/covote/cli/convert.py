@@ -37,7 +37,7 @@ def convert(
         typer.Option(
             "--to",
             help="The tool to write for (default: by the ending).",
-            **choice("table", "crowd-kit", "label-studio", "hugging-face"),
+            **choice("table", "crowd-kit", "label-studio", "hugging-face", "argilla", "doccano", "prodigy"),
         ),
     ] = None,
     panel_file: Annotated[

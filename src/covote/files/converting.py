@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -20,15 +20,17 @@ from covote.labels import Labels
 from covote.panel import Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
-from covote.tables.formats import hugging_face, label_studio
+from covote.tables.formats import argilla, doccano, hugging_face, label_studio, prodigy
+from covote.tables.formats.rows import Labelled
 from covote.tables.writing import writing
 from covote.votes import Votes
 
 Place = str | os.PathLike[str]
-Tool = Literal["table", "crowd-kit", "label-studio", "hugging-face"]
-TOOLS: tuple[Tool, ...] = ("table", "crowd-kit", "label-studio", "hugging-face")
+Tool = Literal["table", "crowd-kit", "label-studio", "hugging-face", "argilla", "doccano", "prodigy"]
+TOOLS: tuple[Tool, ...] = get_args(Tool)
 _LABELS = {"label", "confidence", "status"}  # columns that only a file of labels has together
 _CROWD_KIT = {"item": "task", "expert": "worker"}
+_ENDINGS = {"label-studio": ".json", "argilla": ".json", "doccano": ".jsonl", "prodigy": ".jsonl"}
 _TAGS = {"image": "Image", "audio": "Audio", "video": "Video", "html": "HyperText"}
 
 
@@ -53,13 +55,13 @@ def convert(
         file has tasks with predictions for Label Studio, a ``.toml`` file is a panel, and any other name is a
         folder: one labelling configuration per expert, or a Hugging Face dataset.
     tool
-        "crowd-kit" names the columns task, worker and label; "hugging-face" writes a dataset. By default, the
-        ending of `target` decides.
+        "crowd-kit" names the columns task, worker and label; "hugging-face" writes a dataset; "argilla"
+        (``.json``), "doccano" and "prodigy" (``.jsonl``) get labels to review. By default, the ending of
+        `target` decides.
     panel
         Who knows what, for votes; by default everyone knows every class.
     items
-        A table with more about the items, which becomes the data of Label Studio's tasks: texts, addresses of
-        pictures.
+        A table with more about the items, which people see in these tools: texts, addresses of pictures.
     shown
         The field of the tasks' data that a configuration shows: image, audio, video and html are shown as
         such, everything else as text.
@@ -84,11 +86,11 @@ def convert(
                 f"{source} has lists of probabilities, which are written to a .parquet file only"
             )
         return hugging_face.write(place, table, {"label": classes})
-    if tool == "label-studio":
-        if ending != ".json":
-            raise InputError(f"{place}: tasks for Label Studio are written to a .json file, or to a folder")
-        tasks = list(label_studio.tasks(_by_item(table), {} if items is None else _known(items)))
-        atomic.write_text(place, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
+    if tool in _ENDINGS:
+        if ending != _ENDINGS[tool]:
+            raise InputError(f"{place}: what {tool} imports is written to a {_ENDINGS[tool]} file")
+        records = list(_records(tool, table, classes, {} if items is None else _known(items)))
+        atomic.write_text(place, _json(records, lines=ending == ".jsonl"))
         return [place]
     if tool == "crowd-kit":
         table = table.rename_columns([_CROWD_KIT.get(name, name) for name in table.column_names])
@@ -109,6 +111,29 @@ def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.T
     known = list(map(str, found.panel.classes))
     said = dict.fromkeys(str(name) for name in table.column("label").unique().to_pylist() if name is not None)
     return table, [*known, *(name for name in said if name not in known)]  # and "none of mine"
+
+
+def _records(
+    tool: Tool, table: pa.Table, classes: list[str], data: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Return what a tool imports: an object for each item."""
+    if tool == "label-studio":
+        return label_studio.tasks(_by_item(table), data)
+    if "confidence" not in table.column_names:
+        raise InputError(
+            f"{tool} imports one label for each item; decode the votes first, with covote decode"
+        )
+    columns = (table.column(name).to_pylist() for name in ("item", "label", "confidence"))
+    labels: Iterator[Labelled] = zip(*columns, strict=True)
+    if tool == "prodigy":
+        return prodigy.tasks(labels, data, classes)
+    return (argilla.records if tool == "argilla" else doccano.documents)(labels, data)
+
+
+def _json(records: list[dict[str, Any]], *, lines: bool) -> str:
+    if lines:
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
 def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float | None]]]]:

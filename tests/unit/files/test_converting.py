@@ -73,6 +73,57 @@ def test_labels_become_predictions_with_their_confidence_as_the_score(tmp_path, 
         assert {one["model_version"] for one in said[item]} <= {"covote"}
 
 
+@pytest.fixture
+def labels(tmp_path, votes, panel):
+    found = decode(Votes.load(votes, panel))
+    found.save(tmp_path / "labels.parquet")
+    (tmp_path / "birds.csv").write_text("item,text\n1,red breast\n2,black\n10,black and white\n")
+    return found
+
+
+def reviewed(tmp_path, panel, name, tool):
+    place = tmp_path / name
+    convert(tmp_path / "labels.parquet", place, tool, panel=panel, items=tmp_path / "birds.csv")
+    text = place.read_text()
+    return json.loads(text) if place.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+
+
+def test_argilla_gets_the_labels_as_suggestions(tmp_path, panel, labels):
+    records = reviewed(tmp_path, panel, "records.json", "argilla")
+    assert [record["fields"] for record in records] == [
+        {"text": text} for text in ("red breast", "black", "black and white")
+    ]
+    said = {record["id"]: record["suggestions"] for record in records}
+    for item, label, confidence in zip(labels.items, labels.value, labels.confidence, strict=True):
+        wanted = {"value": label, "score": pytest.approx(confidence), "agent": "covote"}
+        assert said[str(item)] == ({} if label is None else {"label": wanted})
+
+
+def test_doccano_reads_the_labels_that_covote_reads_again(tmp_path, panel, labels):
+    documents = reviewed(tmp_path, panel, "covote.jsonl", "doccano")
+    assert documents[0]["text"] == "red breast"
+    given = [(i, v) for i, v in zip(labels.items, labels.value, strict=True) if v is not None]
+    assert rows(tmp_path / "covote.jsonl") == sorted((str(i), "covote", v) for i, v in given)
+
+
+def test_prodigy_shows_the_label_as_chosen_among_all_classes(tmp_path, panel, labels):
+    tasks = reviewed(tmp_path, panel, "tasks.jsonl", "prodigy")
+    assert [task["accept"] for task in tasks] == [[] if v is None else [v] for v in labels.value]
+    assert [one["id"] for one in tasks[0]["options"]] == ["robin", "magpie", "raven"]
+    assert [task["meta"]["item"] for task in tasks] == list(labels.items)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"), [("r.json", "argilla"), ("d.jsonl", "doccano"), ("t.jsonl", "prodigy")]
+)
+def test_tools_that_import_one_label_get_no_votes(tmp_path, votes, name, tool):
+    with pytest.raises(InputError, match="decode the votes first"):
+        convert(votes, tmp_path / name, tool)
+    with pytest.raises(InputError, match=f"is written to a {(tmp_path / name).suffix} file"):
+        convert(votes, tmp_path / "x.csv", tool)
+    assert not (tmp_path / name).exists()
+
+
 def test_every_expert_gets_a_configuration_with_its_own_classes(tmp_path, panel):
     panel.save(tmp_path / "panel.toml")
     files = convert(tmp_path / "panel.toml", tmp_path / "configurations", shown="image")

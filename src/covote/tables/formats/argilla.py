@@ -1,4 +1,4 @@
-"""Argilla: records with the responses of each user, of 2.x (``records.to_json``) and of 1.x.
+"""Argilla: records with the responses of each user, of 2.x (``records.to_json``) and of 1.x; suggestions.
 
 Format: https://docs.argilla.io/latest/reference/argilla/records/records (2.8).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows, one_of
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -45,3 +45,17 @@ def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
             answers[question] = one["value"]
     for user, (status, answers) in users.items():
         yield user, status, answers
+
+
+def records(labels: Iterable[Labelled], data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield records for ``records.from_json`` of 2.x, with a suggestion for the question `label`."""
+    for item, label, score in labels:
+        suggestion = {"value": label, "score": score, "agent": "covote"}
+        yield {
+            "id": str(item),
+            "fields": dict(data.get(str(item)) or {"text": str(item)}),
+            "metadata": {},
+            "suggestions": {} if label is None else {"label": suggestion},
+            "responses": {},
+            "vectors": {},
+        }

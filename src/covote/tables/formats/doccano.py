@@ -1,14 +1,15 @@
-"""doccano 1.x: the lines of one member, in a file with the member's name, or a folder of such files.
+"""doccano 1.x: the lines of one member, in a file with the member's name, or a folder of such files;
+documents with a label to review.
 
 Format: https://doccano.github.io/doccano/tutorial (1.8), text and image classification.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows, one_of
 
 
 def fits(record: Any) -> bool:
@@ -29,3 +30,14 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
             rows.drop("unlabelled document")
         else:
             rows.add(document["id"], rows.file, label, more=document)
+
+
+def documents(labels: Iterable[Labelled], data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield documents to import; what is known of an item and is not its text becomes metadata there."""
+    for item, label, score in labels:
+        yield {
+            "id": item,
+            **(data.get(str(item)) or {"text": str(item)}),
+            "label": [] if label is None else [label],
+            **({} if score is None else {"score": score}),
+        }

@@ -1,14 +1,14 @@
-"""Prodigy 1.x: the lines of ``prodigy db-out``, one for each answer.
+"""Prodigy 1.x: the lines of ``prodigy db-out``, one for each answer; tasks with a choice to review.
 
 Format: https://prodi.gy/docs/api-interfaces (1.18): textcat with one label, and choices with options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from covote.tables.formats.rows import Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows, one_of
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -30,3 +30,17 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
         expert = said.get("_annotator_id") or said.get("_session_id") or rows.file
         more = {name: value for name, value in said.items() if not name.startswith("_") and name != "answer"}
         rows.add(item, expert, one_of(choices, f"the answer to input {item}"), more=more)
+
+
+def tasks(
+    labels: Iterable[Labelled], data: Mapping[str, Mapping[str, Any]], classes: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield tasks of the choice interface, which shows the label as chosen."""
+    options = [{"id": name, "text": name} for name in classes]
+    for item, label, score in labels:
+        yield {
+            **(data.get(str(item)) or {"text": str(item)}),
+            "options": options,
+            "accept": [] if label is None else [label],
+            "meta": {"item": item, **({} if score is None else {"score": score})},
+        }

@@ -12,6 +12,8 @@ from covote.arguments import some_of
 from covote.errors import InputError
 
 Value = TypeVar("Value")
+Labelled = tuple[Any, str | None, float | None]
+"""An item, its label, and how sure that is."""
 _OWN = ("item", "task", "expert", "worker", "label", "probability", "probabilities")
 """Columns with a meaning in a table of answers; further columns cannot have these names."""
 
