@@ -167,7 +167,7 @@ def test_the_full_recipes_are_the_papers():
 
 def test_experts_of_profile_paper_take_equal_epochs_and_less_training_takes_half():
     whole, half = paper_cifar10(), paper_cifar10(effort=0.5)
-    assert (whole.training.epochs, half.training.epochs) == (10, 5)
+    assert (whole.training.epochs, half.training.epochs) == (12, 6)
     assert whole.recipe != half.recipe
 
 
@@ -184,6 +184,23 @@ class Seen(torch.nn.Sequential):
 
 def seen(channels, side, classes):
     return Seen(torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(16 * channels, classes))
+
+
+def test_steps_have_16_bits_where_that_is_quick_and_weights_and_answers_32():
+    found = {}
+
+    def watched(channels, side, classes):
+        network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(channels * side * side, classes))
+        network.register_forward_hook(lambda self, _, out: found.update({self.training: out.dtype}))
+        return network
+
+    data = bars(noise=30)
+    expert = fit(data.train_x, data.train_y, 10, replace(TINY, network=watched, bfloat16=True), 0)
+    said = expert.probabilities(data.test_x).argmax(axis=1)
+    quick = torch.cuda.is_available() or torch.backends.cpu.get_cpu_capability() == "AVX512"
+    assert found == {True: torch.bfloat16 if quick else torch.float32, False: torch.float32}
+    assert {weight.dtype for weight in expert.network.parameters()} == {torch.float32}
+    assert np.mean(said == data.test_y) > 0.9
 
 
 def test_only_the_first_half_of_the_epochs_sees_smaller_images():

@@ -20,13 +20,7 @@ from covote.errors import FileError
 from covote.reproduction.trainers.neural import Recipe
 
 FLIPS = "flips and shifts"
-
-_DROPS = (
-    (180, 0.5e-3),
-    (160, 1e-3),
-    (120, 1e-2),
-    (80, 1e-1),
-)  # after this many epochs, this share of the rate
+_DROPS = (180, 0.5e-3), (160, 1e-3), (120, 1e-2), (80, 1e-1)  # epochs, and the share of the rate after them
 
 
 class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent where types are checked
@@ -301,6 +295,8 @@ def _fit(
     if isinstance(network, Whitened):
         network.look_at((as_tensor(images[:5000], device) - mean) / scale)
     optimiser = make_optimiser(network, recipe)
+    # Processors without AVX-512 have no quick arithmetic of 16 bits.
+    halved = recipe.bfloat16 and (device.type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512")
     expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
     # Every second epoch shows the mirror image of what the epoch before it showed.
     mirrored = torch.rand(len(images), generator=generator) < 0.5
@@ -327,8 +323,9 @@ def _fit(
                 )
             optimiser.zero_grad()
             truths = wanted[rows].to(device)
-            loss = functional.cross_entropy(network(part), truths, label_smoothing=recipe.smoothing)
-            loss.backward()
+            with torch.autocast(device.type, torch.bfloat16, enabled=halved):
+                answers = network(part)
+            functional.cross_entropy(answers.float(), truths, label_smoothing=recipe.smoothing).backward()
             optimiser.step()
         expert.seconds += time.process_time() - started
         if look is not None:
