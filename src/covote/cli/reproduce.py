@@ -21,7 +21,7 @@ def reproduce(
     profile: Annotated[
         str,
         typer.Option(
-            help="How the experts are trained: minutes, many hours on two cores, or a GPU.",
+            help="How the experts are trained: minutes, hours on two cores, or a GPU.",
             **choice("quick", "paper", "full"),
         ),
     ] = "quick",

@@ -16,7 +16,7 @@ from covote.reproduction.sections import Cell, Grid, Section
 
 PROFILES = {
     "quick": "Two cores, minutes: closed-form experts and small networks stand in for the paper's networks.",
-    "paper": "Two cores, many hours: on MNIST the paper's own network and epochs, on CIFAR-10 a smaller "
+    "paper": "Two cores, hours: on MNIST the paper's own network and epochs, on CIFAR-10 a smaller "
     "network at its level of accuracy. Every expert is trained from scratch on its own classes only, all "
     "for the same number of epochs.",
     "full": "A GPU: the paper's networks and training.",
