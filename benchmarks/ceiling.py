@@ -1,12 +1,12 @@
 """What the answers tell at all: covote's default next to decoders that are shown the truth.
 
-    python benchmarks/ceiling.py --data-dir DIR --out DIR [--profile quick]
+    python benchmarks/ceiling.py --data-dir DIR --keep DIR [--profile quick]
 
-Reads the votes that `covote reproduce` has stored under OUT. Where experts are missing or panels are random,
-a decoder may lose because it decodes badly, or because the answers no longer tell the classes apart. So the
-same probabilities are also given to a logistic regression that learns from the true classes of other test
-images (three folds), and to covote's `supervised`, which is shown the same images. The default has no truth;
-how much the others lose is a hint of what must be lost.
+Reads the votes that `covote reproduce` has kept; panels whose experts are not there are left out. Where
+experts are missing or panels are random, a decoder may lose because it decodes badly, or because the answers
+no longer tell the classes apart. So the same probabilities are also given to a logistic regression that
+learns from the true classes of other test images (three folds), and to covote's `supervised`, which is shown
+the same images. The default has no truth; how much the others lose is a hint of what must be lost.
 """
 
 from __future__ import annotations
@@ -63,17 +63,18 @@ def panels(size, profile, seed):
     orphaned = [rest for rest in left if rest not in whole]
     yield "two removed, every class known", whole[:: -(-len(whole) // MOST)]
     if orphaned:
-        yield "two removed, a class that nobody knows", orphaned
+        yield "two removed, a class that no expert knows", orphaned
     yield "random, three more", draws(size, profile, seed)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True, help="the folder of covote reproduce")
+    parser.add_argument("--keep", type=Path, required=True, help="as for covote reproduce")
     parser.add_argument("--profile", default="quick")
     arguments = parser.parse_args()
-    context = Context(DataSource(arguments.data_dir), arguments.out, arguments.profile, train=False)
+    source, keep = DataSource(arguments.data_dir), arguments.keep
+    context = Context(source, keep, arguments.profile, train=False, keep=keep)
     experts = context.experts("cifar10", needs(context)["cifar10"], partly=True)
     print(f"Python {platform.python_version()}, scikit-learn {sklearn.__version__}")
     print(f"CIFAR-10, {experts.trainer.name}: accuracy in percent, and points behind the greedy cover\n")
@@ -91,11 +92,13 @@ def main():
                 for panel in some
                 if experts.has(panel)
             ]
+            if not found:
+                continue
             means = np.mean(found, axis=0)
             first = means if first is None else first
             pairs = zip(means, first, strict=True)
             cells = " | ".join(f"{own:.2f} | {cover - own:.2f}" for own, cover in pairs)
-            print(f"| R = {size}, {name} | {len(some)} | {cells} |", flush=True)
+            print(f"| R = {size}, {name} | {len(found)} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":
