@@ -1,4 +1,4 @@
-"""Work shared out over the cores, with results that do not depend on how many there are."""
+"""Distribute work over the cores, with results that do not depend on their number."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def one_thread_each() -> AbstractContextManager[Any]:
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield ``function(item)`` for every item, in order, computed by one thread per core.
 
-    Worth it where the function spends its time outside of Python: products of matrices, compiled loops.
-    Few results wait to be taken, so that memory stays bounded.
+    This pays where the function spends its time outside Python, in matrix products or compiled loops. Only a
+    few results wait to be taken, so memory stays bounded.
 
     >>> list(in_threads(abs, [-1, 2, -3]))
     [1, 2, 3]
@@ -62,14 +62,14 @@ def in_processes(
     from joblib import Parallel, delayed, parallel_config
 
     number = max(1, min(workers or cores(), len(items)))
-    # Workers that end after being idle have been seen to leave a later call waiting for ever.
+    # Idle workers that had ended left a later call waiting forever.
     with parallel_config("loky", idle_worker_timeout=24 * 3600):
         parallel = Parallel(n_jobs=number, return_as="generator_unordered", pre_dispatch=number)
     yield from parallel(delayed(function)(item) for item in items)
 
 
 def end_processes() -> None:
-    """End the processes that are left: the CPU time of a process counts only once it has ended."""
+    """End the remaining processes: the CPU time of a process counts only once it has ended."""
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor
 

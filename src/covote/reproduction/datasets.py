@@ -1,4 +1,4 @@
-"""The data sets of the experiments: their published files, how these are fetched, and what is in them."""
+"""The datasets of the experiments: their published files, how to fetch them, and what they contain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from covote import atomic
 from covote.errors import DataError, InputError, MissingDependencyError
 
 Images = NDArray[np.uint8]
-_PATIENCE = 60.0  # seconds without an answer before a download is given up
+_PATIENCE = 60.0  # seconds without a response before a download fails
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class DataFile:
     sha256
         What its content must hash to.
     folders
-        Where it is looked for below the data folder, the preferred place first.
+        Where to look for it below the data folder, the preferred place first.
     url
-        Where it can be fetched; empty if it cannot.
+        Where to download it; empty if that is not possible.
     """
 
     name: str
@@ -51,13 +51,13 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSource:
-    """The folder with the data sets, and whether what is missing may be downloaded."""
+    """The folder with the datasets, and whether missing files may be downloaded."""
 
     folder: Path
     download: bool = False
 
     def path(self, file: DataFile) -> Path:
-        """Return the place of a file after checking its content; raise DataError if it is not there."""
+        """Return the path of a file after checking its content; raise DataError if it is missing."""
         for folder in file.folders:
             place = self.folder / folder / file.name
             if place.is_file():
@@ -70,16 +70,16 @@ class DataSource:
         raise DataError(_missing(file, self.folder))
 
     def has(self, file: DataFile) -> bool:
-        """Whether the file is there; its content is not looked at."""
+        """Whether the file exists; its content is not checked."""
         return any((self.folder / folder / file.name).is_file() for folder in file.folders)
 
     def paths(self, files: Sequence[DataFile]) -> list[Path]:
-        """Return the places of several files, each checked."""
+        """Return the paths of several files, each checked."""
         return [self.path(file) for file in files]
 
 
 def default_folder() -> Path:
-    """Return the folder for data sets in this person's cache."""
+    """Return the folder for datasets in the user's cache."""
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     else:
@@ -121,7 +121,7 @@ def _fetch(file: DataFile, place: Path) -> None:
 
 
 def fetch(url: str, place: Path) -> None:
-    """Copy what is at a URL into a file."""
+    """Download a URL into a file."""
     try:
         with urllib.request.urlopen(url, timeout=_PATIENCE) as answer, place.open("wb") as sink:
             shutil.copyfileobj(answer, sink)
@@ -238,7 +238,7 @@ class ImageSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every pixel and label: votes of other data are never mistaken for these."""
+        """A hash of every pixel and label, so that votes on other data are never mistaken for these."""
         digest = hashlib.sha256("\0".join(self.classes).encode())
         for array in (self.train_x, self.train_y, self.test_x, self.test_y):
             digest.update(str((array.shape, array.dtype.str)).encode())
@@ -326,7 +326,7 @@ def _from_mosaics(source: DataSource) -> Arrays:
 
 
 def read_mosaic(path: Path, side: int) -> Images:
-    """Cut a lossless picture into the square images of which it is made, row by row."""
+    """Cut a lossless picture into its square images, row by row."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -362,7 +362,7 @@ def read_batch(path: Path) -> tuple[Images, NDArray[np.int64]]:
 
 
 def _unpack_batches(folder: Path) -> None:
-    """Download the archive of CIFAR-10 and take its six batches out; each is checked when it is read."""
+    """Download the archive of CIFAR-10 and extract its six batches; each is checked when it is read."""
     place = folder / CIFAR_BATCHES[0].folders[0]
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".cifar-", dir=folder) as temporary:

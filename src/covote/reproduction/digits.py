@@ -13,7 +13,7 @@ from covote.panel import Panel
 
 @dataclass(frozen=True)
 class DigitsResult:
-    """What came out: the panel, and accuracies on held-out digits."""
+    """The panel, and accuracies on held-out digits."""
 
     panel: Panel
     trained_on: int

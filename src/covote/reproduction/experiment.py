@@ -1,4 +1,4 @@
-"""What every table and figure is given: data, stored votes, the paper's panels, ways to decode."""
+"""What every table and figure works with: data, stored votes, the paper's panels, ways to decode."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from covote.reproduction.trainers import Subset, Trainer, neural, ridge
 from covote.votes import Votes
 
 SIZES = (2, 4, 6, 8)
-"""The sizes of experts (R) in the paper's experiments, besides 10, the centralised model."""
+"""The sizes of experts (R) in the paper's experiments, without 10, the centralised model."""
 CLASSES = 10
 Needs = Mapping[str, Sequence[Subset]]
-"""The experts that a table wants, by image set."""
+"""The experts that a table needs, by image set."""
 TRAINERS: dict[str, dict[str, Callable[..., Trainer]]] = {
     "quick": {"mnist": ridge.mnist, "fashion": ridge.mnist, "cifar10": ridge.cifar10},
     "paper": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.paper_cifar10},
@@ -42,11 +42,11 @@ class Context:
     Attributes
     ----------
     source, out, keep
-        Where the data sets are, where pages go, and where trained experts are kept (default: in `out`).
+        Where the datasets are, where pages go, and where trained experts are kept (default: in `out`).
     profile, seed
         How experts are trained, and their seed.
     train
-        Whether experts that are not stored are trained; without, what needs them is left out.
+        Whether to train experts that are not stored; otherwise, tables that need them are left out.
     """
 
     source: DataSource
@@ -64,7 +64,7 @@ class Context:
 
     @cached_property
     def store(self) -> Store:
-        """What this profile has made so far."""
+        """The results of this profile so far."""
         return Store(self.out, self.profile, self.keep)
 
     def images(self, name: str) -> ImageSet:
@@ -83,9 +83,9 @@ class Context:
         effort: float = 1.0,
         partly: bool = False,
     ) -> Experts:
-        """Return experts of an image set: stored ones where they are there, else trained now.
+        """Return experts of an image set: stored ones where possible, others trained now.
 
-        Where nothing may be trained, `partly` gives those that are there.
+        Where nothing may be trained, `partly` returns the stored ones.
         """
         data = self.images(images).reduced(per_class, self.seed)
         model = TRAINERS[self.profile][images](seed=self.seed, effort=effort)

@@ -1,4 +1,4 @@
-"""What a run gave, as pages: Markdown, one HTML file with everything in it, JSON for programs."""
+"""The results of a run as pages: Markdown, one self-contained HTML file, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROFILES = {
 
 @dataclass(frozen=True)
 class Report:
-    """What a run gave: the sections, what could not run and why, the time, where the pages are.
+    """The results of a run: its sections, what could not run and why, the time, and the files written.
 
     `fresh` names the sections of this run; the others were kept from earlier ones. `training_seconds` is the
     CPU time that training took, in this run or the runs that it continued.
@@ -70,7 +70,7 @@ def write_pages(report: Report, out: Path) -> Report:
 
 
 def about(report: Report) -> dict[str, str]:
-    """Say how the numbers were made."""
+    """Describe how the numbers were made."""
     return {
         "profile": f"{report.profile}. {PROFILES[report.profile]}",
         "made with": f"covote {__version__}, Python {platform.python_version()}, {datetime.date.today()}",
@@ -80,7 +80,7 @@ def about(report: Report) -> dict[str, str]:
 
 
 def minutes(seconds: float) -> str:
-    """Say a time in words.
+    """Return a time in words.
 
     >>> minutes(75.2), minutes(8)
     ('1 min 15 s', '8 s')

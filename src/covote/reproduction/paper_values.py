@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, in percent, by size R of the experts."""
+"""The numbers printed in the paper, in percent, by size R of the experts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from covote.reproduction.trainers import Subset
 
 @dataclass
 class _Run:
-    """The state of a run: what is done, what was left out."""
+    """The state of a run: the finished sections, and what was left out."""
 
     context: Context
     names: Sequence[str]
@@ -36,7 +36,7 @@ class _Run:
         return f"covote {__version__}, seed {self.context.seed}, with measurements"
 
     def train(self) -> None:
-        """Train the experts that all tables want, image set by image set: features are made once."""
+        """Train the experts of all tables, one image set at a time, so that features are computed once."""
         if not self.context.train:
             return
         wanted: dict[str, list[Subset]] = {}
@@ -48,7 +48,7 @@ class _Run:
             try:
                 self.context.experts(images, subsets)
             except (DataError, MissingDependencyError):
-                continue  # each table that needs them says so in its place
+                continue  # each table that needs them reports it
 
     def build(self) -> None:
         for number, name in enumerate(self.names):
@@ -64,18 +64,18 @@ class _Run:
             self.write()
 
     def _section(self, told: dict[str, Any]) -> Section | None:
-        """Return a section that was kept, if it belongs on the same page."""
+        """Return a stored section if it belongs on the same page."""
         return Section.from_dict(told) if told["made_by"] == self.made_by else None
 
     def write(self) -> Report:
-        """Write the pages as far as they are, if there is anything; an interrupted run leaves what it has."""
+        """Write the pages with all sections so far; an interrupted run leaves them behind."""
         context = self.context
-        # Of what could not run now, what an earlier run gave.
+        # Sections that did not run now may be left from an earlier run.
         past = [name for name in TABLES if name not in self.names or name in self.left_out]
         earlier = {name: self.context.store.kept("sections", name, self._section) for name in past}
         found = {name: self.sections.get(name) or earlier.get(name) for name in TABLES}
         sections = tuple(section for section in found.values() if section is not None)
-        # Federated networks are not experts of a panel, so they are not in the store of votes.
+        # Federated networks are not experts of a panel, so the store of votes does not have them.
         others = sum(section.seconds for section in sections if section.name == "fedavg")
         report = Report(
             context.profile,
@@ -99,9 +99,9 @@ def cpu_time() -> float:
 def reproduce(context: Context, names: Sequence[str] = ()) -> Report:
     """Run tables and figures by name (default: all of them), and write the pages after each.
 
-    The pages show what earlier runs finished in the same folder, too. A table that lacks its data or a
+    The pages also show what earlier runs finished in the same folder. A table that lacks its data or a
     library is left out and named in the report; the others run. Experts are stored as they are trained, so
-    that an interrupted run resumes where it stopped.
+    an interrupted run resumes where it stopped.
     """
     for name in names:
         if name not in TABLES:

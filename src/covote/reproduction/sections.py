@@ -1,4 +1,4 @@
-"""What a table or figure gives back: measurements, the same as tables and pictures, and what they mean."""
+"""The result of a table or figure: measurements, tables and pictures of them, and what they mean."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def by_size(found: Iterable[Measured], **wanted: Any) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of ours, and the paper's for the same thing where it prints one.
+    """A number of ours, and the paper's number where it prints one.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure (or what it is as SVG), its file name without ending, and what it shows."""
+    """A figure (or its SVG text), its file name without ending, and a caption."""
 
     name: str
     figure: Figure | str
@@ -103,7 +103,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """One table or figure of the paper, done again.
+    """One table or figure of the paper, reproduced.
 
     Attributes
     ----------
@@ -112,9 +112,9 @@ class Section:
     grids, pictures
         What to show.
     findings
-        What a reader should take from it, sentences.
+        What a reader should take from it, in sentences.
     differences
-        What is not as in the paper's set-up, sentences.
+        What differs from the paper's set-up, in sentences.
     models
         What the experts are, in words; empty where there are none.
     surrogate
@@ -124,7 +124,7 @@ class Section:
     left_out
         Parts that could not run, and why.
     name, title
-        As on the command line, and as on the page.
+        On the command line, and on the page.
     """
 
     grids: tuple[Grid, ...] = ()
@@ -165,7 +165,7 @@ class Section:
         }
 
     def with_pictures(self) -> dict[str, Any]:
-        """Return everything, the pictures as SVG; :meth:`from_dict` makes a section of it again."""
+        """Return everything, with pictures as SVG, for :meth:`from_dict`."""
         pictures = [{"name": p.name, "figure": p.svg, "caption": p.caption} for p in self.pictures]
         return self.as_dict() | {"pictures": pictures}
 
@@ -193,5 +193,5 @@ class Section:
 
 
 def _filled(value: Cell | Measured) -> dict[str, Any]:
-    """Return the fields that say something."""
+    """Return the fields that have a value."""
     return {name: v for name, v in asdict(value).items() if v not in (None, "")}

@@ -1,6 +1,6 @@
 """The one store of results: votes of experts (a Parquet file each), learning curves and finished sections.
 
-Everything that took time is kept as soon as it is there, so that an interrupted run resumes where it stopped.
+Every result is stored as soon as it is complete, so an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPLITS = ("train", "test")
 
 @dataclass(frozen=True, eq=False)
 class StoredExpert:
-    """What an expert answered, read back from its file: votes and probabilities by split."""
+    """An expert's answers, read from its file: votes and probabilities by split."""
 
     subset: Subset
     votes: dict[str, NDArray[np.integer[Any]]]
@@ -59,7 +59,7 @@ class Experts:
         return min(len(expert.votes["train"]) for expert in self.by_subset.values())
 
     def has(self, subsets: Iterable[Subset]) -> bool:
-        """Whether all of these experts are here."""
+        """Whether all of these experts are stored."""
         return all(subset in self.by_subset for subset in subsets)
 
     def panel(self, subsets: Sequence[Subset]) -> Panel:
@@ -104,10 +104,10 @@ class Experts:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results of one profile. What is there is used; what is missing is made and added.
+    """A folder of results of one profile. Stored results are used; missing ones are computed and added.
 
     Sections and curves are JSON in `KIND/PROFILE` of `folder`. Experts are in `kept_in` (default: `experts`
-    of `folder`), which several runs may share: their answers, and what is needed to go on with a training.
+    of `folder`), which several runs may share: their answers, and what is needed to resume a training.
     """
 
     folder: Path
@@ -122,7 +122,7 @@ class Store:
         atomic.write_text(path, json.dumps(value, ensure_ascii=False) + "\n")
 
     def kept(self, kind: str, name: str, make: Callable[[dict[str, Any]], Result]) -> Result | None:
-        """Return what `make` makes of a piece of work that was kept; None if there is none."""
+        """Return a stored piece of work, as `make` reads it; None if there is none."""
         path = self.path(kind, name)
         if not path.is_file():
             return None
@@ -136,14 +136,14 @@ class Store:
         return self.folder / kind / self.profile / f"{name}.json"
 
     def stored(self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset]) -> list[Subset]:
-        """Return those subsets whose experts are there."""
+        """Return the subsets whose experts are stored."""
         place = self.place(data, trainer)
         return [subset for subset in dict.fromkeys(subsets) if _file(place, subset).is_file()]
 
     def experts(
         self, data: ImageSet, trainer: Trainer, subsets: Iterable[Subset], progress: Progress
     ) -> Experts:
-        """Return experts for these subsets, trained only where they are not stored yet."""
+        """Return experts for these subsets; those that are not stored are trained."""
         wanted = list(dict.fromkeys(subsets))
         place = self.place(data, trainer)
         there = set(self.stored(data, trainer, wanted))
@@ -155,17 +155,17 @@ class Store:
         return Experts(data, trainer, {subset: self._expert(_file(place, subset), data) for subset in wanted})
 
     def _expert(self, path: Path, data: ImageSet) -> StoredExpert:
-        """Return what an expert answered; its file is read once."""
+        """Return an expert's answers; its file is read once."""
         if path not in self._read:
             self._read[path] = read_expert(path, data)
         return self._read[path]
 
     def seconds(self) -> float:
-        """Return the CPU time that training took, of all experts that were looked at."""
+        """Return the CPU time of training all experts that this run has read."""
         return sum(expert.seconds for expert in self._read.values())
 
     def place(self, data: ImageSet, trainer: Trainer) -> Path:
-        """Return the folder for votes of this trainer on these images; others have another."""
+        """Return the folder for votes of this trainer on these images."""
         recipe = f"{trainer.name}\n{trainer.recipe}\n{data.fingerprint}"
         mark = hashlib.sha256(recipe.encode()).hexdigest()[:10]
         words = re.sub(r"[^a-z0-9]+", "-", trainer.name.lower()).strip("-")[:40]
@@ -177,7 +177,7 @@ def _file(place: Path, subset: Subset) -> Path:
 
 
 def _write_about(place: Path, data: ImageSet, trainer: Trainer) -> None:
-    """Say in words what a folder of votes holds."""
+    """Describe in words what a folder of votes holds."""
     atomic.make_folder(place, "--output")
     about = {
         "images": data.name,

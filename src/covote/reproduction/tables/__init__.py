@@ -19,7 +19,7 @@ def _nothing(context: Context) -> Needs:
 class Experiment:
     """A table or figure: its title, and how it is made from stored votes.
 
-    `needs` says which experts it wants, so that those of all tables are trained together.
+    `needs` returns the experts it uses, so that those of all tables are trained together.
     """
 
     title: str

@@ -135,12 +135,12 @@ def covers_grid(context: Context, experts: Experts) -> Grid:
 
 
 def covers_there(experts: Experts) -> dict[int, list[Subset]]:
-    """Return the greedy covers whose experts are there."""
+    """Return the greedy covers whose experts are stored."""
     return {size: cover for size, cover in greedy_covers.panels_of(experts).items() if size in SIZES}
 
 
 def asking_grid(experts: Experts) -> Grid:
-    """Return how many answers an image needs, and the accuracy, if experts are asked one after another."""
+    """Return the answers needed per image, and the accuracy, when experts are asked one at a time."""
     truth = dict(enumerate(experts.truth("test").tolist()))
     rows = []
     for size, subsets in covers_there(experts).items():
@@ -195,7 +195,7 @@ class Line(NamedTuple):
 
 
 def lines() -> list[Line]:
-    """Return every decoder on what it can use."""
+    """Return every decoder with the kinds of votes it can use."""
     soft_only, soft_too = ("coupling", "mean"), ("learned", "supervised")
     found = []
     for method in DECODERS:
@@ -222,7 +222,7 @@ def decoder_grid(context: Context, experts: Experts) -> tuple[tuple[Grid, ...], 
     found: list[Measured] = []
     cells: dict[str, list[Cell]] = {line.name: [] for line in lines()}
     with warnings.catch_warnings():
-        # Which decoders are dangerous on classifiers is what this table shows.
+        # This table shows which decoders are dangerous on classifiers.
         warnings.simplefilter("ignore", UserWarning)
         accuracies = in_threads(lambda task: _accuracy(experts, task[0], columns[task[1]]), tasks)
         for n, ((line, (size, gone)), accuracy) in enumerate(zip(tasks, accuracies, strict=True), start=1):
@@ -291,7 +291,7 @@ def known_items(truth: NDArray[np.int64]) -> NDArray[np.int64]:
     return gold
 
 
-# ImageNet's thousand classes: experts cut from what twenty published networks answered
+# ImageNet's thousand classes: experts cut from the predictions of twenty published networks
 
 IMAGENET_SIZES = (250, 400, 500)
 IMAGENET_ITEMS = 10_000
@@ -311,7 +311,7 @@ def likeness(predictions: Predictions, rows: NDArray[np.int64]) -> NDArray[np.in
 def cut_votes(
     predictions: Predictions, panel: Panel, rows: NDArray[np.int64], alike: NDArray[np.int64]
 ) -> NDArray[np.int16]:
-    """Return what experts answer who know only some of the classes.
+    """Return the answers of experts who know only some of the classes.
 
     Expert i is network i modulo 20. It answers the best of the network's five classes that it knows; if it
     knows none of them, the class it knows that is most like the network's best.

@@ -54,7 +54,7 @@ def wanted() -> list[Subset]:
 
 
 def panels_of(experts: Experts, sizes: Sequence[int] = SIZES) -> dict[int, list[Subset]]:
-    """Return the greedy covers and the centralised model, those whose experts are there."""
+    """Return the greedy covers and the centralised model, as far as their experts are stored."""
     classes = len(experts.data.classes)
     every = {size: subsets_of(paper_panel(size, classes)) for size in sizes}
     every[classes] = [tuple(range(classes))]
@@ -64,7 +64,7 @@ def panels_of(experts: Experts, sizes: Sequence[int] = SIZES) -> dict[int, list[
 def measure(
     experts: Experts, lines: Iterable[tuple[str, str]] = EVERY_LINE, sizes: Sequence[int] = SIZES
 ) -> tuple[Measured, ...]:
-    """Return the accuracies for every size whose experts are there, by splits and ways to decode."""
+    """Return the accuracies for every size whose experts are stored, by split and method."""
     there = panels_of(experts, sizes)
     return tuple(
         Measured(experts.data.name, split, method, size, accuracy)
@@ -84,19 +84,19 @@ def accuracy_table(context: Context, images: str) -> Section:
 def compare_sizes(
     data: ImageSet, trainer: Trainer, sizes: Sequence[int], keep: Path, progress: Progress = lambda *_: None
 ) -> Section:
-    """Return the same table for images, networks and sizes of experts (R) of your own.
+    """Return the same table for your own images, networks and sizes of experts (R).
 
     Parameters
     ----------
     data
         Images of any number of classes.
     trainer
-        How experts are trained, such as :class:`covote.reproduction.trainers.neural.NeuralTrainer` with a
-        recipe and a network of your own.
+        How experts are trained, such as :class:`covote.reproduction.trainers.neural.NeuralTrainer` with your
+        own recipe and network.
     sizes
-        How many classes experts know; the centralised model, which knows all, is added.
+        How many classes each expert knows; the centralised model, which knows all, is added.
     keep
-        The folder where trained experts are kept; a run that was stopped goes on there.
+        The folder for trained experts; an interrupted run resumes there.
     """
     classes = len(data.classes)
     subsets = [tuple(range(classes))]
@@ -188,9 +188,9 @@ def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: s
 def findings(
     chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, sizes: Sequence[int]
 ) -> tuple[str, ...]:
-    """Say how far the covers are from the centralised model, and in which order the sizes are.
+    """State how far the covers are from the centralised model, and the order of the sizes.
 
-    `chances` has, by size, how likely each test image is labelled right by the paper's vote.
+    `chances` has, by size, the probability that the paper's vote labels each test image right.
     """
     *covers, whole = sizes
     missing = [size for size in sizes if size not in chances]
@@ -224,7 +224,7 @@ def findings(
 
 
 def differences(experts: Experts, nets: str) -> tuple[str, ...]:
-    """Say what is not as in the paper's set-up."""
+    """State what differs from the paper's set-up."""
     said = []
     if experts.trainer.surrogate and nets:
         said.append(f"Experts are {experts.trainer.name}; the paper trained {nets}.")

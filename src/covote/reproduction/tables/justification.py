@@ -1,4 +1,4 @@
-"""Figures: how sure experts are about what they do not know, and how their answers spread."""
+"""Figures: how confident experts are about classes they do not know, and how their answers spread."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UNIFORM = 0.9
 
 
 def needs(context: Context) -> Needs:
-    """Return the paper's 62 experts; the quick profile trains networks of its own, see `build`."""
+    """Return the paper's 62 experts; the quick profile trains its own networks, see `build`."""
     return {} if context.profile == "quick" else {"mnist": paper_subsets()}
 
 
 def build(context: Context) -> Section:
-    """Return the two histograms and what they say."""
+    """Return the two histograms and their findings."""
     experts = _experts(context)
     seen = [observe(experts, subset) for subset in paper_subsets()]
     by_size = {f"R = {size}": [one for one in seen if one.size == size] for size in SIZES}
@@ -42,14 +42,14 @@ def build(context: Context) -> Section:
 def _experts(context: Context) -> Experts:
     if context.profile != "quick":
         return context.experts("mnist", paper_subsets())
-    # Ridge experts have no softmax of their own, so the quick profile trains small networks for this figure.
+    # Ridge experts have no softmax, so the quick profile trains small networks for this figure.
     trainer = quick_softmax(seed=context.seed)
     return context.experts_by(trainer, context.images("mnist"), paper_subsets())
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What one expert answered about test images.
+    """One expert's answers about test images.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Observed:
 
 
 def observe(experts: Experts, subset: tuple[int, ...]) -> Observed:
-    """Look at an expert's answers to up to 1,000 test images of each class."""
+    """Summarise an expert's answers about up to 1,000 test images of each class."""
     expert, truth = experts.by_subset[subset], experts.truth("test")
     largest = expert.probabilities["test"].max(axis=1).astype(np.float32)
     rows = {k: np.flatnonzero(truth == k)[:PER_CLASS] for k in range(len(experts.data.classes))}
@@ -159,7 +159,7 @@ def _findings(groups: Groups) -> tuple[str, ...]:
 
 
 def _holds(whole: float, parts: dict[str, float], least: float) -> str:
-    """Say whether a share is above `least`, over all and where it differs."""
+    """State whether a share is above `least`, overall and for the groups that differ."""
     holds = whole > least
     others = [f"{name} ({share:.1f}%)" for name, share in parts.items() if (share > least) != holds]
     said = "holds" if holds else "does not hold"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LINES = (("train", PAPER), ("test", PAPER), ("test", PLAIN), ("test", DEFAULT))
 MOST = 45
-"""Removals that are decoded with covote's default; beyond that (R = 2, two removed) a random sample."""
+"""The most removals decoded with covote's default; of more (R = 2, two removed), a random sample."""
 
 
 def removals(panel: Sequence[Subset], gone: int, most: int | None, seed: int) -> list[list[Subset]]:
@@ -113,7 +113,7 @@ def _chart(found: Sequence[Measured]) -> Figure:
 
 
 def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
-    """Say what removals cost that leave a class without any expert, where no decoder can label it."""
+    """State the cost of removals that leave a class without any expert: no decoder can label it."""
     said = []
     for size in sizes:
         panel = subsets_of(paper_panel(size))
@@ -133,7 +133,7 @@ def _orphaned(experts: Experts, sizes: Sequence[int]) -> tuple[str, ...]:
 
 
 def _findings(found: Sequence[Measured]) -> tuple[str, ...]:
-    """Say how much removing experts costs with each way to decode."""
+    """State how much removing experts costs with each method."""
     sizes = list(by_size(found, split="test", decoder=PAPER))
 
     def lost(method: str, gone: int) -> dict[int, float]:

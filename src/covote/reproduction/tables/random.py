@@ -36,7 +36,7 @@ LINES = (("train", PAPER), ("test", PAPER), ("test", DEFAULT))
 
 
 def draws(size: int, profile: str, seed: int) -> list[list[Subset]]:
-    """Return several draws of m* + 3 different random experts; its first m are a random panel of m."""
+    """Return several draws of m* + 3 different random experts; the first m of a draw are a random panel."""
     number = paper_values.GREEDY_SIZES[size] + max(EXTRA)
     found = []
     for draw in range(DRAWS[profile]):
@@ -152,7 +152,7 @@ def _chart(found: Sequence[Measured]) -> Figure:
 
 
 def _findings(found: Sequence[Measured]) -> tuple[str, ...]:
-    """Say how random panels of m* + 3 experts do compared with the greedy cover."""
+    """Compare random panels of m* + 3 experts with the greedy cover."""
 
     def listed(ahead: dict[int, float]) -> str:
         return ", ".join(f"R = {size}: {points:+z.2f}" for size, points in ahead.items())

@@ -18,7 +18,7 @@ Subset = tuple[int, ...]
 
 
 class Trained(NamedTuple):
-    """An expert's probabilities for the classes it knows, for every image, also of classes it does not know.
+    """An expert's probabilities for the classes it knows, for every image, whatever its class.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Trained(NamedTuple):
 
 
 class Trainer(Protocol):
-    """A way to make experts from the items of the classes that they know."""
+    """A way to train experts on the images of the classes that they know."""
 
     @property
     def name(self) -> str:
@@ -52,18 +52,18 @@ class Trainer(Protocol):
 
     @property
     def recipe(self) -> str:
-        """Everything that decides what comes out; votes of another recipe are kept apart."""
+        """Everything that determines the result; votes of different recipes are stored separately."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know about how they are trained, sentences."""
+        """What a reader should know about their training, in sentences."""
 
     def train(
         self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
     ) -> Iterator[Trained]:
-        """Train one expert per subset, and give each as soon as it is there, in any order.
+        """Train one expert per subset, and yield each when it is ready, in any order.
 
-        What takes long is kept in `folder` on the way, so that a run that was stopped goes on there.
+        Intermediate states are saved in `folder`, where an interrupted run resumes.
         """
 
 

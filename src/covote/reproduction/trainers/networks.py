@@ -1,4 +1,4 @@
-"""The networks of the experiments, and how one is trained and asked. Importing this needs torch."""
+"""The networks of the experiments, their training and their predictions. Importing this needs torch."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Whitened(nn.Sequential):  # type: ignore[misc]  # torch may be absent wher
         self[0].weight.data.copy_(torch.cat([shaped, -shaped]))
 
     def reach(self, share: float) -> None:
-        """Let the first layer's bias learn in the first third of the training only; it settles early."""
+        """Let the first layer's bias learn only in the first third of the training."""
         self[0].bias.requires_grad = share < 1 / 3
 
 
@@ -202,7 +202,7 @@ NETWORKS: dict[str, Callable[[int, int, int], nn.Sequential]] = {
 
 
 class TrainedNetwork:
-    """A trained network, how many classes it knows, and what its training images were centred by.
+    """A trained network, the number of classes it knows, and how its training images were centred.
 
     `averaged` says that answers are averaged over flips and shifts of an image; `seconds` is the CPU time of
     the training, and `curve` the accuracy after each epoch, if it was measured.
@@ -217,7 +217,7 @@ class TrainedNetwork:
         self.curve: tuple[tuple[float, float], ...] = ()
 
     def _views(self, images: Tensor) -> Iterator[tuple[float, Tensor]]:
-        """Yield what the network is shown of images and how much its answer counts, as in airbench94."""
+        """Yield views of the images and the weight of each view's answer, as in airbench94."""
         if not self.averaged:
             yield 1.0, images
             return
@@ -250,9 +250,9 @@ def fit(
 ) -> TrainedNetwork:
     """Train a new network on `images`, whose `truth` is 0..classes-1.
 
-    One thread, and a generator of its own: the same seed gives the same network on the same machine. Every
-    epoch is kept in the file `keep`; a training that was stopped goes on there, to the same weights. `look`
-    is called after each epoch, and what it returns is in the network's `curve`.
+    It uses one thread and its own generator, so the same seed gives the same network on the same machine.
+    The state after each epoch is saved in the file `keep`; an interrupted training resumes there and ends
+    with the same weights. `look` is called after each epoch, and its results are the network's `curve`.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with seeded(seed):
@@ -261,7 +261,7 @@ def fit(
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Compute with one thread and with randomness of its own inside the block (dropout, first weights)."""
+    """Compute with one thread and a local random state inside the block (dropout, first weights)."""
     with one_thread(), torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
@@ -269,7 +269,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread inside: sums have one order, and processes do not crowd each other."""
+    """Compute with one thread inside the block, so that sums have one order and processes do not compete."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -295,10 +295,10 @@ def _fit(
     if isinstance(network, Whitened):
         network.look_at((as_tensor(images[:5000], device) - mean) / scale)
     optimiser = make_optimiser(network, recipe)
-    # Processors without AVX-512 have no quick arithmetic of 16 bits.
+    # Without AVX-512, arithmetic in 16 bits is slow.
     halved = recipe.bfloat16 and (device.type != "cpu" or torch.backends.cpu.get_cpu_capability() == "AVX512")
     expert = TrainedNetwork(network, classes, centre, recipe.augment == FLIPS)
-    # Every second epoch shows the mirror image of what the epoch before it showed.
+    # Every second epoch mirrors what the epoch before it showed.
     mirrored = torch.rand(len(images), generator=generator) < 0.5
     per_epoch = -(-len(images) // recipe.batch)
     epochs, length = recipe.epochs, recipe.epochs * per_epoch
@@ -343,11 +343,11 @@ def _keep_epoch(
     optimiser: torch.optim.Optimizer | None,
     generator: torch.Generator,
 ) -> None:
-    """Write down everything that the next epochs depend on, completely or not at all."""
+    """Save everything that the next epochs depend on, completely or not at all."""
     state = {
         "epochs": epochs,
         "network": expert.network.state_dict(),
-        # After the last epoch the weights are all that someone may still want.
+        # After the last epoch, only the weights are of use.
         "optimiser": None if optimiser is None else optimiser.state_dict(),
         "generator": generator.get_state(),
         "dropout": torch.get_rng_state(),
@@ -364,7 +364,7 @@ def _go_on(
     optimiser: torch.optim.Optimizer,
     generator: torch.Generator,
 ) -> int:
-    """Take up a training that was kept, if there is one; return how many epochs are done."""
+    """Resume a saved training, if there is one; return how many epochs are done."""
     if keep is None or not keep.is_file():
         return 0
     try:
@@ -397,7 +397,7 @@ def shape_of(images: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def centre_of(images: NDArray[np.uint8], centre: str, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return what to subtract from the images and what to divide them by."""
+    """Return what to subtract from the images, and what to divide them by."""
     one = torch.ones(1, device=device)
     if centre == "nothing":
         return one * 0, one
@@ -417,7 +417,7 @@ def centre_of(images: NDArray[np.uint8], centre: str, device: torch.device) -> t
 
 
 def batches(images: int, batch: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    """Return the rows of an epoch's batches: every image once, at most `batch` at a time, equally many."""
+    """Return the rows of an epoch's batches of equal size: every image once, at most `batch` per step."""
     order: Tensor = torch.randperm(images, generator=generator)
     return tuple(order.tensor_split(-(-images // batch)))
 
@@ -484,7 +484,7 @@ def _reflected(places: Tensor, length: int) -> Tensor:
 def keras_shift(images: Tensor, generator: torch.Generator, share: float = 0.1) -> Tensor:
     """Mirror half of the images, and move each by up to `share` of its side, as keras' generator does.
 
-    Fractions of pixels are interpolated linearly, and the border pixel fills what comes in.
+    Fractions of pixels are interpolated linearly, and the border pixel fills the gap.
     """
     number = len(images)
     mirror = torch.where(torch.rand(number, generator=generator) < 0.5, -1.0, 1.0)

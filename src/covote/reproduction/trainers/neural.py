@@ -26,10 +26,10 @@ class Recipe:
     Attributes
     ----------
     network
-        A name of :data:`covote.reproduction.trainers.networks.NETWORKS`, or a function of your own that makes
-        a torch module from the number of channels, the side of the images and the number of classes.
+        A name of :data:`covote.reproduction.trainers.networks.NETWORKS`, or a function that makes a torch
+        module from the number of channels, the side of the images and the number of classes.
     batch
-        Images per step, at most; the steps of an epoch have equally many.
+        The most images per step; the steps of an epoch are of equal size.
     rate
         The (largest) learning rate.
     epochs
@@ -37,7 +37,7 @@ class Recipe:
     optimiser
         "nesterov", "adam" or "adadelta".
     schedule
-        "constant", "one-cycle" (up and down once), "triangle" (the same, but it neither begins nor ends at 0)
+        "constant", "one-cycle" (up and down once), "triangle" (the same, but never at 0)
         or "drops" (of the ResNet example of keras).
     decay
         Weight decay on the kernels.
@@ -52,9 +52,9 @@ class Recipe:
         "nothing", "channels" (mean and deviation of each channel) or "pixels" (mean of each pixel), over the
         expert's own training images.
     early_scale
-        In the first half of the epochs, images are scaled to this share of their side, which saves time.
+        In the first half of the epochs, images are scaled to this share of their side to save time.
     bfloat16
-        Whether steps compute with 16 bits where that is quicker; weights and answers always have 32.
+        Whether steps compute in 16 bits where that is faster; weights and answers always have 32.
     """
 
     network: str | Callable[[int, int, int], Any]
@@ -111,7 +111,7 @@ class Local:
     rate: float
 
 
-# Only how sure the networks are is looked at, so a short training of a small network is enough.
+# The figure only shows how confident networks are, so a short training of a small one is enough.
 QUICK_SOFTMAX = Recipe("strided", batch=64, rate=0.05, epochs=1, schedule="one-cycle")
 # The settings of Jordan's airbench94 with half of its channels, for two cores instead of a GPU.
 PAPER_CIFAR10 = Recipe(
@@ -157,11 +157,11 @@ class NeuralTrainer:
     surrogate
         Whether this is another network or training than the paper's.
     train_rows
-        So many training images, the first, are asked about after training; None for all.
+        How many training images, from the first on, the expert answers after training; None for all.
     seed
-        Together with what an expert knows it decides where its training starts.
+        Together with the classes of an expert, it seeds that expert's training.
     workers
-        Experts trained at the same time, each in a process of its own; None for one per core.
+        How many experts are trained at the same time, each in its own process; None for one per core.
     """
 
     name: str
@@ -174,15 +174,15 @@ class NeuralTrainer:
 
     @property
     def recipe(self) -> str:
-        """Everything that decides what comes out."""
+        """Everything that determines the result."""
         return f"version 3, {self.training.text()}, votes on {self.train_rows} images, seed {self.seed}"
 
     def train(
         self, data: ImageSet, subsets: Sequence[Subset], progress: Progress, folder: Path | None = None
     ) -> Iterator[Trained]:
-        """Train one expert per subset, and give each as soon as it is there.
+        """Train one expert per subset, and yield each when it is ready.
 
-        Each epoch is kept in `folder`, where a run that was stopped goes on.
+        Each epoch is saved in `folder`, where an interrupted run resumes.
         """
         require_torch(self.name)
         counts = np.bincount(data.train_y, minlength=len(data.classes))
@@ -199,7 +199,7 @@ class NeuralTrainer:
 
 
 def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subset: Subset) -> Trained:
-    """Train the expert that knows `subset`, and ask it about every image."""
+    """Train the expert that knows `subset`, and record its answers about every image."""
     from covote.reproduction.trainers.networks import TrainedNetwork, fit
 
     place = np.full(len(data.classes), -1)
@@ -216,7 +216,7 @@ def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subse
         trainer.training,
         seed_of(trainer.seed, subset),
         keep=None if folder is None else folder / f"{file_name(subset)}.pt",
-        # Only of the centralised model is every epoch looked at: its accuracy against time.
+        # Only the centralised model is measured after every epoch: its accuracy against time.
         look=right if len(subset) == len(data.classes) else None,
     )
     started = time.process_time()
@@ -227,7 +227,7 @@ def train_one(trainer: NeuralTrainer, data: ImageSet, folder: Path | None, subse
 
 
 def seed_of(seed: int, subset: Subset) -> int:
-    """Return a seed of its own for every expert.
+    """Return a different seed for every expert.
 
     >>> seed_of(0, (1, 2)) == seed_of(0, (1, 3))
     False
@@ -236,7 +236,7 @@ def seed_of(seed: int, subset: Subset) -> int:
 
 
 def require_torch(what: str) -> None:
-    """Raise an error with the install line if torch is not there."""
+    """Raise an error with the install line if torch is not installed."""
     if importlib.util.find_spec("torch") is None:
         raise MissingDependencyError(f"{what} needs PyTorch; install it with: pip install 'covote[torch]'")
 

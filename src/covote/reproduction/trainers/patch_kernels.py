@@ -1,4 +1,4 @@
-"""Compiled loops of the patch features: cut an image into patches, pool what the filters answer."""
+"""Compiled loops of the patch features: cut an image into patches, pool the filters' responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from covote.compiled import kernel
 
 
 def _always(*_: object) -> int:
-    """Return more steps than any for which compiling would not pay.
+    """Return so large a number of steps that the loop is always compiled.
 
     With fastmath, sums of a hundred pixels are added in any order, so plain Python would give other last
     digits; stored votes must not depend on how much there was to do.
@@ -19,9 +19,9 @@ def _always(*_: object) -> int:
 
 @kernel(steps=_always, fastmath=True)
 def cut(image: NDArray[np.uint8], side: int, calm: float, patches: NDArray[np.float32]) -> None:
-    """Write every patch of an image as a row: its mean taken away, divided by its spread.
+    """Write every patch of an image as a row, centred and divided by its spread.
 
-    `calm` is added to the variance, so that patches with hardly any contrast stay small.
+    `calm` is added to the variance, so that patches with little contrast stay small.
     """
     rows, columns, colours = image.shape
     size = side * side * colours
@@ -56,7 +56,7 @@ def pool(
     mirrored: bool,
     pooled: NDArray[np.float32],
 ) -> None:
-    """Add up what is above the threshold, on either side of zero, in each cell of the image.
+    """Sum the responses beyond the threshold, on either side of zero, in each cell of the image.
 
     `answers` are (places x places) rows of filter answers. With `mirrored`, the second half of the filters
     are mirror images of the first: their answers are added where a mirrored image would have put them, so

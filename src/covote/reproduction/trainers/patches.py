@@ -1,4 +1,4 @@
-"""Features of images without labels: how much each patch of an image is like one of some typical patches.
+"""Features of images without labels: how much the patches of an image resemble typical patches.
 
 Whitened patches, filters found by k-means, a soft threshold on either side, sums over the cells of a grid
 (Coates, Lee and Ng, 2011; Coates and Ng, 2011). Filters and their mirror images together make features that
@@ -32,13 +32,13 @@ class PatchFeatures:
     filters
         How many filters; as many mirrored ones are added with `mirrored`.
     cells
-        Answers are added up in cells x cells parts of the image.
+        Responses are summed over cells x cells parts of the image.
     threshold
-        What counts as no answer.
+        Responses below it count as none.
     mirrored
         Whether an image and its mirror image get the same features.
     sample
-        How many patches the filters are found from.
+        How many patches k-means sees.
     calm
         Added to the variance of a patch before dividing by it (pixel values squared).
     floor
@@ -72,7 +72,7 @@ class PatchFeatures:
         return np.ascontiguousarray(found.T, dtype=np.float32), (-found @ mean).astype(np.float32)
 
     def _sample(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Cut random patches out of random images, mean taken away and divided by their spread."""
+        """Cut random patches out of random images, each centred and divided by its spread."""
         which = rng.integers(0, len(images), self.sample)
         tops, lefts = (rng.integers(0, size - self.side + 1, self.sample) for size in images.shape[1:3])
         patches = np.stack(
@@ -113,7 +113,7 @@ class PatchFeatures:
             np.matmul(patches, filters, out=answers)
             answers += offsets
             patch_kernels.pool(answers, places, self.cells, np.float32(self.threshold), self.mirrored, pooled)
-            # The square root keeps a few strong answers from drowning the others.
+            # The square root keeps a few strong responses from drowning the others.
             np.sqrt(pooled.reshape(-1), out=row)
         return len(images)
 
@@ -127,7 +127,7 @@ def whitening(rows: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float
 
 
 def spherical_means(rows: NDArray[np.float64], number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the directions around which rows gather (k-means by the angle)."""
+    """Return the centres of k-means by angle (spherical k-means)."""
     unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-12)).astype(np.float32)
     centres = unit[rng.choice(len(unit), number, replace=False)]
     for _ in range(_ROUNDS):

@@ -1,7 +1,7 @@
 """Quick experts: ridge regression in closed form, on patch features of images.
 
 Products of features, added up for each class once, make the normal equations of every subset of the classes
-by adding; so another expert costs a second, however many images there are.
+by addition, so another expert costs a second, however many images there are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PatchRidge:
 
     @property
     def recipe(self) -> str:
-        """Everything that decides what comes out."""
+        """Everything that determines the result."""
         return f"version 2, {self}"
 
     def train(
@@ -77,7 +77,7 @@ class PatchRidge:
         test = self.features.of(data.test_x, bank, lambda n: report(first + n, "features"))
         report(images, "products of features")
         products = Products.of(train, data.train_y, len(data.classes))
-        # What all experts share is shared out evenly.
+        # The cost of what all experts share is split evenly.
         shared = (time.process_time() - started) / max(1, len(subsets))
         groups = [subsets[n : n + _TOGETHER] for n in range(0, len(subsets), _TOGETHER)]
         done = 0
@@ -93,7 +93,7 @@ class PatchRidge:
         rows: tuple[NDArray[np.float32], NDArray[np.float32]],
         shared: float,
     ) -> list[Trained]:
-        """Train a few experts, and ask them about every row."""
+        """Train a few experts, and record their answers for every row."""
         started = time.thread_time()
         solved = [products.solve(subset, self.penalty) for subset in subsets]
         train, test = (self._probabilities(part, solved) for part in rows)
