@@ -63,8 +63,15 @@ def convert(
     panel = None if panel_file is None else Panel.load(panel_file)
     with output.warnings_as_lines():
         written = converted(
-            source, target, to, panel=panel, items=items, shown=shown, reading=reading  # type: ignore[arg-type]
-        )  # fmt: skip
+            source,
+            target,
+            to,  # type: ignore[arg-type]
+            panel=panel,
+            items=items,
+            shown=shown,
+            reading=reading,
+            note=lambda sentence: output.say(f"Note: {sentence}."),
+        )
     output.say_written(*written[:_SHOWN])
     if len(written) > _SHOWN:
         output.say(f"... and {output.counted(len(written) - _SHOWN, 'more file')}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -43,6 +43,7 @@ def convert(
     items: Place | None = None,
     shown: str = "item",
     reading: Reading | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Write votes, labels or a panel for another tool; return the files that were written.
 
@@ -67,6 +68,9 @@ def convert(
         such, everything else as text.
     reading
         How votes are read.
+    note
+        Is called with each sentence about how the votes were understood: which tool wrote them, what was left
+        out.
     """
     place = Path(target)
     ending = place.suffix.lower()
@@ -79,7 +83,10 @@ def convert(
         return [place]
     if tool == "label-studio" and not ending:
         return _configurations(Panel.load(source), place, shown, how.none)
-    table, classes = _answers(source, panel, how)
+    table, classes, notes = _answers(source, panel, how)
+    if note is not None:
+        for sentence in notes:
+            note(sentence)
     if tool == "hugging-face":
         if "probabilities" in table.column_names:
             raise InputError(
@@ -100,17 +107,19 @@ def convert(
     return [place]
 
 
-def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.Table, list[str]]:
-    """Return votes or labels as a table, and the names of the classes."""
+def _answers(source: Place, panel: Panel | None, reading: Reading) -> tuple[pa.Table, list[str], list[str]]:
+    """Return votes or labels as a table, the names of the classes, and how the file was understood."""
     found: Labels | Votes
-    if set(Source(source, exports=True).names) >= _LABELS:
+    file = Source(source, exports=True)
+    if set(file.names) >= _LABELS:
         found = Labels.load(source, panel)
     else:
         found = Votes.load(source, panel, reading=reading)
     table = found.to_arrow()
     known = list(map(str, found.panel.classes))
     said = dict.fromkeys(str(name) for name in table.column("label").unique().to_pylist() if name is not None)
-    return table, [*known, *(name for name in said if name not in known)]  # and "none of mine"
+    # The answers may also be "none of mine".
+    return table, [*known, *(name for name in said if name not in known)], file.notes
 
 
 def _records(

@@ -417,7 +417,8 @@ def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Readin
     source = Source(path, exports=True)
     table = source.table()
     if panel is None:
-        panel = open_panel(table, "auto", reading)
+        with naming(source.path):
+            panel = open_panel(table, "auto", reading)
     reader = Reader(panel, reading, f"{source.path}, ")
     return reader.read(table, "auto", source.row_numbers(0, len(table)), untyped=source.untyped)
 

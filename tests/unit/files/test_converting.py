@@ -59,6 +59,13 @@ def test_an_export_becomes_a_plain_table(tmp_path, votes, panel):
     assert rows(tmp_path / "plain.csv") == PLAIN
 
 
+def test_what_was_understood_is_said(tmp_path, votes, panel):
+    convert(votes, tmp_path / "tasks.json", panel=panel)
+    said = []
+    convert(tmp_path / "tasks.json", tmp_path / "plain.csv", note=said.append)
+    assert said == ["recognised as a Label Studio export (JSON)"]
+
+
 def test_labels_become_predictions_with_their_confidence_as_the_score(tmp_path, votes, panel):
     labels = decode(Votes.load(votes, panel))
     labels.save(tmp_path / "labels.parquet")

@@ -22,6 +22,7 @@ PLAIN = {
 EXPORTS = {
     "label-studio.json": "a Label Studio export (JSON)",
     "label-studio-min.json": "a Label Studio export (JSON-MIN)",
+    "label-studio.csv": "a Label Studio export (CSV)",
     "ground-truth.json": "a SageMaker Ground Truth consolidation file",
     "argilla.json": "an Argilla export",
     "argilla-1.jsonl": "an Argilla export",
@@ -217,6 +218,205 @@ def test_json_of_no_known_tool_is_rejected_with_the_tools_that_are(tmp_path):
     place.write_text("[" * 100_000)
     with pytest.raises(FileError, match="nested too deep"):
         Votes.load(place)
+
+
+def chosen(*choices, question="bird", kind="choices"):
+    return {"from_name": question, "to_name": "photo", "type": kind, "value": {kind: list(choices)}}
+
+
+def annotated(*results, number=1, **more):
+    said = [
+        {"completed_by": who, "result": result, **more} for who, result in zip("ABC", results, strict=False)
+    ]
+    return {"id": number, "data": {"text": "t"}, "annotations": said}
+
+
+def form(*elements):
+    """Return a consolidation request with a form for each worker."""
+    said = [
+        {"workerId": who, "annotationData": {"content": json.dumps(element)}}
+        for who, element in zip("ABC", elements, strict=False)
+    ]
+    return {"datasetObjectId": "0", "dataObject": {"content": "t"}, "annotations": said}
+
+
+def prodigy_answer(session, **said):
+    return {"text": "t", "_input_hash": -12, "_session_id": session, "answer": "accept", **said}
+
+
+MTURK = "HITId,AssignmentId,WorkerId,AssignmentStatus,"
+TOLOKA = "INPUT:image\tINPUT:hint\tOUTPUT:result\tASSIGNMENT:worker_id\tASSIGNMENT:status\n"
+ROBIN_RAVEN = {"A": "robin", "B": "raven"}
+PLAUSIBLE = {
+    "a null result": ("x.json", [annotated([chosen("robin")], [chosen("raven")], None)]),
+    "a choice that is text": (
+        "x.json",
+        [annotated([chosen("robin")], [chosen("raven") | {"value": {"choices": "raven"}}])],
+    ),
+    "regions next to choices": (
+        "x.json",
+        [annotated([chosen("robin"), chosen("b", kind="rectanglelabels")], [chosen("raven")])],
+    ),
+    "an item that is not a name": (
+        "x.json",
+        [annotated([chosen("robin")], [chosen("raven")]) | {"data": {"item": ["a"], "text": "t"}}],
+    ),
+    "one task": ("x.json", annotated([chosen("robin")], [chosen("raven")])),
+    "lines in a file called .json": (
+        "x.json",
+        json.dumps(annotated([chosen("robin")])) + "\r\n" + json.dumps(annotated([], [chosen("raven")])),
+    ),
+    "empty lines before the first": (
+        "x.jsonl", "\n\r\n" + json.dumps(annotated([chosen("robin")], [chosen("raven")]))
+    ),
+    "predictions without a model": (
+        "x.json",
+        [{"id": n, "data": {"item": who}, "predictions": [{"result": [chosen(label)]}]}
+         for n, (who, label) in enumerate(ROBIN_RAVEN.items())],
+    ),
+    "a form in a list": ("x.json", [form([{"c": {"label": "robin"}}], [{"c": {"label": "raven"}}])]),
+    "radio buttons that are elements": (
+        "x.json",
+        [form(*({name: {"on": name == said} for name in ("robin", "raven")} for said in ("robin", "raven")))],
+    ),
+    "an answer that is null": ("x.json", [form({"c": "robin"}, {"c": "raven"}, {"c": None})]),
+    "Mechanical Turk in JSON": (
+        "x.csv",
+        MTURK + "Answer.taskAnswers\n"
+        'h,1,A,Approved,"[{""c"":{""label"":""robin""}}]"\n'
+        'h,2,B,Submitted,"[{""c"":{""label"":""raven""}}]"\n',
+    ),
+    "Mechanical Turk with empty cells of radio buttons": (
+        "x.csv", MTURK + "Answer.c.robin,Answer.c.raven\nh,1,A,Approved,true,\nh,2,B,Approved,,true\n"
+    ),
+    "Toloka without task ids": (
+        "x.tsv",
+        TOLOKA + "u\th\trobin\tA\tAPPROVED\n\t\t\t\t\nu\th\traven\tB\tAPPROVED\nu\th\t\tC\tSKIPPED\n",
+    ),
+    "Argilla without values": (
+        "x.jsonl",
+        json.dumps({"external_id": "r", "fields": {"text": "t"}, "responses": [
+            {"user_id": "A", "values": {"c": {"value": "robin"}}, "status": "submitted"},
+            {"user_id": "B", "values": {"c": {"value": "raven"}}, "status": "submitted"},
+            {"user_id": "C", "values": None, "status": "draft"},
+        ]}),
+    ),
+    "Prodigy with text for a choice": (
+        "x.jsonl",
+        "\n".join(json.dumps(one) for one in (
+            prodigy_answer("A", accept="robin"), prodigy_answer("B", accept=["raven"]),
+            prodigy_answer("C", spans=[]), {"text": "not answered", "_input_hash": 1},
+        )),
+    ),
+}  # fmt: skip
+"""Files that differ from the examples as other projects do, all with the answers robin and raven."""
+
+
+def write(tmp_path, name, content):
+    place = tmp_path / name
+    place.write_bytes((content if isinstance(content, str) else json.dumps(content)).encode())
+    return place
+
+
+@pytest.mark.parametrize("what", PLAUSIBLE)
+def test_an_export_of_another_project_gives_its_answers(tmp_path, what):
+    table = Source(write(tmp_path, *PLAUSIBLE[what]), exports=True).table()
+    said = [row for row in table.to_pylist() if row["label"] is not None]
+    if what.startswith("predictions"):
+        assert [(row["expert"], row["label"]) for row in said] == [("model", "robin"), ("model", "raven")]
+    else:
+        assert {row["expert"]: row["label"] for row in said} == ROBIN_RAVEN
+
+
+UNUSABLE = {
+    "no annotations": ("x.json", [annotated()], "a Label Studio export .JSON., but it has no answers"),
+    "boxes only": (
+        "x.json",
+        [annotated([chosen("b", kind="rectanglelabels")])],
+        "no answers .left out: 1 rectanglelabels result.; covote reads one label per item and expert",
+    ),
+    "boxes in a form": ("x.json", [form({"c": {"boundingBoxes": []}})], "object 0 has {'boundingBoxes': "),
+    "spans": (
+        "ann.jsonl",
+        '{"id": 1, "text": "t", "label": [[0, 1, "PER"]]}',
+        r"document 1 has \[\[0, 1, 'PER'\]\] where covote reads one label",
+    ),
+    "several in JSON-MIN": (
+        "x.json",
+        [{"id": 7, "bird": ["robin", "raven"], "annotator": 1, "annotation_id": 2}],
+        r"task 7 has several choices \(robin, raven\)",
+    ),
+    "nothing": ("x.json", " ", "is empty: it has no records"),
+    "no records": ("x.json", [], "is empty: it has no records"),
+    "a line that is cut": (
+        "ann.jsonl",
+        '{"id": 1, "text": "t", "label": ["x"]}\n{"id": 2, "te',
+        "Unterminated string starting at .line 2, column 11.; check that it was written",
+    ),
+    "a cell that is cut": ("x.csv", MTURK + 'Answer.c\nh,1,A,Approved,"rob', "ends within a quoted cell"),
+    "two questions": (
+        "x.json",
+        [annotated([chosen("robin"), chosen("good", question="light")])],
+        r"no column 'label' \(it has: item, expert, bird, light, text\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_what_cannot_be_read_is_rejected_with_file_place_and_remedy(tmp_path, what):
+    name, content, message = UNUSABLE[what]
+    place = write(tmp_path, name, content)
+    with pytest.raises(CovoteError, match=message) as caught:
+        Votes.load(place)
+    assert str(caught.value).startswith(str(place))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_in_another_encoding_is_read_or_the_encoding_is_named(tmp_path):
+    task = [annotated([chosen("Mäuse")], [chosen("Eule")])]
+    place = tmp_path / "x.json"
+    for encoding in ("utf-8-sig", "utf-16"):
+        place.write_text(json.dumps(task, ensure_ascii=False), encoding=encoding)
+        assert set(Votes.load(place).panel.classes) == {"Mäuse", "Eule"}
+    place.write_text(json.dumps(task, ensure_ascii=False), encoding="latin-1")
+    with pytest.raises(FileError, match="save it as UTF-8"):
+        Votes.load(place)
+
+
+def test_a_question_with_several_choices_does_not_stop_another(tmp_path):
+    more = chosen("good", "dark", question="light")
+    place = write(tmp_path, "x.json", [annotated([chosen("robin"), more], [chosen("raven")])])
+    assert "the question 'light' (task 1 has several choices (good, dark))" in note_of(place)
+    assert set(Votes.load(place, label="bird").panel.classes) == {"robin", "raven"}
+    with pytest.raises(InputError, match="no column 'label'"):  # which of the two is meant is not guessed
+        Votes.load(place)
+
+
+def test_the_only_question_can_be_named(tmp_path):
+    assert len(Votes.load(HERE / "label-studio.json", label="bird")) == 3
+
+
+def test_questions_called_item_and_expert_do_not_replace_them(tmp_path):
+    results = [chosen("robin", question="item"), chosen("ann", question="expert")]
+    place = write(tmp_path, "x.json", [annotated(results)])
+    assert Votes.load(place, label="item_").to_arrow().to_pylist() == [
+        {"item": 1, "expert": "A", "label": "robin"}
+    ]
+
+
+def test_answers_of_no_one_are_counted(tmp_path):
+    task = annotated([chosen("robin")], [chosen("raven")])
+    task["annotations"][1]["completed_by"] = None
+    assert "left out: 1 answer without an expert" in note_of(write(tmp_path, "x.json", [task]))
+
+
+def test_a_dataset_without_rows_has_no_votes(tmp_path):
+    folder = tmp_path / "birds"
+    shutil.copytree(HERE / "hugging-face", folder)
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
+    with pytest.raises(FileError, match="birds has no votes: it has no rows"):
+        Source(folder, exports=True)
 
 
 def test_every_format_has_an_example():

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from covote.arguments import no_file
+from covote.arguments import naming, no_file
 from covote.errors import CovoteError, FileError
 from covote.tables.formats import (
     argilla,
@@ -53,10 +53,12 @@ OBJECTS = {
 }
 """Exports in JSON, one array or one object per line; the first that fits a file's first record reads it."""
 TABLES = {
+    "label-studio-csv": Format("a Label Studio export (CSV)", label_studio.fits_min, label_studio.read_min),
     "mturk": Format("results of Amazon Mechanical Turk", mturk.fits, mturk.read),
     "toloka": Format("assignments of Toloka", toloka.fits, toloka.read),
 }
 """Exports in CSV or TSV, told by the names of their columns."""
+_SPACE = b"\xef\xbb\xbf \t\r\n"  # a mark of UTF-8 and blanks: of a line with nothing else, nothing is left
 _FIRST = 1 << 20  # bytes of a file in which the first line is looked for
 
 
@@ -78,7 +80,9 @@ def from_file(path: str | os.PathLike[str]) -> Export | None:
     ending = place.suffix.lower()
     if ending == ".json":
         records = _array(place)
-        found = _fitting(OBJECTS, records[0]) if records else None
+        if not records:
+            raise FileError(f"{place} is empty: it has no records")
+        found = _fitting(OBJECTS, records[0])
         if found is None:
             names = ", ".join(dict.fromkeys(one.name.partition(" (")[0] for one in OBJECTS.values()))
             raise FileError(f"{place} is none of these: {names}; save a table as .csv, .jsonl or .parquet")
@@ -93,8 +97,16 @@ def from_table(
     path: str | os.PathLike[str], names: Sequence[str], table: Callable[[], pa.Table]
 ) -> Export | None:
     """Return the answers in a table of another tool, told by the names of its columns."""
-    found = _fitting(TABLES, dict.fromkeys(names))
-    return None if found is None else _read(found, [(Path(path), table().to_pylist())])
+    place, found = Path(path), _fitting(TABLES, dict.fromkeys(names))
+    if found is None:
+        return None
+    if place.suffix.lower() in (".csv", ".tsv"):
+        data = place.read_bytes()
+        if data.count(b'"') % 2 and not data.endswith(b"\n"):
+            raise FileError(
+                f"{place} ends within a quoted cell; check that it was written and copied to the end"
+            )
+    return _read(found, [(place, table().to_pylist())])
 
 
 def _from_folder(folder: Path) -> Export | None:
@@ -117,49 +129,75 @@ def _read(found: Format, files: Sequence[tuple[Path, Sequence[Record]]]) -> Expo
     rows = Rows()
     for path, records in files:
         rows.file = path.stem
-        try:
-            found.read(rows.counted(records), rows)
-        except CovoteError as error:
-            raise type(error)(f"{path}: {error}") from error
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            what = f"has no {error}" if isinstance(error, KeyError) else "is not as that tool writes it"
-            raise FileError(
-                f"{path} looks like {found.name}, but record {rows.record} {what}; export it again"
-            ) from error
-    if not rows.found:
-        raise FileError(f"{files[0][0]} is {found.name} without answers")
-    return Export(rows.table(), [f"recognised as {found.name}", *rows.notes()])
+        with naming(path):
+            try:
+                found.read(rows.counted(records), rows)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                if isinstance(error, CovoteError):
+                    raise
+                what = f"has no {error}" if isinstance(error, KeyError) else "is not as that tool writes it"
+                raise FileError(
+                    f"{path} looks like {found.name}, but record {rows.record} {what}; export it again"
+                ) from error
+    place = files[0][0]
+    with naming(place):
+        table = rows.table()
+    if table is None:
+        left = f" ({'; '.join(rows.notes())})" if rows.notes() else ""
+        raise FileError(
+            f"{place} is {found.name}, but it has no answers{left}; covote reads one label per item and "
+            "expert"
+        )
+    return Export(table, [f"recognised as {found.name}", *rows.notes()])
 
 
 def _array(path: Path) -> list[Any]:
+    """Return the records of a file of JSON: an array, one object, or objects line by line."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = path.read_bytes()
+        if not data.strip(_SPACE):
+            return []
+        found = json.loads(data)
     except FileNotFoundError as error:
         raise no_file(path) from error
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+            return _lines(path)
         raise _damaged(path, error) from error
-    return found if isinstance(found, list) else []
+    return found if isinstance(found, list) else [found]
 
 
 def _lines(path: Path) -> list[Any]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (OSError, ValueError, RecursionError) as error:
-        raise _damaged(path, error) from error
+    """Return the records of a file with one object per line."""
+    records = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                if line.strip(_SPACE):
+                    records.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise _damaged(path, error, number) from error
+    return records
 
 
 def _first_line(path: Path) -> Any:
     """Return the first record of a file of lines; None if it is not JSON."""
     try:
         with path.open("rb") as file:
-            return json.loads(file.readline(_FIRST).decode("utf-8-sig"))
+            line = b" "
+            while line and not line.strip(_SPACE):
+                line = file.readline(_FIRST)
+            return json.loads(line)
     except (OSError, ValueError, RecursionError):
         return None
 
 
-def _damaged(path: Path, error: Exception) -> FileError:
-    reason = "it is nested too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())
-    return FileError(
-        f"{path} cannot be read as JSON: {reason}; check that it was written and copied to the end"
-    )
+def _damaged(path: Path, error: Exception, line: int = 0) -> FileError:
+    remedy, reason = "check that it was written and copied to the end", " ".join(str(error).split())
+    if isinstance(error, RecursionError):
+        reason = "it is nested too deep"
+    elif isinstance(error, UnicodeError):
+        remedy = "save it as UTF-8"
+    elif isinstance(error, json.JSONDecodeError):
+        reason = f"{error.msg} (line {line or error.lineno}, column {error.colno})"
+    return FileError(f"{path} cannot be read as JSON: {reason}; {remedy}")

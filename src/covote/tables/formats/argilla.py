@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -24,18 +24,14 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
             if status not in (None, "submitted"):
                 rows.drop(f"{status} response")
                 continue
-            labels = {
-                question: one_of(value if isinstance(value, list) else [value], f"record {item}")
-                for question, value in answers.items()
-            }
-            rows.add(item, user, labels, more=record["fields"])
+            rows.add(item, user, answers, more=record["fields"], what=f"record {item}")
 
 
 def _responses(given: Any) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield user, status and the answer to each question; 2.x groups responses by question, 1.x by user."""
     if isinstance(given, list):
         for one in given:
-            answers = {question: said["value"] for question, said in one["values"].items()}
+            answers = {question: said["value"] for question, said in (one["values"] or {}).items()}
             yield one["user_id"], one.get("status"), answers
         return
     users: dict[str, tuple[str | None, dict[str, Any]]] = {}

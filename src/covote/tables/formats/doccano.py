@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows
 
 
 def fits(record: Any) -> bool:
@@ -25,11 +25,11 @@ def fits(record: Any) -> bool:
 def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
     """Add the labels; the file bears the name of the member who gave them."""
     for document in records:
-        label = one_of(document["label"], f"document {document['id']}")
-        if label is None:
-            rows.drop("unlabelled document")
+        if document["label"]:
+            what = f"document {document['id']}"
+            rows.add(document["id"], rows.file, document["label"], more=document, what=what)
         else:
-            rows.add(document["id"], rows.file, label, more=document)
+            rows.drop("unlabelled document")
 
 
 def documents(labels: Iterable[Labelled], data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Rows, one_of, ticked
+from covote.tables.formats import crowd_forms
+from covote.tables.formats.rows import Rows
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -24,16 +25,11 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
         item = one["datasetObjectId"]
         for said in one["annotations"]:
             content = said["annotationData"]["content"]
-            answers = json.loads(content) if isinstance(content, str) else content
-            labels = {question: _label(answer, item) for question, answer in answers.items()}
-            rows.add(item, said["workerId"], labels, more=one.get("dataObject"))
-
-
-def _label(answer: Any, item: Any) -> str | None:
-    """Return the label that an element has chosen: a classifier, several choices, radio buttons or text."""
-    what = f"object {item}"
-    if not isinstance(answer, Mapping):
-        return str(answer)
-    if "labels" in answer:
-        return one_of(answer["labels"], what)
-    return str(answer["label"]) if "label" in answer else ticked(answer, what)
+            form = json.loads(content) if isinstance(content, str) else content
+            rows.add(
+                item,
+                said["workerId"],
+                crowd_forms.answers(form),
+                more=one.get("dataObject"),
+                what=f"object {item}",
+            )

@@ -35,6 +35,8 @@ def read(folder: Path) -> pa.Table:
         folder = folder / str(splits[0])
     try:
         files = [folder / str(file["filename"]) for file in _json(folder / _STATE)["_data_files"]]
+        if not files:
+            raise FileError(f"{folder} has no votes: it has no rows")
         table = pa.concat_tables([_arrow(file) for file in files])
         features = _json(folder / _INFO)["features"]
         for place, name in enumerate(table.column_names):

@@ -1,4 +1,4 @@
-"""Label Studio 1.x: exports as JSON and JSON-MIN; predictions and labelling configurations to import.
+"""Label Studio 1.x: exports as JSON, JSON-MIN and CSV; predictions and labelling configurations to import.
 
 Format: https://labelstud.io/guide/task_format and https://labelstud.io/guide/export (1.21).
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from covote.tables.formats.rows import Rows, one_of
+from covote.tables.formats.rows import Rows
 
-_AROUND = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+_AROUND = ("item", "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 QUESTION, OBJECT = "label", "item"
 """Names of the question and of what it is about, in configurations that covote writes."""
 
@@ -30,35 +30,41 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
     predictions = []
     for task in records:
         data, number = task["data"], task.get("id", rows.record)
-        item = data.get("item", number)
+        what = f"task {number}"
+        item = data["item"] if isinstance(data.get("item"), str | int) else number
         for said in task.get("annotations") or []:
-            if said.get("was_cancelled"):
+            if said.get("was_cancelled") or said.get("skipped"):
                 rows.drop("cancelled annotation")
                 continue
             by = said["completed_by"]
             expert = by.get("email") or by["id"] if isinstance(by, Mapping) else by
-            rows.add(item, expert, _labels(said["result"], number), more=data)
+            rows.add(item, expert, _answers(said["result"], rows), more=data, what=what)
         for said in task.get("predictions") or []:
             if isinstance(said, int):  # a light export has their numbers only
                 rows.drop("prediction")
-                continue
-            labels = _labels(said["result"], number)
-            predictions.append((item, said["model_version"], labels, said.get("score"), data))
-    if not rows.found:
-        for answer in predictions:
-            rows.add(*answer)
-    else:
+            else:
+                predictions.append((item, said, data, what))
+    if rows.found:
         for _ in predictions:
             rows.drop("prediction")
+        return
+    for item, said, data, what in predictions:
+        model = said.get("model_version") or "model"
+        rows.add(item, model, _answers(said["result"], rows), said.get("score"), more=data, what=what)
 
 
-def _labels(result: Sequence[Mapping[str, Any]], number: Any) -> dict[str, str | None]:
-    """Return the choice for each question of a form."""
+def _answers(result: Sequence[Mapping[str, Any]] | None, rows: Rows) -> dict[str, list[Any]]:
+    """Return what was chosen in answer to each question of a form."""
     chosen: dict[str, list[Any]] = {}
-    for region in result:
+    for region in result or []:
         if region["type"] == "choices":
-            chosen.setdefault(region["from_name"], []).extend(region["value"]["choices"])
-    return {name: one_of(choices, f"task {number}") for name, choices in chosen.items()}
+            choices = region["value"]["choices"]
+            chosen.setdefault(region["from_name"], []).extend(
+                [choices] if isinstance(choices, str) else choices
+            )
+        else:
+            rows.drop(f"{region['type']} result")
+    return chosen
 
 
 def fits_min(record: Mapping[str, Any]) -> bool:
@@ -67,20 +73,24 @@ def fits_min(record: Mapping[str, Any]) -> bool:
 
 
 def read_min(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
-    """Add the answers, which stand between the number of the task and the annotator."""
+    """Add the answers, which stand between the number of the task and the annotator; in CSV, anywhere."""
     for said in records:
+        if said["annotation_id"] is None:
+            rows.drop("unlabelled task")
+            continue
         names = list(said)
-        answers = names[names.index("id") + 1 : names.index("annotator")]
-        item = said.get("item", said["id"])
-        labels = {name: _choice(said[name], said["id"]) for name in answers}
-        data = {name: said[name] for name in names if name not in (*_AROUND, *answers)}
-        rows.add(item, said["annotator"], labels, more=data)
+        first, last = names.index("id"), names.index("annotator")
+        asked = [name for name in (names[first:last] if first < last else names) if name not in _AROUND]
+        answers = {name: _chosen(said[name]) for name in asked}
+        data = {name: said[name] for name in names if name not in (*_AROUND, *asked)}
+        rows.add(
+            said.get("item", said["id"]), said["annotator"], answers, more=data, what=f"task {said['id']}"
+        )
 
 
-def _choice(value: Any, number: Any) -> str | None:
-    if isinstance(value, Mapping):
-        return one_of(value["choices"], f"task {number}")
-    return None if value in ("", None) else str(value)
+def _chosen(value: Any) -> Any:
+    """Return what was chosen: of a group of choices, one is written as it is, and several as an object."""
+    return value["choices"] if isinstance(value, Mapping) and "choices" in value else value
 
 
 def tasks(

@@ -5,10 +5,12 @@ Format: https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI (API version 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from covote.tables.formats.rows import Rows, ticked
+from covote.tables.formats import crowd_forms
+from covote.tables.formats.rows import Rows
 
 _ANSWER, _INPUT = "Answer.", "Input."
 
@@ -19,29 +21,36 @@ def fits(names: Mapping[str, Any]) -> bool:
 
 
 def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
-    """Add the assignments that were not rejected.
-
-    A group of radio buttons has one column for each option, ``Answer.animal.cat`` and ``Answer.animal.dog``,
-    with true in one of them.
-    """
+    """Add the assignments that were not rejected."""
     for row in records:
-        if row.get("AssignmentStatus") == "Rejected":
+        if str(row.get("AssignmentStatus")).lower() == "rejected":
             rows.drop("rejected assignment")
             continue
-        more = {name.removeprefix(_INPUT): value for name, value in row.items() if name.startswith(_INPUT)}
-        said = {name.removeprefix(_ANSWER): value for name, value in row.items() if name.startswith(_ANSWER)}
-        labels: dict[str, Any] = {}
-        groups: dict[str, dict[str, Any]] = {}
-        for name, value in said.items():
-            question, dot, option = name.rpartition(".")
-            if dot and str(value).lower() in ("true", "false"):
-                groups.setdefault(question, {})[option] = str(value).lower()
-            else:
-                labels[name] = value
-        what = f"assignment {row.get('AssignmentId')}"
         rows.add(
             row["HITId"],
             row["WorkerId"],
-            labels | {question: ticked(boxes, what) for question, boxes in groups.items()},
-            more=more,
+            crowd_forms.answers(_form(row)),
+            more={name.removeprefix(_INPUT): said for name, said in row.items() if name.startswith(_INPUT)},
+            what=f"assignment {row.get('AssignmentId')}",
         )
+
+
+def _form(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form that a worker filled in.
+
+    It is JSON in ``Answer.taskAnswers``, or each element has a column. A group of radio buttons has one for
+    each option, ``Answer.animal.cat`` and ``Answer.animal.dog``, with true in one of them.
+    """
+    form: dict[str, Any] = {}
+    for name, said in row.items():
+        if not name.startswith(_ANSWER) or said is None:
+            continue
+        question, dot, option = (name := name.removeprefix(_ANSWER)).rpartition(".")
+        if name == "taskAnswers":
+            (answers,) = json.loads(said)
+            form |= answers
+        elif dot and said.lower() in ("true", "false"):
+            form.setdefault(question, {})[option] = said.lower() == "true"
+        else:
+            form[name] = json.loads(said) if dot and option == "labels" else said
+    return form

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from covote.tables.formats.rows import Labelled, Rows, one_of
+from covote.tables.formats.rows import Labelled, Rows
+
+_VOID = {"ignore": "ignored answer", "reject": "rejected answer"}
 
 
 def fits(record: Mapping[str, Any]) -> bool:
@@ -23,13 +25,16 @@ def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
     """
     for said in records:
         item = said["_input_hash"]
-        if said["answer"] != "accept":
-            rows.drop("ignored answer" if said["answer"] == "ignore" else "rejected answer")
+        if said.get("answer") != "accept":
+            rows.drop(_VOID.get(str(said.get("answer")), "task without an answer"))
             continue
-        choices = said["accept"] if "accept" in said else [said["label"]]
+        if "accept" not in said and "label" not in said:
+            rows.drop("answer without a choice")
+            continue
         expert = said.get("_annotator_id") or said.get("_session_id") or rows.file
         more = {name: value for name, value in said.items() if not name.startswith("_") and name != "answer"}
-        rows.add(item, expert, one_of(choices, f"the answer to input {item}"), more=more)
+        choices = said["accept"] if "accept" in said else said["label"]
+        rows.add(item, expert, choices, more=more, what=f"the answer to input {item}")
 
 
 def tasks(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from covote.arguments import some_of
+from covote.arguments import shown, some_of
 from covote.errors import InputError
 
 Value = TypeVar("Value")
@@ -16,6 +16,8 @@ Labelled = tuple[Any, str | None, float | None]
 """An item, its label, and how sure that is."""
 _OWN = ("item", "task", "expert", "worker", "label", "probability", "probabilities")
 """Columns with a meaning in a table of answers; further columns cannot have these names."""
+_TAKEN = ("item", "expert", "probability", "probabilities")
+"""Columns that a question cannot be called."""
 
 
 class Rows:
@@ -31,8 +33,9 @@ class Rows:
 
     def __init__(self) -> None:
         self.file, self.record = "", 0
-        self.found: list[tuple[Any, Any, Mapping[str, Any], float | None, Mapping[str, Any]]] = []
+        self.found: list[tuple[Any, Any, Mapping[str, str | None], float | None, Mapping[str, Any]]] = []
         self._dropped: Counter[str] = Counter()
+        self._unfit: dict[str, InputError] = {}  # questions with answers that are not one label
 
     def counted(self, records: Iterable[Value]) -> Iterator[Value]:
         """Yield the records, and count them."""
@@ -43,13 +46,28 @@ class Rows:
         self,
         item: Any,
         expert: Any,
-        labels: Mapping[str, Any] | str | None,
+        answers: Any,
         probability: float | None = None,
         more: Mapping[str, Any] | None = None,
+        what: str = "",
     ) -> None:
-        """Add an answer: a label, or one label for each question of the form that the expert filled in."""
-        if not isinstance(labels, Mapping):
-            labels = {"label": labels}
+        """Add what an expert said: one answer, or the answer to each question of a form.
+
+        An answer is a name, or a list of the names that were chosen. A question with any other answer is left
+        out as a whole; `what` was answered is named then.
+        """
+        if expert is None or expert == "":
+            self.drop("answer without an expert")
+            return
+        for name in (item, expert):
+            if not _is_plain(name) or isinstance(name, bool):
+                raise TypeError(f"{name!r} is not a name")
+        labels: dict[str, str | None] = {}
+        for question, answer in (answers if isinstance(answers, Mapping) else {"label": answers}).items():
+            try:
+                labels[question] = _label(answer, what or f"record {self.record}")
+            except InputError as error:
+                self._unfit.setdefault(question, error)
         self.found.append((item, expert, labels, probability, more or {}))
 
     def drop(self, what: str) -> None:
@@ -58,30 +76,40 @@ class Rows:
 
     def notes(self) -> list[str]:
         """Say what was left out, and that there are several questions."""
-        dropped = [f"{n:,} {what}{'' if n == 1 else 's'}" for what, n in self._dropped.items()]
-        found = [f"left out: {', '.join(dropped)}"] if dropped else []
         asked = self._asked()
-        if len(asked) > 1:
+        dropped = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in sorted(self._dropped.items())]
+        found = [f"left out: {', '.join(dropped)}"] if dropped else []
+        for question, error in self._unfit.items() if asked else ():
+            found.append(f"left out: the question {question!r} ({str(error).partition(';')[0]})")
+        questions = [*asked, *self._unfit]
+        if len(questions) > 1:
             found.append(
-                f"experts answered {len(asked)} questions; choose one with label (--label): {some_of(asked)}"
+                f"experts answered {len(questions)} questions; choose one with --label: {some_of(questions)}"
             )
         return found
 
     def _asked(self) -> list[str]:
-        return list(dict.fromkeys(question for _, _, labels, _, _ in self.found for question in labels))
+        asked = dict.fromkeys(question for _, _, labels, _, _ in self.found for question in labels)
+        return [question for question in asked if question not in self._unfit]
 
-    def table(self) -> pa.Table:
-        """Return the answers as a long table.
+    def table(self) -> pa.Table | None:
+        """Return the answers as a long table; None if there are none.
 
-        Its columns are item, expert, label, or one column for each of several questions, and probability, if
-        every answer has one; then all else that is plain text or a number.
+        Its columns are item, expert, one for each question, label where there is only one question, and
+        probability, if every answer has one; then all else that is plain text or a number.
         """
+        asked = self._asked()
+        if not asked:
+            for error in self._unfit.values():
+                raise error
+            return None
         items, experts, labels, chances, more = zip(*self.found, strict=True)
         columns = {"item": _column(items), "expert": _column(experts)}
-        asked = self._asked()
         for question in asked:
-            name = "label" if len(asked) == 1 else question
-            columns[name] = _column([said.get(question) for said in labels])
+            answers = _column([said.get(question) for said in labels])
+            if len(asked) + len(self._unfit) == 1:
+                columns["label"] = answers
+            columns[f"{question}_" if question in _TAKEN else question] = answers
         if all(chance is not None for chance in chances):
             columns["probability"] = pa.array(chances, pa.float64())
         for name in dict.fromkeys(name for known in more for name in known):
@@ -98,30 +126,23 @@ def _is_plain(value: Any) -> bool:
 def _column(values: Sequence[Any]) -> pa.Array:
     """Return names as integers if all are, else as text."""
     known = [value for value in values if value is not None]
-    for value in known:
-        if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise TypeError(f"{value!r} is not a name")
     if known and all(isinstance(value, int) and abs(value) < 1 << 63 for value in known):
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
-def one_of(choices: Sequence[Any], what: str) -> str | None:
+def _label(answer: Any, what: str) -> str | None:
     """Return the only choice, None if there is none, and reject several.
 
-    >>> one_of(["cat"], "task 7"), one_of([], "task 8")
-    ('cat', None)
+    >>> _label(["cat"], "task 7"), _label("cat", "task 8"), _label([], "task 9")
+    ('cat', 'cat', None)
     """
-    if isinstance(choices, str) or not all(isinstance(choice, str | int) for choice in choices):
-        raise TypeError("choices are a list of names")
+    choices = answer if isinstance(answer, list) else [] if answer in (None, "") else [answer]
+    if not all(choice is not None and _is_plain(choice) for choice in choices):
+        raise InputError(f"{what} has {shown(answer)} where covote reads one label; export classifications")
     if len(choices) > 1:
         raise InputError(
             f"{what} has several choices ({some_of(list(map(str, choices)))}); items with several labels are "
             "decoded by covote multilabel, from a plain table"
         )
     return str(choices[0]) if choices else None
-
-
-def ticked(boxes: Mapping[str, Any], what: str) -> str | None:
-    """Return the only option that is ticked: ``{"cat": True, "dog": False}``, as web forms send them."""
-    return one_of([name for name, value in boxes.items() if value in (True, "true")], what)

@@ -12,6 +12,7 @@ from typing import Any
 from covote.tables.formats.rows import Rows
 
 _INPUT, _OUTPUT, _ASSIGNMENT = "INPUT:", "OUTPUT:", "ASSIGNMENT:"
+_VALID = ("APPROVED", "SUBMITTED", "ACCEPTED")
 
 
 def fits(names: Mapping[str, Any]) -> bool:
@@ -20,18 +21,20 @@ def fits(names: Mapping[str, Any]) -> bool:
 
 
 def read(records: Iterable[Mapping[str, Any]], rows: Rows) -> None:
-    """Add the assignments that were not rejected or skipped.
+    """Add the assignments that were not rejected or skipped; empty rows stand between pages of tasks.
 
-    The task's id names the item, or the input field where there is only one.
+    The task's id names the item. Toloka leaves it out unless it is asked for; then what was shown does.
     """
     for row in records:
-        status = row.get(f"{_ASSIGNMENT}status") or "APPROVED"
-        if status not in ("APPROVED", "SUBMITTED", "ACCEPTED"):
+        if not any(row.values()):
+            continue
+        status = row.get(f"{_ASSIGNMENT}status") or _VALID[0]
+        if status not in _VALID:
             rows.drop(f"{status.lower()} assignment")
             continue
-        shown = {name.removeprefix(_INPUT): value for name, value in row.items() if name.startswith(_INPUT)}
-        said = {name.removeprefix(_OUTPUT): value for name, value in row.items() if name.startswith(_OUTPUT)}
-        task = row.get(f"{_ASSIGNMENT}task_id")
-        if task is None:
-            (task,) = shown.values()
+        shown, said = (
+            {name.removeprefix(kind): value for name, value in row.items() if name.startswith(kind)}
+            for kind in (_INPUT, _OUTPUT)
+        )
+        task = row.get(f"{_ASSIGNMENT}task_id") or " | ".join(filter(None, shown.values()))
         rows.add(task, row[f"{_ASSIGNMENT}worker_id"], said, more=shown)
