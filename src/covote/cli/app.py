@@ -180,23 +180,17 @@ class Section(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; if there is none of this name, suggest one."""
         found = super().get_command(ctx, cmd_name)
-        if found is None and not ctx.resilient_parsing:
-            near = did_you_mean(cmd_name, list(self.commands))
-            raise InputError(
-                f"no command '{self.name} {cmd_name}'{near}; covote {self.name} --help lists all"
-            )
+        if found is None and not ctx.resilient_parsing:  # else the shell completes a line
+            near = did_you_mean(cmd_name, self.list_commands(ctx))
+            raise InputError(f"no command {cmd_name!r}{near}; {ctx.command_path} --help lists all of them")
         return found
 
 
-class Group(TyperGroup):
+class Group(Section):
     """All commands.
 
     A command's module is loaded when the command is called: most need a part of covote only.
     """
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters."""
-        return _shown(super().get_params(ctx))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the command."""
@@ -213,31 +207,31 @@ class Group(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; where there is none of this name, say which one may be meant."""
-        if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # the shell completes a line
-                return None
-            near = did_you_mean(cmd_name, list(COMMANDS))
-            raise InputError(f"no command {cmd_name!r}{near}; covote --help lists all of them")
-        if cmd_name not in self.commands:
-            module = import_module(f"covote.cli.{cmd_name}")
-            found = getattr(module, cmd_name)
-            if isinstance(found, tuple):
-                words = str(module.__doc__).partition(": ")[2]
-                one = typer.Typer(
-                    name=cmd_name, cls=Section, help=words[0].upper() + words[1:], epilog=_foot(cmd_name),
-                    add_completion=False, no_args_is_help=True, **SETTINGS,
-                )  # fmt: skip
-                for function in found:
-                    name = function.__name__
-                    one.command(name, cls=Command, epilog=_foot(f"{cmd_name} {name}"))(function)
-            else:
-                one = typer.Typer(add_completion=False, **SETTINGS)
-                one.command(cmd_name, cls=Command, epilog=_foot(cmd_name))(found)
-            command: Any = typer.main.get_command(one)
-            command.rich_help_panel = COMMANDS[cmd_name]
-            self.commands[cmd_name] = command
-        return self.commands[cmd_name]
+        """Return a command; load it first."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _loaded(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _loaded(name: str) -> Any:
+    """Return the command of a module, or the section of its commands."""
+    module = import_module(f"covote.cli.{name}")
+    found = getattr(module, name)
+    if isinstance(found, tuple):
+        words = str(module.__doc__).partition(": ")[2]
+        one = typer.Typer(
+            name=name, cls=Section, help=words[0].upper() + words[1:], epilog=_foot(name),
+            add_completion=False, no_args_is_help=True, **SETTINGS,
+        )  # fmt: skip
+        for function in found:
+            inner = function.__name__
+            one.command(inner, cls=Command, epilog=_foot(f"{name} {inner}"))(function)
+    else:
+        one = typer.Typer(add_completion=False, **SETTINGS)
+        one.command(name, cls=Command, epilog=_foot(name))(found)
+    command: Any = typer.main.get_command(one)
+    command.rich_help_panel = COMMANDS[name]
+    return command
 
 
 def _foot(name: str) -> str:

@@ -105,11 +105,7 @@ class StandardStreams:
     """
 
     def __init__(self, votes: Path, labels: Path | None, kind: str) -> None:
-        endings = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "json": "jsonl", "parquet": "parquet"}
-        if kind not in endings:
-            raise InputError(f"--format {kind!r} is not one of csv, tsv, jsonl, parquet")
-        self.votes, self.labels = votes, labels
-        self._ending = endings[kind]
+        self.votes, self.labels, self._kind = votes, labels, kind
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.to_stdout = str(labels) == "-"
 
@@ -118,9 +114,9 @@ class StandardStreams:
             self._folder = tempfile.TemporaryDirectory(prefix="covote-")
             folder = Path(self._folder.name)
             if self.to_stdout:
-                self.labels = folder / f"stdout.{'csv' if self._ending == 'tsv' else self._ending}"
+                self.labels = folder / f"stdout.{'csv' if self._kind == 'tsv' else self._kind}"
             if str(self.votes) == "-":
-                self.votes = folder / f"stdin.{self._ending}"
+                self.votes = folder / f"stdin.{self._kind}"
                 with self.votes.open("wb") as file:
                     shutil.copyfileobj(sys.stdin.buffer, file)
         return self

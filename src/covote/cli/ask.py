@@ -90,8 +90,6 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
 
 
 def _converse(panel: Panel, rule: str, state: Path | None) -> None:
-    if rule not in ("elimination", "vote"):
-        raise InputError(f"--rule {rule!r} cannot be used in the terminal; use elimination or vote")
     if state is not None and state.exists():
         asker = Asker.load(state)
         if asker.panel != panel:

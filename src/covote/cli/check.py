@@ -93,7 +93,7 @@ def check(
             output.say(f"Next: covote complete {panel_file} {size}{more} -o complete.toml")
     output.keep(panel, None, plot, quiet=as_json)
     if plot_pairs is not None:
-        output.draw(pair_graph(panel), plot_pairs)
+        output.draw(pair_graph(panel).plot, plot_pairs)
         if not as_json:
             output.say_written(plot_pairs)
     if missing:

@@ -37,7 +37,7 @@ def compare(
     read = VoteFile(votes, panel, reading).read()
     found = compared(read, like_items(known, read), seed=seed)
     if plot is not None:
-        output.draw(found, plot)
+        output.draw(found.plot, plot)
     if as_json:
         output.say_json(
             {"methods": found.rows(), "use": found.best, "expected": found.expected, "advice": found.advice}

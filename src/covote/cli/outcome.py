@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from covote.cli import output
 from covote.decoding.explaining import settling
 from covote.decoding.gold import told, wilson
+from covote.files.review import GOALS
 from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from covote.files import Outcome
     from covote.files.review import Doubt
     from covote.labels import GoldScore
-
-GOALS = (0.95, 0.99)
-"""Shares of right labels for which the summary says how many items to look at."""
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

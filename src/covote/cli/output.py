@@ -9,11 +9,11 @@ import textwrap
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,17 +151,11 @@ def warnings_as_lines() -> Iterator[None]:
         complain(f"Warning: {text}")
 
 
-def certificate_dict(panel: Panel) -> dict[str, Any] | None:
-    """Return a panel's certificate as JSON has it."""
-    proof = panel.certificate
-    if proof is None:
-        return None
-    return {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
-
-
 def panel_dict(panel: Panel) -> dict[str, Any]:
     """Return a panel and what is known about it as JSON has it."""
-    return {**panel.to_dict(), "covers": panel.redundancy, "certificate": certificate_dict(panel)}
+    proof = panel.certificate
+    told = None if proof is None else {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
+    return {**panel.to_dict(), "covers": panel.redundancy, "certificate": told}
 
 
 def check_places(
@@ -179,17 +173,10 @@ def check_places(
     atomic.check_apart([panel, *pictures], read)
 
 
-class Drawable(Protocol):
-    """What can draw itself: a panel, an error curve."""
-
-    def plot(self) -> Axes:
-        """Draw it."""
-
-
-def draw(what: Drawable, path: Path) -> None:
-    """Draw something to a picture file, completely or not at all."""
+def draw(plot: Callable[[], Axes], path: Path) -> None:
+    """Draw what `plot` returns to a picture file, completely or not at all."""
     kind = path.suffix.lower().removeprefix(".")
-    figure = what.plot().get_figure()
+    figure = plot().get_figure()
     if figure is None:
         return
     from matplotlib import rc_context
@@ -340,7 +327,7 @@ def keep(panel: Panel, file: Path | None, picture: Path | None, *, quiet: bool) 
     if file is not None:
         panel.save(file)
     if picture is not None:
-        draw(panel, picture)
+        draw(panel.plot, picture)
     if not quiet:
         say_written(file, picture)
 

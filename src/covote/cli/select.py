@@ -97,7 +97,7 @@ def select(
         output.say_redundancy(panel)
     output.keep(panel, output_file, plot, quiet=as_json)
     if curve is not None and plot_budget is not None:
-        output.draw(curve, plot_budget)
+        output.draw(curve.plot, plot_budget)
         if not as_json:
             output.say_written(plot_budget)
 

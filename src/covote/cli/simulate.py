@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,7 +85,7 @@ def simulate(
     if is_panel_file(classes):
         if size is not None or experts is not None:
             raise InputError("a panel says who its experts are; leave out SIZE and --experts")
-        _panel(Path(classes), methods, accuracy, items or 5000, seed, model, plot, as_json)
+        _panel(Path(classes), methods, accuracy, 5000 if items is None else items, seed, model, plot, as_json)
         return
     number_of_classes = _whole(classes)
     if size is None:
@@ -94,6 +93,7 @@ def simulate(
                          f"{classes} SIZE, or give a panel file")  # fmt: skip
     from covote.simulation.error_curve import error_curve
 
+    items = 500 if items is None else items
     curves = {}
     with output.progress_bar() as progress:
         for name in methods:
@@ -102,7 +102,7 @@ def simulate(
                 size,
                 _numbers(experts),
                 panels=panels,
-                items=500 if items is None else items,
+                items=items,
                 method=name,
                 seed=seed,
                 progress=progress,
@@ -110,7 +110,7 @@ def simulate(
                 **model,
             )
     if plot is not None:
-        output.draw(_Curves(curves), plot)
+        output.draw(lambda: _drawn(curves), plot)
     if as_json:
         found = {name: curve.rows() for name, curve in curves.items()}
         told = {"curve": found[method]} if len(found) == 1 else {"curves": found}
@@ -119,7 +119,7 @@ def simulate(
     for name, curve in curves.items():
         if len(curves) > 1:
             output.say(f"Decoded by {name}:")
-        _tell(curve, panels, 500 if items is None else items)
+        _tell(curve, panels, items)
         if len(curves) > 1:
             output.say()
     output.say_written(plot)
@@ -132,23 +132,17 @@ def _whole(text: str) -> int:
         raise InputError(f"{text!r} is neither a number of classes nor a panel file") from None
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """The curves of several methods in one picture."""
-
-    curves: Mapping[str, ErrorCurve]
-
-    def plot(self) -> Axes:
-        """Draw the bounds once, and every curve."""
-        (first, curve), *others = self.curves.items()
-        ax = curve.plot()
-        for (name, other), colour in zip(others, cycle(_COLOURS)):
-            ax.plot(other.experts, other.error, "o-", markersize=4, color=colour, label=name)
-        if others:
-            ax.containers[0].set_label(first)  # instead of "measured"
-            ax.set_title(ax.get_title().removesuffix(f", {first}"), fontsize=11)
-            ax.legend(frameon=False, fontsize=9)
-        return ax
+def _drawn(curves: Mapping[str, ErrorCurve]) -> Axes:
+    """Draw the curves of all methods in one picture, and the bounds once."""
+    (first, curve), *others = curves.items()
+    ax = curve.plot()
+    for (name, other), colour in zip(others, cycle(_COLOURS)):
+        ax.plot(other.experts, other.error, "o-", markersize=4, color=colour, label=name)
+    if others:
+        ax.containers[0].set_label(first)  # instead of "measured"
+        ax.set_title(ax.get_title().removesuffix(f", {first}"), fontsize=11)
+        ax.legend(frameon=False, fontsize=9)
+    return ax
 
 
 def _panel(
@@ -164,7 +158,7 @@ def _panel(
             Panel.load(file), methods, accuracies, items=items, seed=seed, progress=progress, **model
         )
     if plot is not None:
-        output.draw(found, plot)
+        output.draw(found.plot, plot)
     if as_json:
         output.say_json({"panel": str(file), "items": items, "curve": found.rows()})
         return
