@@ -261,7 +261,9 @@ class Table:
             sizes = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
             self._refuse_other_rows(sum(sizes), meta.num_rows)
         else:
-            self._text = _named(_text_table(self._source, place.id), place)
+            with self._source.explained():
+                table = _text_table(self._source, place.id)
+            self._text = _named(table, place)
             sizes = [min(_GROUP, len(self._text) - row) for row in range(0, len(self._text), _GROUP)]
         self._starts = np.cumsum([0, *sizes]).tolist()
         self._group: _Group | None = None
@@ -376,11 +378,6 @@ def _named(table: pa.Table, place: DataPlace) -> pa.Table:
 
 
 def _text_table(source: Source, id: str | None) -> pa.Table:
-    with source.explained():
-        return _parsed(source, id)
-
-
-def _parsed(source: Source, id: str | None) -> pa.Table:
     if source.kind == "json":
         import pyarrow.json as pj
 

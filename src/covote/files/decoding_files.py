@@ -179,7 +179,7 @@ def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
 
 def decode_votes(
     source: VoteSource,
-    output: Output | str | os.PathLike[str] | None,
+    output: Output,
     *,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
@@ -189,10 +189,9 @@ def decode_votes(
 ) -> Outcome:
     """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept.
 
-    A report is left to the caller, who knows what to say in it: :func:`covote.write_report`.
+    The caller has checked the output. A report is left to the caller, who knows what to say in it:
+    :func:`covote.write_report`.
     """
-    output = output if isinstance(output, Output) else Output(output)
-    output.check()
     work = Work(2 * _PASS, progress)
     slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
     parts: Here | OnEngine = Here(source, work.part("learning", share=_PASS))

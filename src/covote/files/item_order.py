@@ -15,6 +15,7 @@ from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import ROWS, Source
 from covote.tables.names import (
     changes,
+    flat,
     in_order,
     item_ids,
     plain_items,
@@ -52,6 +53,11 @@ class Nature(NamedTuple):
     cuts: tuple[int, ...]
     blanks: bool = False
     repeats: bool = False
+
+    def ids(self, column: pa.Array) -> pa.Array:
+        """Return the items of a batch: without the blanks around them, and integers if all are."""
+        ids = without_blanks(flat(column)) if self.blanks else flat(column)
+        return ids.cast(pa.int64()) if self.integers else ids
 
 
 class _Seen:

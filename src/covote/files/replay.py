@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -55,12 +55,7 @@ class Replay:
     def to_dict(self) -> dict[str, Any]:
         """Return the replay as plain dicts and lists."""
         rules = {
-            name: {
-                "answers_per_item": found.answers_per_item,
-                "cost_per_item": found.cost_per_item,
-                "agreement": found.agreement,
-                **({"accuracy": found.accuracy, "accuracy_all": found.accuracy_all} if self.gold else {}),
-            }
+            name: {what: value for what, value in asdict(found).items() if value is not None}
             for name, found in self.rules.items()
         }
         curve = {name: [list(point) for point in points] for name, points in self.curve.items()}

@@ -23,6 +23,8 @@ from covote.tables.names import arrow, coded, id_array, named, texts
 from covote.tables.writing import writing
 from covote.votes import Votes
 
+GOALS = (0.95, 0.99)
+"""Shares of right labels for which summary and report say how many items to look at."""
 LEVELS = 1000
 UNIT = 1 << 20
 """Probabilities are added up as whole numbers of this part, so that sums do not depend on their order."""
@@ -216,7 +218,7 @@ def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
     classes = texts(map(str, labels.panel.classes))
     columns = {
         "item": id_array(labels.ids, labels.start, labels.start + len(labels)),
-        "label": texts([""]).take(arrow(np.zeros(len(labels), np.int8))),
+        "label": pa.nulls(len(labels), pa.string()),
         "suggested": coded(labels.index, classes).dictionary_decode(),
         "candidates": _candidates(labels, classes),
         "confidence": two_digits(evidence.confidence),
@@ -226,7 +228,6 @@ def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
         "margin": arrow(evidence.margin),
         "violations": arrow(evidence.violations),
     }
-    columns["label"] = pc.if_else(pc.equal(columns["label"], ""), None, columns["label"])
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 

@@ -17,7 +17,8 @@ from covote.votes import Votes
 from covote.votes.rows import item_counts
 
 BINS = 20
-_MOST_PAIRS = 1000  # classes; beyond it, answers are not counted per pair of classes
+MOST_PAIRS = 1000
+"""Classes beyond which answers are not counted per pair of classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Tally:
         """Count a part; votes may stand for several items each."""
         times, evidence = item_counts(votes), labels.evidence
         given = np.flatnonzero(evidence.status == GIVEN)
-        agreement = Agreement.nothing(votes.panel, pairs=len(votes.panel.classes) <= _MOST_PAIRS)
+        agreement = Agreement.nothing(votes.panel, pairs=len(votes.panel.classes) <= MOST_PAIRS)
         agreement.add(votes, given, labels.index[given])
         known = np.isfinite(evidence.confidence)
         bins = np.minimum((evidence.confidence[known] * BINS).astype(np.int64), BINS - 1)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covote.arguments import naming, some_of
+from covote.arguments import naming
 from covote.errors import InputError, UnknownNameError
 from covote.files.item_order import Nature, by_item, first_repeated, nature_of
 from covote.panel import Name, Panel
@@ -23,15 +23,7 @@ from covote.progress import Progress
 from covote.tables import Reading
 from covote.tables.batches import ROWS, Source
 from covote.tables.columns import find_columns
-from covote.tables.names import (
-    NOT_ASKED,
-    arrow,
-    changes,
-    flat,
-    plain_items,
-    repeated_item,
-    without_blanks,
-)
+from covote.tables.names import NOT_ASKED, arrow, changes, plain_items, repeated_item
 from covote.votes import Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import frozen, is_complete, joined, smallest_int
@@ -107,13 +99,8 @@ class VoteFile:
             raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
         self.columns = self.reader.columns(source.names, "auto", source.look)
         if self.columns.item is None:
-            if not len(source.look()):
-                raise InputError(f"{source.path} has no votes: it has no rows")
-            raise InputError(
-                f"{source.path} has no column 'item' (it has: {some_of(source.names)}); say which column "
-                "names the item that a row is about, with item='...' (--item ...)"
-            )
-        self.item, self.expert, self.label = self.columns.item, self.columns.expert, self.columns.label
+            raise source.no_items()
+        self.item = self.columns.item
         self.shape = "wide" if self.columns.answers is not None else "long"
         of_answers, self._chance = self.columns.of_answers, self.columns.chance
         self.answers = [*of_answers, *([self._chance] if self._chance else [])]
@@ -202,11 +189,7 @@ class VoteFile:
     def fresh_reader(self) -> Reader:
         """Return a new reader, which knows only the columns that belong to no expert."""
         reader, strangers = replace(self.reader), list(self.columns.strangers)
-        counts = dict.fromkeys(strangers, 0)
-        for batch in self.source.batches(strangers) if strangers else ():
-            for name in strangers:
-                counts[name] += len(batch) - batch.column(name).null_count
-        reader.found.add_columns(strangers, counts.__getitem__)
+        reader.found.add_columns(strangers, self.source.count_filled(strangers).__getitem__)
         return reader
 
     def slices(self) -> list[Slice]:
@@ -292,11 +275,7 @@ class VoteFile:
         nature = self.nature if like is None else like
         first = 0 if rows is None else rows.start
         for batch in self.source.batches([self.item, *columns], plain=(self.item,), rows=rows):
-            ids = flat(batch.column(0))
-            if nature.blanks:
-                ids = without_blanks(ids)
-            if self.source.untyped and nature.integers:
-                ids = ids.cast(pa.int64())
+            ids = nature.ids(batch.column(0))
             yield self.source.row_numbers(first, batch.num_rows), [ids, *batch.columns[1:]]
             first += batch.num_rows
 

@@ -162,7 +162,7 @@ def _honest(given: Reports, report: str, most: int) -> _Decided:
     else:
         silent = given.asked.copy()
         silent[given.item, given.expert] = False
-        ruled_out = _product(silent, given.panel.knows)
+        ruled_out = silent.astype(np.float32) @ given.panel.knows.astype(np.float32) > 0
     conflict = (holds & ruled_out).any(axis=1) | (holds.sum(axis=1) > most)
     if report == "all":
         holds = np.where(conflict[:, None], 2 * named > asked, holds)
@@ -303,9 +303,3 @@ def _counts(given: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     np.add.at(named, (given.item, given.label), 1)
     asked = given.asked.astype(np.float32) @ given.panel.knows.astype(np.float32)
     return named, asked.astype(np.int64)
-
-
-def _product(left: Flags, right: Flags) -> Flags:
-    """Return where the product of two matrices is not zero."""
-    found: Flags = left.astype(np.float32) @ right.astype(np.float32) > 0
-    return found

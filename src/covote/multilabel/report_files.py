@@ -10,17 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from covote import atomic
-from covote.arguments import some_of
 from covote.errors import InputError
 from covote.files.item_order import nature_of
 from covote.files.output import writing_labels
+from covote.labels.files import WHAT
 from covote.multilabel.deciding import LabelSets, decode
 from covote.multilabel.reports import SEPARATOR, Reports, spread, without_lists
 from covote.multilabel.support import Report, check_model
 from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
-from covote.tables.names import without_blanks
 from covote.tables.writing import written_format
 from covote.votes.findings import Findings
 from covote.votes.tables import Codes, Reader
@@ -81,25 +80,16 @@ def read_reports(
     reader = Reader(panel, reading or Reading(), f"{source.path}, ")
     columns = reader.columns(source.names, "auto", lambda: without_lists(source.look()))
     if columns.item is None:
-        raise InputError(
-            f"{source.path} has no column 'item' (it has: {some_of(source.names)}); name the column of the "
-            "items with item='...' (--item ...)"
-        )
+        raise source.no_items()
     source.refuse_nested([columns.item])
     strangers = list(columns.strangers)
-    counts = dict.fromkeys(strangers, 0)
-    for batch in source.batches(strangers) if strangers else ():
-        for name in strangers:
-            counts[name] += len(batch) - batch.column(name).null_count
-    reader.found.add_columns(strangers, counts.__getitem__)
+    reader.found.add_columns(strangers, source.count_filled(strangers).__getitem__)
     wide = columns.answers is not None
     nature = nature_of(source, columns.item, wide=wide, loose=reader.reading.match == "loose")
     parts: list[Codes] = []
     first = 0
     for batch in source.batches([columns.item, *columns.of_answers], plain=(columns.item,)):
-        ids = without_blanks(batch.column(0)) if nature.blanks else batch.column(0)
-        if source.untyped and nature.integers:
-            ids = ids.cast(pa.int64())
+        ids = nature.ids(batch.column(0))
         parts.append(spread(reader, columns, [ids, *batch.columns[1:]], source.row_numbers(first, len(ids))))
         first += batch.num_rows
     if not parts:
@@ -140,15 +130,16 @@ def decode_file(
         How the columns, names and cells of the answers are understood.
     """
     check_model(report, count, len(panel.classes))
+    kind = None if output is None else written_format(output, WHAT)
     if output is not None:
-        _check_names(panel, written_format(output, "file of labels"))
+        _check_names(panel, kind)
         atomic.check_place(output)
     file = read_reports(votes_file, panel, reading)
     dropped = file.found.judge("error" if reading is None else reading.unknown)
     sets = decode(file.reports, report=report, forced=forced, count=count)
     if output is not None:
         with writing_labels(output) as writer:
-            for batch in _as_written(sets, file.items, written_format(output, "file of labels")).to_batches():
+            for batch in _as_written(sets, file.items, kind).to_batches():
                 writer.write_batch(batch)
     notes = [*file.notes, *([dropped] if dropped else [])]
     if report == "one" and (many := file.reports.count_several()):
@@ -168,7 +159,7 @@ def decode_file(
     )
 
 
-def _check_names(panel: Panel, kind: str) -> None:
+def _check_names(panel: Panel, kind: str | None) -> None:
     """Reject classes that would look like two in a cell of text."""
     if kind in ("csv", "xlsx"):
         for name in panel.classes:
@@ -179,7 +170,7 @@ def _check_names(panel: Panel, kind: str) -> None:
                 )
 
 
-def _as_written(sets: LabelSets, items: pa.DataType, kind: str) -> pa.Table:
+def _as_written(sets: LabelSets, items: pa.DataType, kind: str | None) -> pa.Table:
     table = sets.to_table()
     table = table.set_column(0, "item", table.column("item").cast(items))
     if kind not in ("csv", "xlsx"):

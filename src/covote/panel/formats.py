@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     refuse_folders(path)
     kind = format_of(path, reading=True)
     if kind == "xlsx":
-        return panel_of_rows(read_sheet(path).rows)
+        return panel_of_rows([*read_sheet(path).rows])
     data = read_bytes(path)
     if kind in _TABLES:
         return loads(decoded(data, path), kind)

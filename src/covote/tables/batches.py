@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from covote.arguments import no_file
+from covote.arguments import no_file, some_of
 from covote.errors import FileError, InputError
 from covote.tables import formats
 from covote.tables.answers_file import read_votes, votes_schema
-from covote.tables.cells import heading_row, refuse_folders, refuse_pipes, separator
+from covote.tables.cells import LOOKED, heading_row, refuse_folders, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
-from covote.tables.sheets import Sheet, read_sheet
+from covote.tables.sheets import Row, Sheet, read_sheet
 from covote.tables.words import is_total
 
 ROWS = 1 << 17
@@ -44,7 +44,6 @@ _ENDINGS = {
     "xlsx": "xlsx",
     "sqlite": "sqlite",
 }
-_LOOKED = 50  # rows of text in which the heading is looked for
 _HEAD = 1 << 16  # bytes of text in which separators are looked for
 _CHUNK = 1 << 20
 _SMALL = 1 << 26  # bytes of a file of text that is read once and kept
@@ -182,6 +181,23 @@ class Source:
             raise InputError(f"{self.path} has no votes: it has no rows")
         return pa.Table.from_batches(batches)
 
+    def count_filled(self, columns: list[str]) -> dict[str, int]:
+        """Return how many cells of some columns are not empty."""
+        counts = dict.fromkeys(columns, 0)
+        for batch in self.batches(columns) if columns else ():
+            for name in columns:
+                counts[name] += len(batch) - batch.column(name).null_count
+        return counts
+
+    def no_items(self) -> InputError:
+        """Return the error for a table in which no column names the items."""
+        if not len(self.look()):
+            return InputError(f"{self.path} has no votes: it has no rows")
+        return InputError(
+            f"{self.path} has no column 'item' (it has: {some_of(self.names)}); say which column names the "
+            "item that a row is about, with item='...' (--item ...)"
+        )
+
     def refuse_nested(self, columns: Iterable[str]) -> None:
         """Reject lists and the like where names are needed."""
         for name in columns:
@@ -216,7 +232,7 @@ class Source:
         rows, ends = [], []
         reader = csv_rows(io.StringIO(text, newline=""), delimiter=self.mark)
         with suppress(CSVError):  # as a reader of the whole file will say
-            for row in islice(reader, _LOOKED):
+            for row in islice(reader, LOOKED):
                 rows.append([cell.strip() for cell in row])
                 ends.append(reader.line_num)
         place = heading_row(rows)
@@ -234,13 +250,14 @@ class Source:
 
         Titles above the heading, and notes and sums at the foot, are ignored.
         """
-        rows, numbers = sheet.rows, sheet.numbers
+        rows = sheet.rows
         self.notes += sheet.notes
         head = heading_row(rows)
         self._note_titles(head)
-        last = _foot(rows, numbers, head)
+        last = _foot(rows, head)
         if last < len(rows):
-            foot = ", ".join(map(str, numbers[last : last + 3])) + (", ..." if len(rows) > last + 3 else "")
+            foot = ", ".join(str(row.number) for row in rows[last : last + 3])
+            foot += ", ..." if len(rows) > last + 3 else ""
             self.notes.append(f"notes or sums below the table are ignored (row {foot})")
         names = unnamed(rows[head])
         body = rows[head + 1 : last]
@@ -250,7 +267,7 @@ class Source:
             twice = next(name for name in chosen if chosen.count(name) > 1)
             raise _repeated_column(self.path, twice)
         columns = [pa.array([row[c] or None for row in body], pa.string()) for c in used]
-        return pa.table(columns, names=chosen), np.array(numbers[head + 1 : last], dtype=np.int64)
+        return pa.table(columns, names=chosen), np.array([row.number for row in body], dtype=np.int64)
 
     def group_starts(self) -> list[int]:
         """Return the position of the first row of every row group of a Parquet file, and of the end."""
@@ -485,7 +502,7 @@ def unnamed(names: list[str]) -> list[str]:
     return [name if name.strip() else f"{UNNAMED}{c}" for c, name in enumerate(names, start=1)]
 
 
-def _foot(rows: list[list[str]], numbers: list[int], head: int) -> int:
+def _foot(rows: list[Row], head: int) -> int:
     """Return where the table in a sheet ends: before sums, and before lone cells behind an empty row."""
     last = len(rows)
     end = last
@@ -495,6 +512,6 @@ def _foot(rows: list[list[str]], numbers: list[int], head: int) -> int:
         if not is_sum and len(filled) > 1:
             break
         last -= 1
-        if is_sum or numbers[last] - numbers[last - 1] > 1:
+        if is_sum or rows[last].number - rows[last - 1].number > 1:
             end = last
     return end

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ def split(text: str) -> list[list[str]]:
 def read_cells(path: str | os.PathLike[str]) -> list[list[str]]:
     """Return the cells of a .csv, .tsv or .xlsx file."""
     if Path(path).suffix.lower() == ".xlsx":
-        return read_sheet(path).rows
+        return [*read_sheet(path).rows]
     return split(decoded(read_bytes(path), path))
 
 
@@ -128,16 +129,17 @@ def refuse_folders(path: str | os.PathLike[str]) -> None:
         raise FileError(f"{path} is a folder; give a file inside it")
 
 
-_LOOKED = 50  # rows in which the heading is looked for
+LOOKED = 50
+"""Rows in which the heading is looked for."""
 
 
-def heading_row(rows: list[list[str]]) -> int:
+def heading_row(rows: Sequence[list[str]]) -> int:
     """Return which row names the columns: titles and dates above it fill fewer cells.
 
     >>> heading_row([["Votes of May", "", ""], ["item", "expert", "label"], ["1", "ann", "cat"]])
     1
     """
-    filled = [sum(map(bool, row)) for row in rows[:_LOOKED]]
+    filled = [sum(map(bool, row)) for row in rows[:LOOKED]]
     width = max(filled, default=0)
     first = next((n for n, cells in enumerate(filled) if cells >= max(2, 0.6 * width)), 0)
 

@@ -19,7 +19,7 @@ _EXACT = 10**15  # spreadsheets keep 15 digits of a number
 
 
 class Row(list[str]):
-    """The cells of a row, with its number in the file."""
+    """The cells of a row, with its number in the sheet, from 1 on."""
 
     number: int
 
@@ -40,14 +40,11 @@ class Sheet(NamedTuple):
     ----------
     rows
         Their cells as text, all rows equally long.
-    numbers
-        Their numbers in the sheet, from 1 on.
     notes
         What is unusual about the file, in sentences: other sheets, formulas without a value.
     """
 
-    rows: list[list[str]]
-    numbers: list[int]
+    rows: list[Row]
     notes: tuple[str, ...]
 
 
@@ -65,7 +62,7 @@ def read_sheet(path: str | os.PathLike[str]) -> Sheet:
             rows = [Row(cells.get((n, c), "") for c in range(1, width + 1)) for n in numbers]
             for row, number in zip(rows, numbers, strict=True):
                 row.number = number
-            return Sheet([*rows], numbers, (*_others(book, page), *_unsaved(formulas)))
+            return Sheet(rows, (*_others(book, page), *_unsaved(formulas)))
     raise InputError(f"{path} is empty: it has no cells")
 
 

@@ -125,7 +125,7 @@ def test_columns_of_other_names(tmp_path, kind):
             VoteFile(path, PANEL, Reading(**wrong))
     for some in ({"item": "image", "label": "species"}, {"item": "image", "expert": "annotator"}, {}):
         found = VoteFile(path, PANEL, Reading(**some))
-        assert (found.item, found.expert, found.label) == tuple(columns)
+        assert (found.columns.item, found.columns.expert, found.columns.label) == tuple(columns)
 
 
 def test_a_column_that_could_be_two_experts_is_refused(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def inline(picture: Figure | str, label: str) -> str:
     text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     # Ids of parts that nothing refers to; a page has several pictures, and ids must differ.
     text = re.sub(r'<g id="[^"]*">', "<g>", text)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{_escaped(label)}" ', 1)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
 
 
 def new_figure(
@@ -270,9 +271,3 @@ def _short(name: object, most: int = 18) -> str:
     text = str(name)
     # A dollar would begin a formula.
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)

@@ -16,13 +16,12 @@ from covote.decoding.gold import told as sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
-from covote.files.tally import Tally
+from covote.files.review import GOALS
+from covote.files.tally import MOST_PAIRS, Tally
 from covote.labels import MEANINGS, STATUSES, GoldScore
 from covote.panel import Name
 
 _PAIRS = 15  # pairs of classes to list
-_MOST_PAIRS = 1000  # classes; beyond it, pairs of classes are not looked at one by one
-_GOALS = (0.95, 0.99)  # shares of right labels for which the report says how many items to look at
 
 
 def write_report(
@@ -85,31 +84,28 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
             for name, count in zip(STATUSES, tally.statuses, strict=True)
             if count
         ],
-        "confidence": _drawn(charts.histogram(tally.count("confidence"), "confidence"), "Items by confidence")
+        "confidence": charts.inline(
+            charts.histogram(tally.count("confidence"), "confidence"), "Items by confidence"
+        )
         if tally.count("confidence").any()
         else "",
         "review": _review(tally),
         "violations": [(n, int(count)) for n, count in enumerate(tally.count("violations")) if count][:8],
         "experts": experts,
         "expert_chart": _expert_chart(experts),
-        "matrix": _drawn(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
+        "matrix": charts.inline(charts.matrix(panel.names, panel.classes, panel.knows), "Who knows what"),
         "cut": max(panel.knows.shape) > charts.MOST,
         "classes": _classes(tally),
         "pairs": _pairs(pairs),
-        "heat": _drawn(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
+        "heat": charts.inline(charts.heat(panel.classes, pairs.share), "Agreement per pair of classes")
         if pairs.both.size and len(panel.classes) > 1
         else "",
         "looks": [
             (look, *sides(panel, look.candidates, look.answers), settling(panel, look.tied))
             for look in outcome.looks
         ],
-        "unsure": tally.unsure,
         "doubtful": tally.experts.doubtful(),
     }
-
-
-def _drawn(figure: Any, label: str) -> str:
-    return charts.inline(figure, label)
 
 
 def headline(tally: Tally) -> str:
@@ -150,9 +146,9 @@ def _review(tally: Tally) -> dict[str, Any]:
     return {
         "expected": doubt.expected,
         "among": [(n, doubt.among(n)) for n in first[:3]],
-        "goals": [(goal, doubt.needed(goal)) for goal in _GOALS],
-        "curve": _drawn(
-            charts.review_curve(*doubt.curve(), _GOALS), "Labels expected to be right after review"
+        "goals": [(goal, doubt.needed(goal)) for goal in GOALS],
+        "curve": charts.inline(
+            charts.review_curve(*doubt.curve(), GOALS), "Labels expected to be right after review"
         ),
     }
 
@@ -160,7 +156,7 @@ def _review(tally: Tally) -> dict[str, Any]:
 def _uncovered(tally: Tally) -> dict[str, Any]:
     """Return how many pairs of classes no expert knows both of, and those with the most labels."""
     panel = tally.panel
-    if len(panel.classes) > _MOST_PAIRS or panel.covers():
+    if len(panel.classes) > MOST_PAIRS or panel.covers():
         return {}
     first, second = np.nonzero(np.triu(panel.pair_counts() == 0, 1))
     counts = tally.classes
@@ -205,7 +201,7 @@ def _expert_chart(experts: list[dict[str, Any]]) -> str:
     figure = charts.whiskers(
         [row["name"] for row in shown], np.array(rates).reshape(-1, 3), [row["doubtful"] for row in shown]
     )
-    return _drawn(figure, "How often experts agree with the labels")
+    return charts.inline(figure, "How often experts agree with the labels")
 
 
 def _classes(tally: Tally) -> list[tuple[Name, int, float]]:
