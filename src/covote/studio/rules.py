@@ -12,6 +12,8 @@ ADAPTIVE = ("elimination", "repair", "vote", "posterior")
 """Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
 ASK = ("everybody", "cover", *ADAPTIVE)
 """How items are asked: of everyone, of a chosen cover, or of one after another by a rule."""
+LONGEST_NAME, LONGEST_TEXT = 200, 100_000
+"""Characters of a name, and of the text of an item."""
 
 
 class Refused(InputError):
@@ -53,6 +55,15 @@ class Member:
     def ticks(self) -> bool:
         """Whether this person says what he or she knows, instead of an owner."""
         return self.may_tick or self.is_owner
+
+
+def sentence(text: str) -> str:
+    """Return a message or a note as a sentence.
+
+    >>> sentence("no file votes.csv")
+    'No file votes.csv.'
+    """
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def require_owner(member: Member) -> None:
@@ -142,14 +153,14 @@ def _check_storable(text: str, what: str) -> None:
         raise Refused(f"{what} holds half a character (a lone surrogate); type or save it again.", 422)
 
 
-def check_name(text: str, what: str, longest: int = 200) -> str:
+def check_name(text: str, what: str) -> str:
     """Return a name without surrounding blanks, or refuse it."""
     _check_storable(text, f"The name of {what[:1].lower()}{what[1:]}")
     name = " ".join(text.split())
     if not name:
         raise Refused(f"{what} needs a name; type one.", 422)
-    if len(name) > longest:
-        raise Refused(f"{what} has a name of {len(name)} characters; use at most {longest}.", 422)
+    if len(name) > LONGEST_NAME:
+        raise Refused(f"{what} has a name of {len(name)} characters; use at most {LONGEST_NAME}.", 422)
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
         raise Refused(f"{what} has a name with control characters; type it without them.", 422)
     return name

@@ -113,19 +113,8 @@ def counted_answers(
 
 
 @dataclass(frozen=True)
-class Claim:
-    """Something that a person is said to know and seems not to: `right` of `asked` items of the class."""
-
-    expert: str
-    name: str
-    right: int
-    asked: int
-    high: float
-
-
-@dataclass(frozen=True)
 class Skill:
-    """How a person answered gold items of a class that he or she is said to know, with a 95% interval."""
+    """How many items of a class that a person is said to know were answered right, with a 95% interval."""
 
     expert: str
     name: str
@@ -204,30 +193,26 @@ class Results:
         return truth
 
     @cached_property
-    def doubtful_claims(self) -> list[Claim]:
+    def doubtful_claims(self) -> list[Skill]:
         """Classes that a person is said to know but misses more often than not, the surest first."""
-        asked, right = self._counted(self._with_gold(self.labels.index.astype(np.int64)))
-        _, high = wilson(right, asked)
-        found = [
-            Claim(
-                str(self.panel.names[i]), str(self.panel.classes[k]), int(right[i, k]), int(asked[i, k]),
-                float(high[i, k]),
-            )
-            for i, k in np.argwhere((high < 0.5) & (asked > 0))
-        ]  # fmt: skip
+        found = self._skills(self.labels.index.astype(np.int64), below=0.5)
         return sorted(found, key=lambda one: one.high)
 
     @cached_property
     def skills(self) -> list[Skill]:
         """What people showed on gold items of each class that they are said to know."""
-        asked, right = self._counted(self._with_gold(np.full(len(self.items), -1, dtype=np.int64)))
+        return self._skills(np.full(len(self.items), -1, dtype=np.int64))
+
+    def _skills(self, truth: NDArray[np.int64], below: float = np.inf) -> list[Skill]:
+        """Compare answers with gold and, elsewhere, with `truth`; keep intervals that end `below` a share."""
+        asked, right = self._counted(self._with_gold(truth))
         low, high = wilson(right, asked)
         return [
             Skill(
                 str(self.panel.names[i]), str(self.panel.classes[k]), int(right[i, k]), int(asked[i, k]),
                 float(low[i, k]), float(high[i, k]),
             )
-            for i, k in np.argwhere(asked > 0)
+            for i, k in np.argwhere((asked > 0) & (high < below))
         ]  # fmt: skip
 
     @cached_property
@@ -425,9 +410,7 @@ def opinions(results: Results, position: int, label: int) -> list[Opinion]:
     found = []
     for expert, choice in zip(runs.expert[start:stop], runs.label[start:stop], strict=True):
         said = "none of mine" if choice < 0 else str(results.panel.classes[choice])
-        if label < 0:
-            role = ""
-        elif choice == label:
+        if choice == label:
             role = "agrees"
         elif results.panel.knows[expert, label]:
             role = "must be wrong"

@@ -128,32 +128,26 @@ def change_class(
 
 def order_classes(connection: Connection, class_ids: Sequence[int], by: int | None = None) -> None:
     """Put the classes that can be chosen into an order; all must be listed once."""
-    there = list(
-        connection.execute(
-            select(class_.c.id).where(class_.c.retired.is_(False)).order_by(class_.c.position)
-        ).scalars()
-    )
+    there = _in_order(connection, retired=False)
     if sorted(class_ids) != sorted(there):
         raise Refused("The order must list every class once; reload the page and order them again.", 409)
     if list(class_ids) == there:
         return
-    gone = connection.execute(
-        select(class_.c.id).where(class_.c.retired.is_(True)).order_by(class_.c.position)
-    ).scalars()
-    for position, one in enumerate([*class_ids, *gone], start=1):
+    for position, one in enumerate([*class_ids, *_in_order(connection, retired=True)], start=1):
         connection.execute(update(class_).where(class_.c.id == one).values(position=position))
     note(connection, by, "Changed the order of the classes.")
     touch(connection)
 
 
+def _in_order(connection: Connection, *, retired: bool) -> list[int]:
+    wanted = select(class_.c.id).where(class_.c.retired.is_(retired)).order_by(class_.c.position)
+    return list(connection.execute(wanted).scalars())
+
+
 def move_class(connection: Connection, class_id: int, steps: int, by: int | None = None) -> None:
     """Move a class up (negative) or down the list."""
     _class(connection, class_id)
-    order = list(
-        connection.execute(
-            select(class_.c.id).where(class_.c.retired.is_(False)).order_by(class_.c.position)
-        ).scalars()
-    )
+    order = _in_order(connection, retired=False)
     if class_id not in order:
         raise Refused("A retired class has no place in the order; bring it back first.", 409)
     at = order.index(class_id)

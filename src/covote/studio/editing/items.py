@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from covote.studio.editing.record import note
 from covote.studio.people.roster import refresh_options, touch
-from covote.studio.rules import Refused, check_text
+from covote.studio.rules import ADAPTIVE, LONGEST_TEXT, Refused, check_text
 from covote.studio.storage.schema import (
     BEGUN,
     LEASED,
@@ -23,8 +23,6 @@ from covote.studio.storage.schema import (
     person,
     project,
 )
-
-LONGEST_TEXT = 100_000
 
 
 def item_row(connection: Connection, item_id: int) -> Row[Any]:
@@ -89,8 +87,7 @@ def bring_back_item(connection: Connection, item_id: int, by: int | None = None)
     connection.execute(
         update(item).where(item.c.id == item_id).values(retired=False, state=BEGUN, held_until=0.0)
     )
-    adaptive = connection.execute(select(project.c.ask)).scalar_one() not in ("everybody", "cover")
-    if not adaptive:
+    if connection.execute(select(project.c.ask)).scalar_one() not in ADAPTIVE:
         passed = connection.execute(
             select(person.c.id).where(person.c.cursor >= before.position, person.c.role != "model")
         ).scalars()

@@ -23,7 +23,7 @@ from covote.panel import Panel
 from covote.studio.answers.assignments import assign
 from covote.studio.exchange import table_files
 from covote.studio.people.roster import Roster, count_answers
-from covote.studio.rules import Member, Refused, check_choice, check_text
+from covote.studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
 from covote.studio.storage import media
 from covote.studio.storage.database import Database
 from covote.studio.storage.schema import (
@@ -41,7 +41,6 @@ from covote.votes import Votes
 
 CHUNK = 20_000
 """Items written in one transaction: people who answer meanwhile wait for no more than that."""
-LONGEST_TEXT = 100_000
 LONGEST_KEY = 500
 LISTED = 20
 """Problems of a table that one message lists."""

@@ -18,7 +18,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from covote.errors import CovoteError, InputError
-from covote.studio.rules import Refused
+from covote.studio.rules import Refused, sentence
 from covote.tables.batches import Source
 from covote.tables.words import FORMULA
 
@@ -48,8 +48,7 @@ def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tu
         try:
             return _read(place, exports)
         except CovoteError as error:
-            text = str(error).replace(str(place), f"“{name}”")
-            raise Refused(f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}", 422) from error
+            raise Refused(sentence(str(error).replace(str(place), f"“{name}”")), 422) from error
 
 
 def _read(place: Path, exports: bool) -> tuple[pa.Table, list[str]]:
@@ -58,7 +57,7 @@ def _read(place: Path, exports: bool) -> tuple[pa.Table, list[str]]:
     batches = list(source.batches(source.names, tuple(source.names)))
     empty = pa.table({name: pa.array([], pa.string()) for name in source.names})
     table = pa.Table.from_batches(batches) if batches else empty
-    return _as_text(table), [f"{note[:1].upper()}{note[1:]}." for note in source.notes]
+    return _as_text(table), [*map(sentence, source.notes)]
 
 
 def _refuse_open_quotes(place: Path) -> None:

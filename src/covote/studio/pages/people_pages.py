@@ -120,9 +120,9 @@ def _invitation(request: Request, who: Member, name: str, secret: str) -> Respon
 @router.get("/people/{person_id}")
 def one_person(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Show a person, to be changed."""
-    one = studio.look()[1].member(person_id)
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
+        one = roster.member(person_id)
         row = connection.execute(select(person).where(person.c.id == person_id)).one()
     return page(request, "person.html", who, one=one, row=row, classes=roster.classes)
 
@@ -130,9 +130,9 @@ def one_person(request: Request, studio: Project, who: Owner, person_id: int) ->
 @router.post("/people/{person_id}")
 def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
     """Change what a person knows and costs."""
-    one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
+        one = roster.member(person_id)
         managing.change_person(
             connection, person_id, cost=number_field(form, "cost"), active="active" in form,
             may_tick="may_tick" in form, role=text_field(form, "role", "expert"),

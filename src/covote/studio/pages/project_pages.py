@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from covote.studio.answers.inquiry import gold_answers
 from covote.studio.editing import classes
@@ -158,19 +158,24 @@ def bring_back_class(studio: Project, who: Owner, form: Form) -> Response:
     return back_to("/settings#classes-list", f"The class is offered again.{asked}")
 
 
+def _sent_picture(connection: Connection, studio: Project, form: Form) -> str | None:
+    """Keep the picture that was sent with a form, and return its address; None without one."""
+    place = None
+    for name, file in files_of(form, "picture"):
+        kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
+        if kind != "image":
+            raise Refused(f"“{name}” is a sound; send a picture.", 415)
+    return place
+
+
 @router.post("/classes/picture")
 def add_picture(studio: Project, who: Owner, form: Form) -> Response:
     """Give a class an example picture."""
-    (class_id,) = whole_fields([form.get("class")])
-    sent = files_of(form, "picture")
-    if not sent:
-        raise Refused("No picture was chosen; choose one and send it again.", 422)
-    name, file = sent[0]
     with studio.database.write() as connection:
-        kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
-        if kind != "image":
-            raise Refused(f"“{name}” is a sound; an example is a picture.", 415)
-        connection.execute(update(class_).where(class_.c.id == class_id).values(picture=place))
+        place = _sent_picture(connection, studio, form)
+        if place is None:
+            raise Refused("No picture was chosen; choose one and send it again.", 422)
+        connection.execute(update(class_).where(class_.c.id == _one_class(form)).values(picture=place))
         touch(connection)
     return back_to("/settings", "The picture is shown with the class from now on.")
 
@@ -178,12 +183,8 @@ def add_picture(studio: Project, who: Owner, form: Form) -> Response:
 @router.post("/classes/example")
 def new_example(studio: Project, who: Owner, form: Form) -> Response:
     """Add an example, or a near miss, to the guide of a class."""
-    place = None
     with studio.database.write() as connection:
-        for name, file in files_of(form, "picture"):
-            kind, place = media.keep(connection, studio.folder, name, file.read(media.LARGEST + 1))
-            if kind != "image":
-                raise Refused(f"“{name}” is a sound; an example is a picture, a text, or both.", 415)
+        place = _sent_picture(connection, studio, form)
         near_miss = text_field(form, "near_miss") == "yes"
         add_example(connection, _one_class(form), text_field(form, "text"), place, near_miss, who.id)
     return back_to("/settings#classes-list", "People see it under Guide, while they label.")

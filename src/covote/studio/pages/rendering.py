@@ -16,12 +16,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData, UploadFile
 
 from covote.errors import CovoteError
+from covote.labels import MEANINGS
 from covote.studio.context import Studio
 from covote.studio.people import doors
 from covote.studio.people.doors import Door
 from covote.studio.people.roster import project_row
 from covote.studio.projects import Projects
-from covote.studio.rules import OFF, Member, Refused, require_owner, require_reviewer
+from covote.studio.rules import OFF, Member, Refused, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
 MOST_FIELDS = 30_000
@@ -54,24 +55,8 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-STATUS = {
-    "agreed": ("good", "agreed"),
-    "tied": ("warn", "tied"),
-    "conflict": ("bad", "conflict"),
-    "incomplete": ("quiet", "incomplete"),
-    "given": ("good", "given"),
-}
-"""How a status of a label looks and reads."""
-MEANING = {
-    "agreed": "no one who knows the class says otherwise",
-    "tied": "several classes fit equally well",
-    "conflict": "at least one answer is wrong",
-    "incomplete": "a possible class has not been judged by anyone who knows it",
-    "given": "the class was known before",
-}
-"""What a status means."""
-
-
+STATUS = {"agreed": "good", "tied": "warn", "conflict": "bad", "incomplete": "quiet", "given": "good"}
+"""The style of each status of a label."""
 _PLACES = (
     ("/progress", "Progress"), ("/label", "Label"), ("/review", "Review"), ("/experts", "Experts"),
     ("/board", "Coverage"), ("/people", "People"), ("/items", "Items"), ("/export", "Export"),
@@ -100,7 +85,7 @@ def here(context: jinja2.runtime.Context, address: str) -> str:
     return f"{context['root']}{address}" if address.startswith("/") else address
 
 
-TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANING, asset=asset)
+TEMPLATES.globals.update(status_of=STATUS, meaning_of=MEANINGS, asset=asset)
 TEMPLATES.filters.update(when=_when, day=_day, percent=_percent, number=_number, here=here)
 
 
@@ -230,10 +215,7 @@ def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
 
 def sentence_of(error: CovoteError) -> str:
     """Return what an error says as a sentence, which a refusal is already."""
-    text = str(error)
-    if isinstance(error, Refused):
-        return text
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+    return str(error) if isinstance(error, Refused) else sentence(str(error))
 
 
 def back_to(place: str, said: str = "") -> Response:
@@ -258,13 +240,11 @@ def text_field(form: FormData, name: str, otherwise: str = "") -> str:
     return value
 
 
-def number_field(form: FormData, name: str, otherwise: float = 1.0) -> float:
-    """Return a field of a form as a number."""
+def number_field(form: FormData, name: str) -> float:
+    """Return a field of a form as a number; 1 if it is empty."""
     text = text_field(form, name).strip().replace(",", ".")
-    if not text:
-        return otherwise
     try:
-        return float(text)
+        return float(text or 1)
     except ValueError as error:
         raise Refused(f"“{text[:50]}” is not a number; type digits, for example 1.5.", 422) from error
 
@@ -279,9 +259,9 @@ def whole_fields(values: Iterable[Any]) -> list[int]:
         ) from error
 
 
-def class_ids(form: FormData, known: Iterable[int], name: str = "class") -> list[int]:
+def class_ids(form: FormData, known: Iterable[int]) -> list[int]:
     """Return the classes that are ticked in a form; all must exist."""
-    ticked, there = whole_fields(form.getlist(name)), set(known)
+    ticked, there = whole_fields(form.getlist("class")), set(known)
     gone = [one for one in ticked if one not in there]
     if gone:
         raise Refused("A class of this form is no longer there; reload the page and tick again.", 409)

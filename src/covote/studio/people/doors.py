@@ -36,12 +36,11 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def new_secret(connection: Connection, purpose: str, person_id: int, lifetime: float | None = None) -> str:
+def new_secret(connection: Connection, purpose: str, person_id: int) -> str:
     """Make a secret for a purpose, and return it: this is the only time that it is known."""
     secret, now = secrets.token_urlsafe(32), time.time()
-    expires = now + (LIFETIME[purpose] if lifetime is None else lifetime)
     row = {"digest": digest_of(secret), "purpose": purpose, "person_id": person_id, "created": now,
-           "expires": expires, "revoked": False}  # fmt: skip
+           "expires": now + LIFETIME[purpose], "revoked": False}  # fmt: skip
     connection.execute(insert(link).values(row))
     return secret
 
