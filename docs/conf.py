@@ -36,6 +36,11 @@ napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "covote"
+# The colour of the pictures.
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1f6f8b", "color-brand-content": "#1f6f8b"},
+    "dark_css_variables": {"color-brand-primary": "#6fc3dd", "color-brand-content": "#6fc3dd"},
+}
 html_static_path = ["_static"]
 html_css_files = ["covote.css"]
 html_show_sphinx = False
