@@ -1,8 +1,8 @@
-"""Six hospitals, six diagnoses, and no patient record that leaves its hospital.
+"""Combine the models of six hospitals that cannot share patient records.
 
-Each hospital treats three of the six diagnoses. It has trained a model on its own patients, of whatever kind
-it likes, and shares the model only. Together every pair of diagnoses is known to some hospital, and that is
-enough to tell all six apart. All patients are made up by a random number generator.
+Each hospital treats three of six diagnoses. It trains a model of its choice on its own patients and shares
+only the model. Every pair of diagnoses is treated in at least one hospital, which is enough to tell all six
+apart. The patients are made up.
 
     python examples/hospital_silos.py
 """
@@ -44,7 +44,7 @@ def main():
     panel = design(DIAGNOSES, 3).renamed(HOSPITALS)
     print(f"{len(panel)} hospitals treat 3 of {len(DIAGNOSES)} diagnoses each. Who treats what:\n")
 
-    # In each hospital, on its own: its patients, its model. Only the fitted model is handed over.
+    # Each hospital trains on its own patients, and hands over only the fitted model.
     models = {}
     for seed, (hospital, treated) in enumerate(zip(panel.names, panel.blocks(), strict=True)):
         models[hospital] = HOSPITALS[hospital].fit(*patients(treated, each=100 + 40 * seed, seed=seed))
@@ -54,28 +54,28 @@ def main():
         kind = getattr(models[hospital], "steps", [("", models[hospital])])[-1][1]
         print(
             f"  {hospital:9} {', '.join(treated):34} {type(kind).__name__:31}"
-            f" right on its own diagnoses {models[hospital].score(new[mine], truth[mine]):.1%},"
-            f" on all {models[hospital].score(new, truth):.1%}"
+            f" right about its own diagnoses: {models[hospital].score(new[mine], truth[mine]):.1%},"
+            f" about all: {models[hospital].score(new, truth):.1%}"
         )
 
-    # In one place: the models vote. Nothing is trained.
+    # In one place, the models vote. Nothing is trained here.
     fused = PanelClassifier.from_experts(panel, models)
-    print(f"\nTogether they are right on {fused.score(new, truth):.1%} of all new patients.")
+    print(f"\nTogether they are right about {fused.score(new, truth):.1%} of all new patients.")
     pooled = make_pipeline(StandardScaler(), LogisticRegression())
     everything = [patients(treated, 100 + 40 * seed, seed) for seed, treated in enumerate(panel.blocks())]
     pooled.fit(*(np.concatenate(part) for part in zip(*everything, strict=True)))
-    print(f"Had they been allowed to pool their records, one model: {pooled.score(new, truth):.1%}.")
+    print(f"One model trained on all records would be right about {pooled.score(new, truth):.1%}.")
 
     labels = decode(fused.votes(new), method="authority")
     right = fused.predict(new) == truth
-    print("\nThe votes say by themselves how far to trust a label:")
+    print("\nThe status shows how far to trust a label:")
     for status, count in labels.count().items():
         rows = labels.status == status
         if status != "incomplete" and count:
-            print(f"  {status:9} {count:5} patients, right {right[rows].mean():.1%}")
+            print(f"  {status:9} {count:5} patients, {right[rows].mean():.1%} right")
 
     patient = int(np.flatnonzero(labels.status == "conflict")[0])
-    print(f"\nOne patient about whom somebody must be wrong (the truth is {truth[patient]}):")
+    print(f"\nA patient about whom some hospital must be wrong (the truth is {truth[patient]}):")
     for hospital, answer in zip(panel.names, fused.votes(new).dense[patient], strict=True):
         print(f"  {hospital:9} says {fused.classes_[answer]}")
     print(f"  together  {fused.predict(new[patient : patient + 1])[0]}")

@@ -1,7 +1,7 @@
-"""Experts fail. What is left, what it costs, and what redundancy buys.
+"""See what it costs when experts fail, and how redundancy helps.
 
-Two panels learn the ten digits: one in which every pair of digits is known by at least one expert, one in
-which by two. Then experts go offline, one after another, and nothing is trained again.
+Two panels learn the ten digits. In the first, every pair of digits is known by at least one expert; in the
+second, by at least two. Then up to three experts go offline, and nothing is trained again.
 
     python examples/outage.py
 """
@@ -28,14 +28,15 @@ def accuracy_by_outage(model, X, y, lost):
 def main():
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X / 16, y, test_size=0.4, random_state=0)
-    for times in (1, 2):
-        model = PanelClassifier(LogisticRegression(C=10, max_iter=1000), size=4, redundancy=times).fit(X, y)
-        print(f"\nEvery pair of digits known by {times}: {len(model.panel_)} experts of 4 digits each")
-        print("  lost   pairs nobody knows   accuracy: mean   worst")
-        print(f"     0   {0:18}   {model.score(X_new, y_new):14.1%}")
+    for redundancy in (1, 2):
+        expert = LogisticRegression(C=10, max_iter=1000)
+        model = PanelClassifier(expert, size=4, redundancy=redundancy).fit(X, y)
+        print(f"\nRedundancy {redundancy}: {len(model.panel_)} experts who know 4 digits each")
+        print("  lost   uncovered pairs   accuracy: mean   worst")
+        print(f"     0   {0:15}   {model.score(X_new, y_new):14.1%}")
         for lost in (1, 2, 3):
             worst, mean, uncovered = accuracy_by_outage(model, X_new, y_new, lost)
-            print(f"  {lost:4}   {uncovered:18.1f}   {mean:14.1%}   {worst:5.1%}")
+            print(f"  {lost:4}   {uncovered:15.1f}   {mean:14.1%}   {worst:5.1%}")
 
     name = model.panel_.names[0]
     left = model.without_expert(name)
@@ -44,7 +45,7 @@ def main():
     alone = single.without_expert(name)
     print(f"The panel without redundancy, after the same loss:\n  {alone.panel_}")
     pairs = alone.panel_.uncovered()
-    print("  These can only be told apart by how sure the others are:", *(f"{a}/{b}" for a, b in pairs))
+    print("  Only the other experts' confidence can tell these apart:", *(f"{a}/{b}" for a, b in pairs))
 
 
 if __name__ == "__main__":
