@@ -87,6 +87,20 @@ def test_the_budget_is_kept_over_all_runs(covote, folder):
         assert set(stub.answered.values()) == {4}
 
 
+def test_a_budget_that_buys_no_call_asks_nobody(covote, folder):
+    with Stub() as stub:
+        panel(stub.url, input_price=100_000)  # a call costs about 5
+        for budget in ("0", "0.5"):
+            ran = run(covote, "--budget", budget)
+            assert "The budget was reached" in ran.out, ran.err
+        assert not stub.tried
+        panel(stub.url)
+        for budget, words in (("-1", "budget must be 0 or more, not -1"), ("5", "input_price")):
+            ran = run(covote, "--budget", budget)
+            assert (ran.status, words in ran.err) == (2, True), ran.err
+        assert not stub.tried
+
+
 def test_a_dry_run_asks_nobody(covote, folder):
     with Stub() as stub:
         panel(stub.url, input_price=10_000)

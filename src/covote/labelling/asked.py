@@ -55,6 +55,8 @@ class Asking:
     def __post_init__(self) -> None:
         if isinstance(self.batch, bool) or self.batch < 1:
             raise InputError(f"batch must be at least 1, not {self.batch}")
+        if self.budget is not None and not self.budget >= 0:
+            raise InputError(f"budget must be 0 or more, not {self.budget:g}")
 
     def opened(self, panel: Panel | str | os.PathLike[str], trust: Trust) -> tuple[Panel, Path]:
         """Return the panel, and the folder in which the paths of its models start."""
@@ -87,7 +89,10 @@ def asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) 
     if ask == "adaptive":
         return Asker(panel, items, Vote(), total=budget)
     if budget is not None:
-        raise InputError(f"a budget cannot be kept with ask={ask!r}; use ask='adaptive'")
+        raise InputError(
+            f"a budget cannot be kept with ask={ask!r}; use ask='adaptive' (--ask adaptive), or give the "
+            "language models of the panel their input_price and output_price"
+        )
     return None
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 from covote.arguments import money
 from covote.files.data import DataPlace, id_column, open_data
 from covote.models import open_expert
 from covote.models.batches import selected
-from covote.models.chat import Chat, rows_of
+from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
 from covote.panel import Panel
 from covote.tables.batches import Source
 
 _SAMPLE = 100  # items whose prompts are measured
-_LETTERS = 4  # of a token, about
-_ANSWER = 6  # tokens of an answer, about
 
 
 def preview(
@@ -35,14 +34,14 @@ def preview(
         if not isinstance(expert.model, Chat):
             yield f"Expert {name!r}: {items.items:,} questions, not a language model."
             continue
-        prompts = [expert.model.first_prompt(row) for row in rows_of(selected(batch, expert.columns))]
-        tokens = round(sum(map(len, prompts)) / _LETTERS / len(prompts) * items.items)
-        cost = expert.model.price(tokens, items.items * _ANSWER)
+        rows = rows_of(selected(batch, expert.columns))
+        used = reduce(Usage.plus, map(expert.model.estimated, rows))
+        tokens, cost = (round(used.tokens_in / len(rows) * items.items), used.cost / len(rows) * items.items)
         total += cost
         yield (
             f"Expert {name!r}: {items.items:,} calls, about {tokens:,} tokens in, cost {money(cost)}. "
             "First prompt:"
         )
-        yield prompts[0]
+        yield expert.model.first_prompt(rows[0])
         yield ""
     yield f"Estimated cost of all: {money(total)}. Nothing was asked."

@@ -22,8 +22,9 @@ from covote.files.data import DataPlace
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
-from covote.labelling.questions import MOST, Job, Question, Reply, ask, opened, side_by_side
-from covote.models.chat import Chat, Usage
+from covote.labelling.questions import MOST, Candidate, Job, Question, Reply, ask, opened, side_by_side
+from covote.models.batches import selected
+from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
 from covote.models.options import calibrated, from_scores
 from covote.panel import Name, Panel
@@ -147,8 +148,10 @@ class Run:
             used = kept.usage(run.name)
             run.usage = Usage._make(used) if used else Usage()
         self.over_budget = False
-        # What the dearest answer has cost, or a call on average in the runs before.
+        # What the dearest answer has cost, or a call on average in the runs before, or will cost, about.
         self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
+        if self._priced and how.budget is not None and not self._dear:
+            self._dear = max(map(self._estimated, self._job.experts), default=0.0)
         self._on_their_way = 0  # questions without a reply
         self._in_a_row = [0] * len(panel)
         self._answered = [0] * len(panel)
@@ -250,6 +253,14 @@ class Run:
         candidate = self._job.experts[i]
         model = opened(candidate, self._job.models).model if candidate.remote else None
         return model if isinstance(model, Chat) else None
+
+    def _estimated(self, candidate: Candidate) -> float:
+        """Return about what the first question to an expert costs, 0 if it is not a language model."""
+        expert = opened(candidate, self._job.models) if candidate.remote else None
+        if expert is None or not isinstance(expert.model, Chat):
+            return 0.0
+        (row,) = rows_of(selected(self._ready.data.read(0, 1), expert.columns))
+        return expert.model.estimated(row).cost
 
     def _calibrate(self, i: int) -> None:
         """Let a language model's labels follow from its scores, less what each option gets in general."""

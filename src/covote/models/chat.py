@@ -23,6 +23,8 @@ from covote.models.understanding import NO_ANSWER, Answers
 from covote.panel import Name
 from covote.votes import NONE_OF_MINE
 
+_LETTERS, _ANSWER = 4, 6  # letters of a token and tokens of an answer, about
+
 
 class Usage(NamedTuple):
     """What calls have cost: their number, tokens in and out, and money."""
@@ -115,6 +117,11 @@ class Chat:
     def first_prompt(self, row: Mapping[str, Any]) -> str:
         """Return what is asked first about an item."""
         return self.options.question(row)
+
+    def estimated(self, row: Mapping[str, Any]) -> Usage:
+        """Return about what the first call about an item costs."""
+        tokens_in = round(len(self.first_prompt(row)) / _LETTERS)
+        return Usage(1, tokens_in, _ANSWER, self.price(tokens_in, _ANSWER))
 
     def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
         """Ask about one item."""

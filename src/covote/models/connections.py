@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from covote.errors import ExpertError
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another try
 _FIRST, _LONGEST = 0.25, 30.0  # seconds of pause after the first failure, and at most
+_LETTERS = 200  # of what a server says about a failure
 LARGEST = 1 << 28
 """Bytes of the largest answer that is read: 256 items and 10,000 classes take a fifth of them."""
 
@@ -164,7 +166,7 @@ class Connections:
                 try:
                     return json.loads(said)
                 except ValueError as error:
-                    raise ExpertError(f"on {self._server} answered something that is no JSON") from error
+                    raise ExpertError(f"on {self._server} answered with invalid JSON") from error
             if status not in _PASSING and status != 0:
                 break
         tries = "" if number == 0 else f" ({number + 1} tries)"
@@ -210,7 +212,8 @@ class Connections:
                 None,
             )
         self._idle.append(connection)
-        failure = f"answered {method} {path} with status {answer.status}{self.without_key(_detail(said))}"
+        detail = self.without_key(_detail(said))[:_LETTERS]
+        failure = f"answered {method} {path} with status {answer.status}{detail and ': ' + detail}"
         return answer.status, said, failure, answer.headers.get("Retry-After")
 
     def without_key(self, text: str) -> str:
@@ -247,10 +250,17 @@ def _hang_up(line: socket.socket | None) -> None:
 
 def _pause(number: int, wanted: str | None) -> float:
     """Return how long to wait: twice as long each time, spread so that threads do not come together."""
-    if wanted is not None and wanted.isdigit():
-        return min(float(wanted), _LONGEST)
+    if wanted is not None:
+        with suppress(ValueError):
+            seconds = float(wanted) if wanted.isdigit() else _until(wanted)
+            return min(max(seconds, 0.0), _LONGEST)
     spread = 0.5 + zlib.crc32(f"{threading.get_ident()} {number}".encode()) / 2**32
     return float(min(_LONGEST, _FIRST * 2 ** (number - 1)) * spread)
+
+
+def _until(date: str) -> float:
+    """Return the seconds until a date, as HTTP writes it."""
+    return parsedate_to_datetime(date).timestamp() - time.time()
 
 
 def _close(connections: list[_Http | _Https]) -> None:
@@ -262,7 +272,8 @@ def _detail(said: bytes) -> str:
     """Return what an answer says about what went wrong: the protocol's error message, or else its text."""
     try:
         found = json.loads(said)
-        text = str(found.get("error") or found.get("detail") or "")
+        error = found.get("error") or found.get("detail") or ""
+        text = str(error.get("message", error) if isinstance(error, dict) else error)
     except (ValueError, AttributeError):
         text = said.decode("utf-8", "replace")
-    return f": {' '.join(text.split())[:200]}" if text else ""
+    return " ".join(text.split())

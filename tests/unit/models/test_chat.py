@@ -3,6 +3,8 @@
 import json
 import re
 import threading
+import time
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -272,7 +274,7 @@ FAILURES = {
     "500": (lambda handler: handler.send(500, {"error": "out of memory"}), "with status 500: out of memory"),
     "429": (lambda handler: handler.send(429, {"error": "slow down"}, Retry_After="0"), "with status 429"),
     "401": (lambda handler: handler.send(401, {"error": "who are you?"}), "with status 401"),
-    "garbage": (lambda handler: handler.send(200, b"<html>"), "no JSON"),
+    "garbage": (lambda handler: handler.send(200, b"<html>"), "invalid JSON"),
     "other JSON": (lambda handler: handler.send(200, {"choices": []}), "not a chat completion"),
     "drop": (lambda handler: handler.connection.close(), "cannot be reached"),
     "slow": (lambda handler: handler.server.over.wait(30), "did not answer within"),
@@ -301,6 +303,32 @@ def test_a_server_that_asks_to_wait_is_asked_again():
     with Stub(behave=busy) as stub:
         assert expert(stub).answer(items("cat", "bee")).label.tolist() == [2, 1]
     assert set(stub.tried.values()) == {2}
+
+
+def test_a_server_that_names_the_time_is_asked_again_then():
+    asked = []
+
+    def busy(handler, item, times, body):
+        asked.append(time.time())
+        if times == 1:
+            handler.send(429, {"error": "later"}, Retry_After=formatdate(asked[0] + 3, usegmt=True))
+        return times == 1
+
+    with Stub(behave=busy) as stub:
+        assert expert(stub).answer(items("cat")).label.tolist() == [2]
+    assert asked[1] >= int(asked[0] + 3)
+
+
+def test_a_failure_gives_the_message_of_the_protocol_without_the_key(monkeypatch):
+    monkeypatch.setenv("STUB_KEY", "sk-" + "hush" * 20)
+
+    def quote(handler, item, times, body):
+        handler.send(401, {"error": {"message": "wrong " * 30 + handler.headers["Authorization"], "code": 1}})
+        return True
+
+    with Stub(behave=quote) as stub, pytest.raises(ExpertError, match="status 401: wrong wrong") as error:
+        expert(stub, key_env="STUB_KEY").answer(items("cat"))
+    assert "hush" not in str(error.value)
 
 
 def test_the_key_comes_from_the_environment_and_is_never_told(monkeypatch):
