@@ -287,7 +287,7 @@ def test_answers_that_cannot_be_used_are_missing_or_stop_the_run(covote, folder,
 def test_nothing_is_labelled_if_nobody_answers(covote, folder):
     save_panel(folder, ["broken"] * 4)
     ran = run_label(covote)
-    assert ran.status == 2
+    assert ran.status == 3
     assert "no expert answered anything" in ran.err
     assert not Path("labels.parquet").exists()
 

@@ -101,6 +101,40 @@ def test_a_budget_that_buys_no_call_asks_nobody(covote, folder):
         assert not stub.tried
 
 
+def test_a_server_that_never_answers_loses_the_only_expert(covote, folder):
+    model = {"retries": 0, "in_flight": 4}
+    for said in (b"<html>", b'{"choices": []}', b'{"choices": [{"message": {"content": "zebra"}}]}'):
+        with Stub(behave=lambda handler, *_, said=said: handler.send(200, said) or True) as stub:
+            Panel.from_blocks(CLASSES, [CLASSES], ["a"], models=[model | {"use": f"chat:{stub.url}"}]).save(
+                "panel.toml"
+            )
+            ran = run(covote, "--refresh")
+        assert (ran.status, "expert 'a'" in ran.err) == (3, True), ran.err
+
+
+def test_a_model_with_options_is_written_for_every_expert(covote, folder, monkeypatch):
+    monkeypatch.setenv("STUB_KEY", "sk-hush-hush")
+    (folder / "classes.txt").write_text("\n".join(CLASSES))
+    with Stub() as stub:
+        model = f'{{use = "chat:{stub.url}", name = "tiny", key_env = "STUB_KEY"}}'
+        ran = covote("design", "classes.txt", "3", "--model", model, "-o", "panel.toml")
+        assert ran.status == 0, ran.err
+        assert run(covote).status == 0
+        assert stub.keys == {"Bearer sk-hush-hush"}
+        assert {body["model"] for body in stub.bodies} == {"tiny"}
+        assert labels() == truth(folder)
+        (folder / "prior.csv").write_text(
+            "item,ant,bee,cat,dog\n" + "".join(f"q{n},0.25,0.25,0.25,0.25\n" for n in range(40))
+        )
+        stub.bodies.clear()
+        choosing = ("--chooser", model, "--prior", "prior.csv", "--shown", "4")
+        ran = covote("label", "items.csv", *choosing, "-o", "chosen.csv")
+        assert ran.status == 0, ran.err
+        assert {body["model"] for body in stub.bodies} == {"tiny"}
+    ran = covote("design", "classes.txt", "3", "--model", "{use = chat}", "-o", "other.toml")
+    assert (ran.status, "write it as in a panel file" in ran.err) == (2, True), ran.err
+
+
 def test_a_dry_run_asks_nobody(covote, folder):
     with Stub() as stub:
         panel(stub.url, input_price=10_000)

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -22,6 +23,23 @@ from covote.panel.formats import is_panel_file
 from covote.tables import Reading
 
 _REPEATED = re.compile(r"(?:(\d{1,9})x)?(\d{1,1000})")
+
+
+def read_model(text: str) -> Any:
+    """Read a model as a panel file has it: text, or a table with options.
+
+    >>> read_model('{use = "chat:http://localhost:8080/v1", name = "small"}')["name"]
+    'small'
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return tomllib.loads(f"model = {text}")["model"]
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"cannot parse the model {text} ({error}); write it as in a panel file, for example "
+            '{use = "chat:http://localhost:8080/v1", name = "small"}'
+        ) from error
 
 
 def read_classes(text: str) -> int | list[Name]:

@@ -17,6 +17,7 @@ from covote.cli.arguments import (
     Size,
     choice,
     read_classes,
+    read_model,
     read_size,
     whole,
 )
@@ -42,7 +43,10 @@ def design(
     seed: Seed = 0,
     model: Annotated[
         str | None,
-        typer.Option(help="What answers for every expert, as in a panel file (chat:ADDRESS)."),
+        typer.Option(
+            help="The model that answers for every expert, as in a panel file: chat:ADDRESS, or '{use = "
+            '"chat:ADDRESS", name = "...", key_env = "..."}\' with any options.'
+        ),
     ] = None,
     output_file: Output = None,
     plot: Plot = None,
@@ -56,10 +60,12 @@ def design(
     from covote.panel import Panel
 
     output.check_places(plot, panel=output_file, read=[classes])
+    answering = None
     if model is not None:
         from covote.models.entries import entry
 
-        entry(model)  # a mistake in it is reported before the search
+        answering = read_model(model)
+        entry(answering)  # a mistake in it is reported before the search
     with output.progress_bar() as progress:
         panel = design_panel(
             read_classes(classes),
@@ -71,10 +77,10 @@ def design(
             experts=experts,
             progress=progress,
         )
-    if model is not None:
+    if answering is not None:
         panel = Panel(
             panel.classes, panel.knows, panel.names, panel.cost,
-            models=[model] * len(panel), certificate=panel.certificate,
+            models=[answering] * len(panel), certificate=panel.certificate,
         )  # fmt: skip
     if as_json:
         output.say_json(output.panel_dict(panel))

@@ -27,11 +27,12 @@ from covote.cli.arguments import (
     Workers,
     choice,
     number,
+    read_model,
     reads_gold,
     whole,
 )
 from covote.cli.method import Method
-from covote.errors import InputError
+from covote.errors import ExpertError, InputError
 from covote.panel import Panel
 from covote.tables import Reading
 
@@ -101,8 +102,9 @@ def label(
     chooser: Annotated[
         str | None,
         typer.Option(
-            help="Instead of a panel: a language model (chat:ADDRESS) that sees the likely classes of each "
-            "item first, and others only while doubt remains.",
+            help="Instead of a panel: a language model that sees the likely classes of each item first, and "
+            'others only while doubt remains. chat:ADDRESS, or \'{use = "chat:ADDRESS", name = "..."}\' with '
+            "any options.",
             rich_help_panel=_CHOOSER,
         ),
     ] = None,
@@ -149,7 +151,7 @@ def label(
     """Label with models: ask them about every item of a dataset.
 
     To resume an interrupted run, start the same command again. The exit status is 3 if an expert was lost: it
-    gave no usable answer, or failed three times in a row.
+    gave no usable answer, or failed three times in a row. If all of them were, nothing is written.
     """
     from covote.engines import make_engine
     from covote.files import Output, read_gold
@@ -249,7 +251,8 @@ def _choosing(
     if item is None:
         raise InputError(f"{data} has no column item, task or id; name the items' column with --id")
     others = columns or tuple(name for name in names if name != item)
-    return chooser_panel(chooser, prior, shown=shown, item=item), item, (item, *others)
+    model = read_model(chooser)
+    return chooser_panel(model, prior, shown=shown, item=item), item, (item, *others)
 
 
 def _end(found: Labelling) -> None:
@@ -259,9 +262,14 @@ def _end(found: Labelling) -> None:
 
 
 def _going_on(run: Callable[..., Labelling], *arguments: Any, **options: Any) -> Labelling:
-    """Say how to continue an interrupted run."""
+    """Say how to continue an interrupted run; end with status 3 if every expert was lost."""
     try:
         return run(*arguments, **options)
+    except ExpertError as error:
+        if options["asking"].strict:
+            raise
+        output.complain(f"covote: {error}")
+        raise typer.Exit(3) from error
     except KeyboardInterrupt:
         output.complain("The answers so far are kept; run the same command to continue.")
         raise
@@ -290,8 +298,7 @@ def _notes(found: Labelling) -> list[str]:
         notes.append("where answers are missing, the other experts still cover every pair of classes")
     if found.plain:
         notes.append(
-            f"no one's probabilities are used, because {output.first_of(found.plain, 6)} gave none (an ONNX "
-            "model gives them only if it names its classes)"
+            f"no expert's probabilities are used, because {output.first_of(found.plain, 6)} gave none"
         )
     return notes
 

@@ -75,7 +75,10 @@ class Outcome:
         ]
         if not lost or len(lost) == len(self.panel):
             return []
-        return [f"no answer from {some_of(lost)} counts; check how the votes spell the name, and the panel"]
+        return [
+            f"no answer from {some_of(lost)} counts; if there should be any, check how the votes spell the "
+            "name"
+        ]
 
 
 def decode_file(

@@ -153,13 +153,13 @@ class Chooser(Chat):
         return Answers(label, chance[None].astype(np.float32), "", None, used)
 
 
-def chooser_panel(model: str, prior: str | Path, *, shown: int = SHOWN, item: str = "item") -> Panel:
+def chooser_panel(model: Any, prior: str | Path, *, shown: int = SHOWN, item: str = "item") -> Panel:
     """Return a panel of one expert that knows all classes of a prior and chooses among them.
 
     Parameters
     ----------
     model
-        As a panel file has it: ``chat:http://localhost:8080/v1``.
+        As a panel file has it: ``chat:http://localhost:8080/v1``, or a mapping with `use` and options.
     prior
         A table with the items and the probabilities of their classes.
     shown
@@ -167,13 +167,14 @@ def chooser_panel(model: str, prior: str | Path, *, shown: int = SHOWN, item: st
     item
         The column of the data that names the items.
     """
-    if not model.startswith("chat:"):
+    options = dict(model) if isinstance(model, Mapping) else {"use": model}
+    if not str(options.get("use")).startswith("chat:"):
         raise InputError(
             f"{model!r} cannot choose; a chooser is a language model, as chat:http://localhost:8080/v1"
         )
     place = Path(prior).resolve()
     classes = Prior(place).classes
-    options = {"use": model, "prior": str(place), "shown": shown, "item": item}
+    options |= {"prior": str(place), "shown": shown, "item": item}
     return Panel(classes, [[True] * len(classes)], ["chooser"], models=[options])
 
 
