@@ -212,6 +212,8 @@ class Connections:
                 None,
             )
         self._idle.append(connection)
+        if answer.status == 200:
+            return 200, said, "", None
         detail = self.without_key(_detail(said))[:_LETTERS]
         failure = f"answered {method} {path} with status {answer.status}{detail and ': ' + detail}"
         return answer.status, said, failure, answer.headers.get("Retry-After")
