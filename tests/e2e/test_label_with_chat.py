@@ -259,6 +259,15 @@ def test_killed_runs_pay_again_only_for_calls_in_flight(folder):
     assert sum(again.values()) - 160 <= 3 * 32
 
 
+def test_a_server_without_schemas_is_offered_one_by_no_expert_twice(covote, folder):
+    with Stub(schemas=False) as stub:
+        model = {"use": f"chat:{stub.url}", "in_flight": 1}
+        Panel(CLASSES, [[1, 1, 1, 1]] * 12, models=[model] * 12).save("panel.toml")
+        assert run(covote).status == 0
+    assert labels() == truth(folder)
+    assert sum("response_format" in body for body in stub.bodies) == 12
+
+
 def test_a_chooser_labels_after_a_prior(covote, folder):
     rows = ["item," + ",".join(CLASSES)]
     rows += [f"q{n},0.4,0.3,0.2,0.1" for n in range(40)]

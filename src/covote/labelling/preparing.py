@@ -27,6 +27,7 @@ from covote.files.data import (
     refuse_repeated,
 )
 from covote.labelling.questions import Candidate, changed, opened
+from covote.models import ModelExpert
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
@@ -47,6 +48,8 @@ class Prepared:
     data: Data
     ids: Any
     experts: Sequence[Candidate]
+    servers: Mapping[int, ModelExpert]
+    """The experts whose models are on servers, opened."""
     seen: Mapping[int, str]
     """What the files of each batch look like, by its first item."""
 
@@ -57,8 +60,11 @@ def prepare(
     """Open everything once, so that mistakes come to light before work is done; reject stale answers."""
     files = files_of(data.path)
     candidates = _candidates(panel, models, trust)
-    for candidate in candidates:
-        opened(candidate, models)
+    servers = {}
+    for i, candidate in enumerate(candidates):
+        expert = opened(candidate, models)
+        if candidate.remote:
+            servers[i] = expert
     seen = glance(files)
     before = kept.fact("data") or {}
     content, images = _content(before, data.path, files, seen)
@@ -90,7 +96,7 @@ def prepare(
     looks = {start: glance(source.files(start, start + batch)) for start in starts}
     if glance(files_of(data.path)) != seen:
         raise changed(data.path)
-    return Prepared(place, source, ids, candidates, looks)
+    return Prepared(place, source, ids, candidates, servers, looks)
 
 
 def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:

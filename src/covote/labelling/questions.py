@@ -5,12 +5,14 @@ Servers wait more than they work: several are asked at the same time, each one q
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, Semaphore
 from typing import Any, TypeVar
 
 import numpy as np
@@ -92,11 +94,14 @@ class Reply:
     failure: str = ""
 
 
-def ask(job: Job, question: Question) -> Reply:
+def ask_anywhere(job: Job, question: Question) -> Reply:
+    """Ask in this or another process, which opens the expert if it has not yet."""
+    return ask(opened(job.experts[question.expert], job.models), job.data, question)
+
+
+def ask(expert: ModelExpert, data: DataPlace, question: Question) -> Reply:
     """Ask, and return what was said."""
-    candidate = job.experts[question.expert]
-    expert = opened(candidate, job.models)
-    batch = _read(open_data(job.data), question)
+    batch = _read(open_data(data), question)
     rows = question.rows
     try:
         return Reply(question, expert.answer(batch if rows is None else taken(batch, rows)))
@@ -153,46 +158,55 @@ def side_by_side(
 ) -> Iterator[list[Said]]:
     """Yield what comes of the questions of several streams: each time, all that has come since the last.
 
-    A stream's next question is taken, in this thread, when its last one has been answered: so there is never
-    more than one of a stream on its way. The same stream may be given several times, which lets as many of
-    its questions be on their way. Where the caller stops, requests on their way are given up.
+    A stream has a thread, which asks one question after another. The same stream may be given several times,
+    which lets as many of its questions be on their way. A thread is at most one answer ahead of the caller,
+    so that servers do not wait for the disk. Where the caller stops, requests on their way are given up.
 
     >>> found = side_by_side(abs, [iter([-1, -2]), iter([]), iter([-3])])
     >>> sorted(said for group in found for said in group)
     [1, 2, 3]
     """
-    waiting = deque(streams)
-    running: dict[Future[Said], Iterator[Asked]] = {}
-    patience, all_answered = Patience(), False
+    heard: SimpleQueue[tuple[Said, Semaphore] | Future[None]] = SimpleQueue()
+    patience, taking, running = Patience(), Lock(), len(streams)
     pool = ThreadPoolExecutor(
-        max(1, min(most, len(streams))), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
+        max(1, min(most, running)), "covote-ask", initializer=PATIENCE.set, initargs=(patience,)
     )
 
-    def ask_next() -> None:
-        while waiting and len(running) < most:
-            stream = waiting.popleft()
-            for question in stream:
-                running[pool.submit(ask, question)] = stream
-                break
+    def work(stream: Iterator[Asked]) -> None:
+        room = Semaphore(2)  # for the question on its way, and one answer that is not yet kept
+        while not patience.over:
+            if room.acquire(timeout=WAKE):
+                with taking:
+                    question = next(stream, None)
+                if question is None:
+                    return
+                heard.put((ask(question), room))
 
     try:
-        ask_next()
+        for stream in streams:
+            pool.submit(work, stream).add_done_callback(heard.put)
         while running:
-            done = wait(running, WAKE, FIRST_COMPLETED).done
-            waiting.extendleft(running.pop(future) for future in done)
-            failed = [future for future in done if future.exception() is not None]
-            # The next questions leave before the answers are kept, so that servers do not wait for the disk.
-            if not failed:
-                ask_next()
-            group = [future.result() for future in done if future not in failed]
+            news = _arrived(heard)
+            group = [one for one in news if not isinstance(one, Future)]
             if group:
-                yield group
-            for future in failed:
-                future.result()
-            ask_next()
-        all_answered = True
+                yield [said for said, _ in group]
+            for _, room in group:
+                room.release()
+            for one in news:
+                if isinstance(one, Future):  # the end of a stream
+                    one.result()
+                    running -= 1
     finally:
-        # Whether a request is on its way is not asked of `running`: Ctrl-C may come before it is noted there.
-        if not all_answered:
+        if running:
             patience.give_up()
-        pool.shutdown(wait=all_answered, cancel_futures=True)
+        pool.shutdown(wait=not running, cancel_futures=True)
+
+
+def _arrived(queue: SimpleQueue[Said]) -> list[Said]:
+    """Return all that is in a queue; wait for the first a little while."""
+    found = []
+    with suppress(Empty):
+        found.append(queue.get(timeout=WAKE))
+        while True:
+            found.append(queue.get_nowait())
+    return found

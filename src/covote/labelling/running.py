@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from covote.files.data import DataPlace
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
-from covote.labelling.questions import MOST, Candidate, Job, Question, Reply, ask, opened, side_by_side
+from covote.labelling.questions import MOST, Job, Question, Reply, ask, ask_anywhere, side_by_side
+from covote.models import ModelExpert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
@@ -151,8 +153,9 @@ class Run:
         # What the dearest answer has cost, or a call on average in the runs before, or will cost, about.
         self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
         if self._priced and how.budget is not None and not self._dear:
-            self._dear = max(map(self._estimated, self._job.experts), default=0.0)
-        self._on_their_way = 0  # questions without a reply
+            self._dear = max(map(self._estimated, self._ready.servers.values()), default=0.0)
+        self._sent = 0  # questions; those without a noted reply are on their way
+        self._noting = Lock()
         self._in_a_row = [0] * len(panel)
         self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
@@ -222,7 +225,7 @@ class Run:
                             self._kept.write_usage(self._panel.names[i], self.experts[i].usage)
                 for reply in group:
                     i = reply.question.expert
-                    self._note(reply)
+                    self._stop_if_strict(reply)
                     done[i] += 1
                     if self._progress is not None:
                         self._progress(self._panel.names[i], done[i], len(todo[i]))
@@ -250,14 +253,12 @@ class Run:
 
     def _chat(self, i: int) -> Chat | None:
         """Return the language model of an expert, if it is one."""
-        candidate = self._job.experts[i]
-        model = opened(candidate, self._job.models).model if candidate.remote else None
-        return model if isinstance(model, Chat) else None
+        expert = self._ready.servers.get(i)
+        return expert.model if expert is not None and isinstance(expert.model, Chat) else None
 
-    def _estimated(self, candidate: Candidate) -> float:
+    def _estimated(self, expert: ModelExpert) -> float:
         """Return about what the first question to an expert costs, 0 if it is not a language model."""
-        expert = opened(candidate, self._job.models) if candidate.remote else None
-        if expert is None or not isinstance(expert.model, Chat):
+        if not isinstance(expert.model, Chat):
             return 0.0
         (row,) = rows_of(selected(self._ready.data.read(0, 1), expert.columns))
         return expert.model.estimated(row).cost
@@ -276,7 +277,7 @@ class Run:
         question, answers = reply.question, reply.answers
         if answers is None:
             return
-        name, run = self._panel.names[question.expert], self.experts[question.expert]
+        name = self._panel.names[question.expert]
         label, soft, rows = answers.label, answers.probability, question.rows
         if rows is not None:
             label = np.full(len(rows), NOT_ASKED, dtype=np.int64)
@@ -288,39 +289,45 @@ class Run:
         self._answered[question.expert] += question.items
         if answers.scores is not None:
             self._kept.insert_scores(name, question.start, answers.scores)
-        if answers.usage is not None:
-            run.usage = run.usage.plus(answers.usage)
-            self._dear = max(self._dear, answers.usage.cost)
 
     def _replies(self, todo: Mapping[int, Sequence[Question]]) -> Generator[list[Reply], None, None]:
         """Ask on the cluster; or here: experts on servers side by side, then the others one by one."""
-        asking, engine = partial(ask, self._job), self._engine
-        here = isinstance(engine, Local)
+        here = self._ready.servers if isinstance(self._engine, Local) else {}
         streams, most = [], MOST
-        for i in todo if here else ():
-            if self._job.experts[i].remote:
+        for i in todo:
+            if i in here:
                 model = self._chat(i)
                 copies = 1 if model is None else model.in_flight
                 streams += [self._questions(i, todo[i])] * copies
                 most += copies - 1
-        yield from side_by_side(asking, streams, most)
-        others = [i for i in todo if not (here and self._job.experts[i].remote)]
-        questions = chain.from_iterable(self._questions(i, todo[i]) for i in others)
-        for reply in engine.map(asking, questions):
+        yield from side_by_side(self._ask_server, streams, most)
+        questions = chain.from_iterable(self._questions(i, todo[i]) for i in todo if i not in here)
+        for reply in self._engine.map(partial(ask_anywhere, self._job), questions):
+            self._note(reply)
             yield [reply]
+
+    def _ask_server(self, question: Question) -> Reply:
+        """Ask, in a thread; what the reply says about the expert counts for the next question at once."""
+        reply = ask(self._ready.servers[question.expert], self._job.data, question)
+        with self._noting:
+            self._note(reply)
+        return reply
 
     def _questions(self, i: int, todo: Sequence[Question]) -> Iterator[Question]:
         """Yield questions as long as the expert answers, and the budget lasts if it is paid by the call."""
-        model = self._chat(i)
+        patience = self._patience(i)
+        paid = self._chat(i) is not None and self._priced
         for question in todo:
-            if self._in_a_row[i] >= self._patience(i):
+            if self._in_a_row[i] >= patience:
                 return
-            if model is not None and self._priced and self._how.budget is not None:
-                spent = sum(run.usage.cost for run in self.experts)
-                if spent + (self._on_their_way + 1) * self._dear > self._how.budget:
+            if paid and self._how.budget is not None:
+                with self._noting:
+                    spent = sum(run.usage.cost for run in self.experts)
+                    on_their_way = self._sent - sum(run.calls for run in self.experts)
+                if spent + (on_their_way + 1) * self._dear > self._how.budget:
                     self.over_budget = True
                     return
-            self._on_their_way += 1
+            self._sent += 1
             yield question
 
     def _patience(self, i: int) -> int:
@@ -329,14 +336,14 @@ class Run:
         return PATIENCE if model is None else PATIENCE * model.in_flight
 
     def _note(self, reply: Reply) -> None:
+        """Count a reply, and what it cost."""
         i, failure = reply.question.expert, reply.failure
         run = self.experts[i]
-        self._on_their_way -= 1
         run.calls += 1
         run.asked += reply.question.items
-        note = "" if reply.answers is None else reply.answers.note
-        if self._how.strict and (failure or note):
-            raise self._stopped(failure or f"expert {run.name!r} {note}")
+        if reply.answers is not None and reply.answers.usage is not None:
+            run.usage = run.usage.plus(reply.answers.usage)
+            self._dear = max(self._dear, reply.answers.usage.cost)
         if not failure:
             self._in_a_row[i] = 0
             return
@@ -344,6 +351,12 @@ class Run:
         run.failures[failure] += 1
         self._in_a_row[i] += 1
         run.reason = run.reason or failure
+
+    def _stop_if_strict(self, reply: Reply) -> None:
+        note = "" if reply.answers is None else reply.answers.note
+        if self._how.strict and (reply.failure or note):
+            name = self._panel.names[reply.question.expert]
+            raise self._stopped(reply.failure or f"expert {name!r} {note}")
 
     def _stopped(self, reason: str) -> ExpertError:
         return ExpertError(f"{reason} (stopped by --strict; answers so far are kept in {self._kept.path})")
