@@ -3,13 +3,15 @@
     python benchmarks/chat.py [--items 10000] [--seconds 0.05] [--in-flight 32] [--kills 20]
 
 The stub is a process of its own that answers every call after this many seconds. *Ideal* is items * seconds /
-calls at a time. Killed runs have to give the same labels; calls that are paid twice are counted.
+calls at a time. Killed runs have to give the same labels; calls that are paid twice are counted. Where other
+programs use the machine, `chrt --rr 5` in front of the command gives it the processors.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -42,6 +44,12 @@ def label(folder: Path, output: str) -> list[str]:
     return [sys.executable, "-m", "covote", "label", "items.csv", "--panel", "panel.toml", "-o", output]
 
 
+def spent() -> float:
+    """Return the CPU seconds of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -60,10 +68,13 @@ def main() -> None:
         assert server.stdin is not None
         assert server.stdout is not None
         prepare(folder, server.stdout.readline().strip(), options.items, options.in_flight)
-        started = time.monotonic()
+        started, before = time.monotonic(), spent()
         subprocess.run(label(folder, "whole.csv"), cwd=folder, env=ENVIRONMENT, check=True)
         wall, ideal = time.monotonic() - started, options.items * options.seconds / options.in_flight
-        print(f"{options.items} items in {wall:.1f} s, ideal {ideal:.1f} s: {wall / ideal:.2f} x")
+        print(
+            f"{options.items} items in {wall:.1f} s ({spent() - before:.1f} CPU s), "
+            f"ideal {ideal:.1f} s: {wall / ideal:.2f} x"
+        )
         paid = Counter(log.read_text().split())
         rng = np.random.default_rng(1)
         for at in np.sort(rng.integers(0, options.items, options.kills)).tolist():
@@ -78,6 +89,8 @@ def main() -> None:
             same = (folder / "killed.csv").read_bytes() == (folder / "whole.csv").read_bytes()
             print(f"{options.kills} kills: {again} calls paid twice, labels the same: {same}")
         server.stdin.close()
+        before = spent()
+    print(f"The stub took {spent() - before:.1f} CPU s.")
 
 
 if __name__ == "__main__":
