@@ -1,4 +1,4 @@
-"""Whom the run asks: everyone, the expensive experts only where doubt is left, or whom an Asker says."""
+"""Which experts a run asks: all, expensive ones only where doubt remains, or those an Asker chooses."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Asking:
     ----------
     ask
         ``"everyone"`` about everything; ``"doubtful"``: experts in the order of their cost, each only about
-        what the cheaper ones leave in doubt; ``"adaptive"``: about each item one expert after another, the
-        one that says most for its cost first, until no answer still to come can change the vote of all; or
-        a new :class:`covote.Asker` for the items, with a rule, costs and limits of its own.
+        what the cheaper ones leave in doubt; ``"adaptive"``: one expert after another about each item, the
+        one that tells most for its cost first, until no further answer can change the vote; or a new
+        :class:`covote.Asker` for the items, with its own rule, costs and limits.
     budget
         What all answers together may cost, if `ask` is ``"adaptive"``; where language models have prices,
         what their calls may cost, in all runs with the same file of answers.
@@ -70,13 +70,13 @@ EVERYONE = Asking()
 
 
 def asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) -> Asker | None:
-    """Return who says whom to ask; None if everyone is asked, or the doubtful are.
+    """Return the asker that chooses the questions; None if every expert is asked, or by cost.
 
-    ``"adaptive"`` stops when no answer still to come can change the vote of all experts, whoever is wrong.
+    ``"adaptive"`` stops when no further answer can change the vote of all experts, whoever is wrong.
     """
     if isinstance(ask, Asker):
         if budget is not None:
-            raise InputError("an Asker has a budget of its own; give it there, as Asker(..., total=...)")
+            raise InputError("an Asker has its own budget; give it there, as Asker(..., total=...)")
         if ask.panel != panel:
             raise InputError("the Asker is for another panel; make it with the panel that labels the data")
         if len(ask) != items:
@@ -85,7 +85,7 @@ def asker_for(ask: str | Asker, panel: Panel, items: int, budget: float | None) 
             raise InputError("the Asker has asked already; give a new one, kept answers are found again")
         return ask
     if ask not in WAYS:
-        raise InputError(f"ask={ask!r} is not known; use one of {', '.join(WAYS)}, or an Asker")
+        raise InputError(f"unknown ask={ask!r}; choose from {', '.join(WAYS)}, or give an Asker")
     if ask == "adaptive":
         return Asker(panel, items, Vote(), total=budget)
     if budget is not None:
@@ -106,6 +106,6 @@ def by_cost(panel: Panel) -> list[list[int]]:
 
 
 def doubtful(votes: KeptVotes) -> NDArray[np.bool_]:
-    """Return on which items not all agree: another class is possible, or an expert is wrong."""
+    """Return the items on which not all agree: another class is possible, or an expert is wrong."""
     decoder = Authority()
     return np.concatenate([decoder.score(part).evidence.status != AGREED for part in votes.parts()])

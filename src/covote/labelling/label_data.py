@@ -68,7 +68,7 @@ def label_file(
     panel
         Who knows what, with a model for every expert: a panel, or its file.
     asking
-        Whom to ask about what, and in which portions.
+        Which experts to ask about what, and in batches of which size.
     trust
         Whether models may run their authors' code (Python modules, pickles, torch): True, or the trusted
         ones as the panel writes them.

@@ -1,4 +1,4 @@
-"""Before anyone is asked: open the data and the models, and see which kept answers still belong to them."""
+"""Before any expert is asked: open the data and the models, and find which kept answers still apply."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Prepared:
 def prepare(
     data: DataPlace, panel: Panel, models: Path, kept: AnswersFile, batch: int, *, refresh: bool, trust: Trust
 ) -> Prepared:
-    """Open everything once, so that mistakes come to light before work is done; reject stale answers."""
+    """Open everything once, so that mistakes are found before any work is done; reject stale answers."""
     files = files_of(data.path)
     candidates = _candidates(panel, models, trust)
     servers = {}
@@ -133,7 +133,7 @@ def _content(before: Mapping[str, Any], path: Path, files: list[Path], seen: str
 
 
 class _Move:
-    """The way from the images of a folder as it was to those of the folder as it is.
+    """Where each image of a folder was when its answers were kept.
 
     An image with another name or other content is another item.
 
@@ -163,9 +163,9 @@ def _settle(
     refresh: bool,
     move: _Move,
 ) -> None:
-    """Compare what kept answers were given for with what is there now; write it down for new ones.
+    """Compare what kept answers were about with what is there now, and record that for new ones.
 
-    Answers about images that are still there stay; none is thrown away unless `refresh` says so.
+    Answers about unchanged images are kept; none is discarded unless `refresh` says so.
     """
     stale, moving = {}, []
     for candidate in candidates:
@@ -183,8 +183,8 @@ def _settle(
         name, why = next(iter(stale.items()))
         more = f" (and {len(stale) - 1} more experts)" if len(stale) > 1 else ""
         raise InputError(
-            f"{kept.path} keeps answers of expert {name!r}{more} that no longer fit: {why}. --refresh asks "
-            "again who must be asked again, and keeps all other answers; or choose another -o"
+            f"{kept.path} has out-of-date answers from expert {name!r}{more}: {why}. Use --refresh to ask "
+            "again only where answers are out of date, or choose another -o"
         )
     for candidate in candidates:
         name = candidate.name

@@ -22,7 +22,7 @@ _SAMPLE = 100  # items whose prompts are measured
 def preview(
     data: Path, panel: Panel, models: Path, id: str | None, columns: Sequence[str] | None, trust: Trust
 ) -> Iterator[str]:
-    """Yield lines about what `covote label` would ask language models; no one is asked."""
+    """Yield lines about what `covote label` would ask language models, without asking."""
     place = DataPlace(data, id, None if columns is None else tuple(columns))
     if not data.is_dir() and data.suffix.lower() != ".npy":
         place = replace(place, id=id_column(Source(data).names, id))

@@ -34,7 +34,7 @@ _MOST = 8  # models that one process keeps loaded
 MOST = 8
 """Servers that are asked at the same time."""
 WAKE = 0.25
-"""Seconds after which a wait looks up: a Ctrl-C that comes just before a wait without end is not seen."""
+"""Seconds that a wait lasts at most: a Ctrl-C just before an endless wait would go unnoticed."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question: answers, or why there are none."""
+    """The answers to a question, or why there are none."""
 
     question: Question
     answers: Answers | None = None
@@ -113,7 +113,7 @@ def _read(data: Data, question: Question) -> Rows:
     """Return a batch, but not of data that have changed since the run began."""
     failure: CovoteError | None = None
     try:
-        with _READING:  # not longer: whoever looks at files waits for its turn, and others for the lock
+        with _READING:  # to read only: looking at files takes time, and others would wait
             batch = data.read(question.start, question.stop)
     except CovoteError as error:
         failure = error
@@ -126,7 +126,7 @@ def _read(data: Data, question: Question) -> Rows:
 
 
 def changed(path: Path) -> FileError:
-    """Say that data were written to while they were being labelled."""
+    """Return the error for data that changed while they were being labelled."""
     return FileError(
         f"{path} was changed while it was being labelled; the answers kept so far are about the data as they "
         "were. Wait until it is complete, then run again with --refresh"

@@ -1,4 +1,4 @@
-"""The labelling run: asks the models of a panel about data; it can be killed and started again."""
+"""The labelling run: asks the models of a panel about data, and can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Progress = Callable[[Name, int, int], None]
 
 @dataclass
 class ExpertRun:
-    """How it went with one expert.
+    """What came of asking one expert.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class ExpertRun:
     calls, failed
         Batches asked in this run, and how many of them failed.
     missing
-        Items of those wanted that have no answer of it.
+        Wanted items without an answer from it.
     reason
-        Why the first failure, or why the first answer could not be used.
+        The first failure, or why the first unusable answer could not be used.
     lost
-        Whether it gave no answer that can be used, or was given up after failing too often in a row.
+        Whether it gave no usable answer, or was given up after failing too often in a row.
     failures
-        How often each failure came.
+        How often each failure occurred.
     usage
-        What a language model's calls have cost, in this run and those before.
+        What a language model's calls have cost, in this run and earlier ones.
     """
 
     name: Name
@@ -90,17 +90,17 @@ class Labelling:
     outcome
         As of :func:`covote.files.decode_file`.
     experts
-        How it went with each expert.
+        What came of asking each expert.
     questions
         How many questions (expert and item) all experts about all items would have been.
     soft
         Whether the experts' probabilities were used.
     plain
-        The experts that gave none, while others did: because of them, no one's were used.
+        The experts that gave none while others did, so that none were used.
     answers
         The file in which the answers are kept.
     unsettled
-        How many items an Asker could not settle: no one is left who could, or can be paid.
+        How many items an Asker could not settle: no expert is left who could, or the budget is spent.
     over_budget
         Whether language models were not asked everything because of the budget.
     """
@@ -122,7 +122,7 @@ class Labelling:
 
 
 class Run:
-    """One run: asks the experts of a panel what has not been answered yet, and knows how that went."""
+    """One run: asks the experts of a panel what has not been answered yet, and keeps count."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Run:
             used = kept.usage(run.name)
             run.usage = Usage._make(used) if used else Usage()
         self.over_budget = False
-        # What the dearest answer has cost, or a call on average in the runs before, or will cost, about.
+        # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
         self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
         if self._priced and how.budget is not None and not self._dear:
             self._dear = max(map(self._estimated, self._ready.servers.values()), default=0.0)
@@ -160,13 +160,13 @@ class Run:
         self._answered = [0] * len(panel)
         self._wanted: list[NDArray[np.bool_] | None] = [None] * len(panel)
         self.votes = self._votes()
-        """All answers, of this run and of those before."""
+        """All answers, from this run and earlier ones."""
 
     def _votes(self, experts: Sequence[int] | None = None) -> KeptVotes:
         return KeptVotes(self._panel, self._kept, self._ready.ids, self._wanted, experts)
 
     def ask(self) -> Run:
-        """Ask everyone about everything, or whom the cheaper ones or the asker leave to be asked."""
+        """Ask every expert about everything, by cost where doubt remains, or as the asker chooses."""
         if self._asker is not None:
             self._ask_adaptively(self._asker)
         elif self._how.ask == "doubtful":
@@ -188,7 +188,7 @@ class Run:
             asked += group
 
     def _ask_adaptively(self, asker: Asker) -> None:
-        """Ask whom the asker says, round by round; a run that was killed finds its answers and continues."""
+        """Ask what the asker chooses, round by round; a run that was killed finds its answers."""
         wanted = [np.zeros(self._items, dtype=bool) for _ in self._panel.names]
         self._wanted[:] = wanted
         while len(questions := asker.next()):
@@ -200,7 +200,7 @@ class Run:
             asker.leave(*(self._panel.names[i] for i in experts if self._in_a_row[i] >= self._patience(i)))
 
     def _answers_to(self, questions: Questions) -> NDArray[np.int64]:
-        """Return what was said: class indices, -2 for "none of mine", -1 where there is no answer."""
+        """Return the answers: class indices, -2 for "none of mine", -1 where there is none."""
         codes = np.full(len(questions), NOT_ASKED, dtype=np.int64)
         for i in np.unique(questions.expert).tolist():
             mine = np.flatnonzero(questions.expert == i)
@@ -373,7 +373,7 @@ class Run:
             )
 
     def ended(self) -> list[ExpertRun]:
-        """Return how it went with each expert, once the votes have been read."""
+        """Return what came of asking each expert, once the votes have been read."""
         for i, run in enumerate(self.experts):
             due = self._wanted[i]
             run.wanted = self._items if due is None else int(np.count_nonzero(due))
@@ -385,7 +385,7 @@ class Run:
         return self.experts
 
     def result(self, outcome: Outcome) -> Labelling:
-        """Return what came of it, once the votes have been read."""
+        """Return the result, once the votes have been read."""
         votes = self.votes
         away = [run.name for run in self.ended() if run.missing]
         plain = tuple(self._panel.names[i] for i in votes.plain)

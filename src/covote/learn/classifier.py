@@ -38,7 +38,7 @@ def _gives_probabilities(classifier: PanelClassifier) -> bool:
 
 def _check_ask(ask: str, decoder: str) -> None:
     if ask not in ("everyone", "adaptive"):
-        raise InputError(f"ask={ask!r} is not known; use 'everyone' or 'adaptive'")
+        raise InputError(f"unknown ask={ask!r}; choose 'everyone' or 'adaptive'")
     if ask == "adaptive" and decoder != "authority":
         raise InputError(
             f"decoder {decoder!r} needs the votes of every expert; use ask='everyone', or decoder='authority'"
@@ -182,7 +182,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         if self.panel is not None and not isinstance(self.panel, Panel):
             raise InputError(f"panel must be a covote.Panel, not {self.panel!r}; Panel.load(path) reads one")
         if isinstance(self.size, str) and self.size != sizing.AUTO:
-            raise InputError(f"size={self.size!r} is not understood; give a number of classes, or 'auto'")
+            raise InputError(f"cannot parse size={self.size!r}; give a number of classes, or 'auto'")
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
         decoder_of(self.decoder)

@@ -1,4 +1,4 @@
-"""Connections to servers over HTTP: requests with time-outs, and with tries that wait longer each time."""
+"""Connections to servers over HTTP: requests with time-outs, and retries that wait longer each time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LARGEST = 1 << 28
 
 
 class Patience:
-    """How long a group of requests is waited for: until they are given up, all together and for good."""
+    """Whether a group of requests is still waited for; they are given up together, and for good."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
@@ -36,7 +36,7 @@ class Patience:
         self._waiting: set[socket.socket] = set()
 
     def give_up(self) -> None:
-        """Let requests fail at once: those on their way and later ones."""
+        """Let all requests fail at once, those on their way and later ones."""
         with self._lock:
             self._over.set()
             for line in self._waiting:
@@ -67,7 +67,7 @@ class Patience:
 
 
 PATIENCE: ContextVar[Patience] = ContextVar("covote-patience")
-"""With which patience the threads of a run ask; where there is none, each batch has its own."""
+"""The patience that the threads of a run share; without one, each batch has its own."""
 
 
 class _Http(http.client.HTTPConnection):
@@ -96,7 +96,7 @@ class _Https(http.client.HTTPSConnection):
 
 
 class _Watch:
-    """One thread that hangs up requests that take too long: one for each costs as much as a request."""
+    """One thread that ends requests that take too long; one per request would cost as much as the request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -251,7 +251,7 @@ def _hang_up(line: socket.socket | None) -> None:
 
 
 def _pause(number: int, wanted: str | None) -> float:
-    """Return how long to wait: twice as long each time, spread so that threads do not come together."""
+    """Return how long to wait: twice as long each time, spread so that threads do not retry together."""
     if wanted is not None:
         with suppress(ValueError):
             seconds = float(wanted) if wanted.isdigit() else _until(wanted)

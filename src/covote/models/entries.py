@@ -55,11 +55,11 @@ class Entry:
         return function.module_file(self.place, folder) if self.kind is function.PYTHON else None
 
     def refuse_untrusted(self, trust: Trust) -> None:
-        """Refuse a model that could run code, unless the person who runs covote trusts it."""
+        """Reject a model that could run code, unless the person who runs covote trusts it."""
         if not self.kind.runs_code or trusts(trust, self.use, self.place):
             return
         raise InputError(
-            f'model = "{self.use}" is refused: {self.kind.runs_code}. If you trust it, say so with --trust '
+            f'model = "{self.use}" is rejected: {self.kind.runs_code}. If you trust it, say so with --trust '
             "on the command line or trust=True in Python (trust = true in a panel does not count: it may be "
             "someone else's word)"
         )
@@ -96,15 +96,15 @@ def entry(model: Any) -> Entry:
     options.pop("trust", None)  # older panels have it; only the person who runs covote can say it
     if not isinstance(use, str) or not use:
         raise InputError(
-            f'model = {model!r} is not understood; write model = "onnx:models/skin.onnx", or model = {{ use '
+            f'cannot parse model = {model!r}; write model = "onnx:models/skin.onnx", or model = {{ use '
             '= "onnx:models/skin.onnx", logits = true }'
         )
     name, colon, place = use.partition(":")
     kind = KINDS.get(name) if colon else _ENDINGS.get(Path(use).suffix.lower().removeprefix("."))
     if kind is None:
         raise InputError(
-            f"model = {without_password(use)!r} is of no known kind; it begins with one of: "
-            f"{', '.join(KINDS)} and a colon"
+            f"unknown kind of model = {without_password(use)!r}; begin it with one of {', '.join(KINDS)} and "
+            "a colon"
         )
     kind.check(options)
     return Entry(use, kind, use if kind.remote or not colon else place, options)

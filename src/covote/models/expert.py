@@ -62,7 +62,7 @@ class ModelExpert:
         object.__setattr__(self, "_words", Dictionary(self.knows, self.labels))
 
     def answer(self, batch: Batch) -> Answers:
-        """Ask the model about a batch, and put what it says into the words of the panel."""
+        """Ask the model about a batch, and translate its answers into the words of the panel."""
         try:
             wanted = read_only(pictured(selected(batch, self.columns), self.channels, self.scale))
             return joined([self._answered(piece) for piece in chunks(wanted, self.batch)])
@@ -151,7 +151,7 @@ def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> A
 def open_expert(
     name: Name, knows: Sequence[Name], model: Any, folder: str | Path = ".", *, trust: Trust = False
 ) -> ModelExpert:
-    """Return the expert that a panel file describes; loads its model.
+    """Load a model, and return the expert that a panel file describes.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ class Function:
     Parameters
     ----------
     function
-        The function. If it has a parameter `knows`, it is told the classes that its expert knows, so that
-        one function can answer for many experts.
+        The function. A parameter `knows` receives the classes that its expert knows, so that one function
+        can answer for many experts.
     knows
         These classes.
     folder
@@ -102,7 +102,7 @@ def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
     """Import ``module:name``; modules next to the panel file are found too, after installed ones."""
     module, _, name = place.partition(":")
     if not module or not name:
-        raise InputError(f'model "python:{place}" is not understood; write "python:module:function"')
+        raise InputError(f'cannot parse model "python:{place}"; write "python:module:function"')
     try:
         with _modules_of(setting.folder):
             found: Any = importlib.import_module(module)

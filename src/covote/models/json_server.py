@@ -1,4 +1,4 @@
-"""Servers of your own: one request in plain JSON, for those that speak no protocol.
+"""Your own servers: one request in plain JSON, for servers that follow no standard protocol.
 
 ``POST {"items": [{"age": 50}, ...], "classes": ["skin", "eye"]}`` is answered by ``{"labels": ["eye", ...]}``
 or by ``{"probabilities": [[0.9, 0.1], ...]}``, one entry per item, in the order of the classes.
@@ -30,7 +30,7 @@ class JsonServer:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(
-                f'model "json:{without_password(url)}" is not understood; it looks like json:http://host/path'
+                f'cannot parse model "json:{without_password(url)}"; write it as json:http://host/path'
             )
         self._path = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
         self._connections = Connections(url, timeout=timeout, retries=retries)
@@ -62,7 +62,7 @@ class JsonServer:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a column as JSON has it; numbers that are missing are null."""
+    """Return a value of a column as JSON has it; missing numbers are null."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
 

@@ -55,7 +55,7 @@ PRAGMA user_version = {_VERSION};
 
 
 class AnswersFile:
-    """A file of answers that is open.
+    """An open file of answers.
 
     ``run`` holds what the answers are about, ``experts`` what each was asked with, ``answers`` one row per
     expert and item: `label` is a position in what the expert knows, -2 for "none of mine" or -3 for an
@@ -108,7 +108,7 @@ class AnswersFile:
             self._check_content()
 
     def _check_content(self) -> None:
-        """Reject a file in which something else stands than when it was closed; SQLite does not look."""
+        """Reject a file whose content has changed since it was closed; SQLite does not check that."""
         with self.reading():
             structure = self._value("PRAGMA integrity_check(1)")
             if structure != "ok" or self._value("SELECT value FROM run WHERE name = 'seal'") != self._seal():
@@ -176,7 +176,7 @@ class AnswersFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Name a file in which something else stands than was written."""
+        """Turn errors from content that covote did not write into one that names the file."""
         with self.explained():
             try:
                 yield
@@ -193,7 +193,7 @@ class AnswersFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Let everything in the block be written, or nothing of it."""
+        """Write everything in the block, or nothing."""
         with self.explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -247,7 +247,7 @@ class AnswersFile:
             return None if found is None else dict(found)
 
     def add(self, expert: Any, knows: Sequence[Any], about: Mapping[str, Any]) -> None:
-        """Write down an expert, or with what it is asked from now on, in a transaction."""
+        """Add an expert, or change what it is asked with from now on, in a transaction."""
         self._db.execute(
             "INSERT INTO experts (name, about, note, in_panel) VALUES (?, ?, '', 1) "
             "ON CONFLICT (name) DO UPDATE SET about = excluded.about",
@@ -258,7 +258,7 @@ class AnswersFile:
         self._db.executemany("INSERT INTO knows VALUES (?, ?, ?)", [(key, k, c) for k, c in enumerate(knows)])
 
     def choose(self, experts: Sequence[Any]) -> None:
-        """Say whose answers are votes, in a transaction; those of others are kept, and not shown."""
+        """Choose the experts whose answers are votes, in a transaction; others are kept but not shown."""
         self._db.execute("UPDATE experts SET in_panel = 0")
         self._db.executemany(
             "UPDATE experts SET in_panel = 1 WHERE name = ?", [(expert,) for expert in experts]
@@ -272,7 +272,7 @@ class AnswersFile:
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,))
 
     def move(self, expert: Any, source: NDArray[np.int64]) -> None:
-        """Carry an expert's answers over to other positions, in a transaction.
+        """Move an expert's answers to other positions, in a transaction.
 
         Item n is now what item ``source[n]`` was; -1 for an item that is new.
         """
@@ -300,7 +300,7 @@ class AnswersFile:
         return bool(self._value("SELECT EXISTS (SELECT 1 FROM answers WHERE expert = ?)", self._key(expert)))
 
     def note(self, expert: Any) -> str:
-        """Return what the first answer was that cannot be used; empty if there is none."""
+        """Return what the first unusable answer was; empty if there is none."""
         return self._value("SELECT note FROM experts WHERE name = ?", expert) or ""
 
     def insert(
@@ -379,7 +379,7 @@ class AnswersFile:
         return found
 
     def asked(self, expert: Any, items: int) -> NDArray[np.bool_]:
-        """Return about which items an expert was asked."""
+        """Return which items an expert was asked about."""
         steps = [(low, min(low + _STEP, items)) for low in range(0, items, _STEP)]
         parts = [self.labels(expert, low, high) != NOT_ASKED for low, high in steps]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)

@@ -250,7 +250,7 @@ def test_asking_adaptively_predicts_the_same_with_fewer_predictions(digits):
 
 
 def test_ways_of_asking_that_do_not_exist_or_do_not_save_are_refused():
-    with pytest.raises(InputError, match="ask='nobody' is not known; use 'everyone' or 'adaptive'"):
+    with pytest.raises(InputError, match="unknown ask='nobody'; choose 'everyone' or 'adaptive'"):
         PanelClassifier(LOGISTIC, ask="nobody").fit([[0], [1]], [0, 1])
     with pytest.raises(InputError, match="decoder 'likelihood' needs the votes of every expert"):
         PanelClassifier(LOGISTIC, decoder="likelihood", ask="adaptive").fit([[0], [1]], [0, 1])

@@ -50,5 +50,5 @@ def test_a_class_with_one_item_cannot_be_cross_validated(animals):
     X, y = animals
     with pytest.raises(InputError, match="needs two items of every class"):
         PanelClassifier(LogisticRegression(), size="auto").fit(X[:19], y[:19])
-    with pytest.raises(InputError, match="size='large' is not understood"):
+    with pytest.raises(InputError, match="cannot parse size='large'"):
         PanelClassifier(LogisticRegression(), size="large").fit(X, y)

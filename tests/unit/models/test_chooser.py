@@ -119,7 +119,7 @@ def test_answers_after_another_prior_are_not_mixed_with_kept_ones(tmp_path):
         label_file(place, tmp_path / "labels.csv", panel)
         assert len(stub.bodies) == 3
         write_prior(tmp_path, [peaked(2, 7, 4)] * 3)
-        with pytest.raises(InputError, match=r"its prior .*prior\.csv has changed since\. --refresh asks"):
+        with pytest.raises(InputError, match=r"its prior .*prior\.csv has changed since\. Use --refresh"):
             label_file(place, tmp_path / "labels.csv", panel)
         label_file(place, tmp_path / "labels.csv", panel, asking=Asking(refresh=True))
         assert len(stub.bodies) == 6

@@ -130,10 +130,10 @@ def test_a_panel_runs_no_code_without_the_persons_word(tmp_path, monkeypatch):
     for use in armed(tmp_path):
         for model in (use, {"use": use, "trust": True}, {"use": use, "trust": "true"}):
             for trust in (False, (), ["other.pkl"], "xx" + use):
-                with pytest.raises(InputError, match=f"expert 'ann': model = \"{use}\" is refused.*--trust"):
+                with pytest.raises(InputError, match=f"expert 'ann': model = \"{use}\" is rejected.*--trust"):
                     open_expert("ann", PANEL_ORDER, model, tmp_path, trust=trust)
             panel = Panel(PANEL_ORDER, [[1, 1, 1]], ["ann"], models=[model])
-            with pytest.raises(InputError, match=r"refused.*trust=True in Python"):
+            with pytest.raises(InputError, match=r"rejected.*trust=True in Python"):
                 label_file("data.npy", "labels.csv", panel, asking=Asking(models=tmp_path))
         assert not Path("exploded").exists()
         assert str(tmp_path) not in sys.path
@@ -375,10 +375,10 @@ def test_functions_and_estimators_in_a_module_beside_the_panel(tmp_path, monkeyp
 @pytest.mark.parametrize(("model", "error", "words"), [
     ("onnx:skin.onx", FileError, "no file .*skin.onx .did you mean 'skin.onnx'?"),
     ("onnx:models/skin.onnx", FileError, "no folder"),
-    ("onxx:skin.onnx", InputError, "no known kind.*onnx"),
-    ("skin.txt", InputError, "no known kind"),
-    (3, InputError, "not understood"),
-    ({"trust": True}, InputError, "not understood"),
+    ("onxx:skin.onnx", InputError, "unknown kind.*onnx"),
+    ("skin.txt", InputError, "unknown kind"),
+    (3, InputError, "cannot parse"),
+    ({"trust": True}, InputError, "cannot parse"),
     ({"use": "onnx:skin.onnx", "tiemout": 3}, InputError, "no option 'tiemout'"),
     ({"use": "onnx:skin.onnx", "treads": 3}, InputError, "did you mean 'threads'"),
     ("onnx:skin.onnx", FileError, "cannot be read as an ONNX file"),
