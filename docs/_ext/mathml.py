@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from docutils.nodes import SkipNode
-from latex2mathml.converter import convert
+from latex2mathml import converter
+
+
+def convert(formula: str, display: str = "inline") -> str:
+    r"""Return a formula as MathML. The converter does not know \arg."""
+    return converter.convert(formula.replace(r"\arg\max", r"\text{arg max}"), display=display)
 
 
 def inline(writer: Any, node: Any) -> None:
