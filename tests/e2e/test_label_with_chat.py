@@ -145,6 +145,9 @@ def test_a_dry_run_asks_nobody(covote, folder):
     assert "Expert 'a': 40 calls, about" in ran.out
     assert "Nothing was asked." in ran.out
     assert not list(folder.glob("labels*"))
+    (folder / "none.csv").write_text("id,text\n")
+    ran = covote("label", "none.csv", "--panel", "panel.toml", "--dry-run")
+    assert (ran.status, ran.err) == (2, "covote: none.csv has no items: there is nothing to label\n")
 
 
 def failing(kind):

@@ -173,10 +173,11 @@ def label(
         folder = Path()
     else:
         panel, folder, known, trusted = _panel(panel_file, trust, quiet=as_json)
+    place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
         from covote.labelling.previewing import preview
 
-        for line in preview(data, panel, folder, id, chosen_columns, trusted):
+        for line in preview(place, panel, folder, trusted):
             output.say(line)
         return
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
@@ -186,7 +187,7 @@ def label(
     with chosen, output.progress_bar(each=True) as bar, output.warnings_as_lines():
         found = _going_on(
             label_file,
-            DataPlace(data, id, chosen_columns, _size(size)),
+            place,
             Output(output_file, proba, review, review_until),
             panel,
             asking=Asking(ask, budget, batch, strict, refresh, folder),

@@ -68,15 +68,12 @@ def prepare(
     seen = glance(files)
     before = kept.fact("data") or {}
     content, images = _content(before, data.path, files, seen)
-    if not data.path.is_dir() and data.path.suffix.lower() != ".npy":
-        names = Source(data.path).names
-        data = replace(data, id=id_column(names, data.id))
-        refuse_missing(names, data)
+    data = with_id_column(data)
     place = replace(data, path=data.path.resolve(), version=content)
     source = open_data(place)
     ids = source.ids()
     if source.items == 0:
-        raise InputError(f"{data.path} has no items: there is nothing to label")
+        raise no_items(data.path)
     if place.id is not None:
         refuse_repeated(ids, replace(place, path=data.path))
     facts = {
@@ -97,6 +94,21 @@ def prepare(
     if glance(files_of(data.path)) != seen:
         raise changed(data.path)
     return Prepared(place, source, ids, candidates, servers, looks)
+
+
+def with_id_column(place: DataPlace) -> DataPlace:
+    """Return where data are, with the column that names the items of a table."""
+    if place.path.is_dir() or place.path.suffix.lower() == ".npy":
+        return place
+    names = Source(place.path).names
+    place = replace(place, id=id_column(names, place.id))
+    refuse_missing(names, place)
+    return place
+
+
+def no_items(path: Path) -> InputError:
+    """Return the error for data without items."""
+    return InputError(f"{path} has no items: there is nothing to label")
 
 
 def _candidates(panel: Panel, models: Path, trust: Trust) -> list[Candidate]:

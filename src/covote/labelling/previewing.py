@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 
 from covote.arguments import money
-from covote.files.data import DataPlace, id_column, open_data
+from covote.files.data import DataPlace, open_data
+from covote.labelling.preparing import no_items, with_id_column
 from covote.models import open_expert
 from covote.models.batches import selected
 from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
 from covote.panel import Panel
-from covote.tables.batches import Source
 
 _SAMPLE = 100  # items whose prompts are measured
 
 
-def preview(
-    data: Path, panel: Panel, models: Path, id: str | None, columns: Sequence[str] | None, trust: Trust
-) -> Iterator[str]:
+def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Iterator[str]:
     """Yield lines about what `covote label` would ask language models, without asking."""
-    place = DataPlace(data, id, None if columns is None else tuple(columns))
-    if not data.is_dir() and data.suffix.lower() != ".npy":
-        place = replace(place, id=id_column(Source(data).names, id))
-    items = open_data(place)
+    items = open_data(with_id_column(data))
+    if items.items == 0:
+        raise no_items(data.path)
     batch = items.read(0, min(_SAMPLE, items.items))
     total = 0.0
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):

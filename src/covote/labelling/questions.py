@@ -30,7 +30,7 @@ from covote.panel import Name
 Asked = TypeVar("Asked")
 Said = TypeVar("Said")
 
-_MOST = 8  # models that one process keeps loaded
+_LOADED_MODELS = 8  # that one process keeps
 MOST = 8
 """Servers that are asked at the same time."""
 WAKE = 0.25
@@ -148,7 +148,7 @@ def opened(candidate: Candidate, folder: Path) -> ModelExpert:
             )
             _LOADED[candidate.fingerprint] = found
         _LOADED.move_to_end(candidate.fingerprint)
-        while len(_LOADED) > _MOST:
+        while len(_LOADED) > _LOADED_MODELS:
             _LOADED.popitem(last=False)
         return found
 

@@ -129,7 +129,8 @@ class _Watch:
                 if idle == _IDLE:
                     self._thread = None
             for connection, late in over:
-                _too_late(connection, late)
+                late.set()
+                _hang_up(connection.line)
 
 
 _TICK, _IDLE = 0.02, 100  # seconds between two looks, and looks at nothing after which the thread ends
@@ -237,11 +238,6 @@ def without_password(url: str) -> str:
     'http://models.example:8080/v2/models/skin'
     """
     return re.sub(r"//.*@", "//", url)
-
-
-def _too_late(connection: _Http | _Https, late: threading.Event) -> None:
-    late.set()
-    _hang_up(connection.line)
 
 
 def _hang_up(line: socket.socket | None) -> None:

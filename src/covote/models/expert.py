@@ -122,14 +122,10 @@ def _described(expert: Any, describe: Any) -> Any:
     """Return an expert that is a language model with what the panel says the classes mean."""
     inside = formats.with_options(expert) if isinstance(expert, dict) else {}
     model = inside.get("model")
-    if describe is None or not str(model.get("use") if isinstance(model, dict) else model).startswith(
-        "chat:"
-    ):
+    options = model if isinstance(model, dict) else {"use": model}
+    if describe is None or not str(options.get("use")).startswith("chat:"):
         return expert
-    return {
-        **inside,
-        "model": {"describe": describe, **(model if isinstance(model, dict) else {"use": model})},
-    }
+    return {**inside, "model": {"describe": describe, **options}}
 
 
 def _complete(expert: Any, classes: list[Name], folder: Path, trust: Trust) -> Any:
