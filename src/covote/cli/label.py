@@ -151,7 +151,7 @@ def label(
     """Label with models: ask them about every item of a dataset.
 
     To resume an interrupted run, start the same command again. The exit status is 3 if an expert was lost: it
-    gave no usable answer, or failed three times in a row. If all of them were, nothing is written.
+    gave no usable answer, or failed three times in a row. If no expert answered at all, nothing is written.
     """
     from covote.engines import make_engine
     from covote.files import Output, read_gold

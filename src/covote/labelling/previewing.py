@@ -15,7 +15,8 @@ from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
 from covote.panel import Panel
 
-_SAMPLE = 100  # items whose prompts are measured
+SAMPLE = 100
+"""Items whose prompts are measured."""
 
 
 def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Iterator[str]:
@@ -23,7 +24,7 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Iterat
     items = open_data(with_id_column(data))
     if items.items == 0:
         raise no_items(data.path)
-    batch = items.read(0, min(_SAMPLE, items.items))
+    batch = items.read(0, min(SAMPLE, items.items))
     total = 0.0
     for name, knows, model in zip(panel.names, panel.blocks(), panel.models, strict=True):
         expert = open_expert(name, knows, model, models, trust=trust)
@@ -31,13 +32,16 @@ def preview(data: DataPlace, panel: Panel, models: Path, trust: Trust) -> Iterat
             yield f"Expert {name!r}: {items.items:,} questions, not a language model."
             continue
         rows = rows_of(selected(batch, expert.columns))
-        used = reduce(Usage.plus, map(expert.model.estimated, rows))
-        tokens, cost = (round(used.tokens_in / len(rows) * items.items), used.cost / len(rows) * items.items)
-        total += cost
+        costs = list(map(expert.model.estimated, rows))
+        used = reduce(Usage.plus, costs)
+        share = items.items / len(rows)
+        calls = round(used.calls * share)
+        total += used.cost * share
         yield (
-            f"Expert {name!r}: {items.items:,} calls, about {tokens:,} tokens in, cost {money(cost)}. "
-            "First prompt:"
+            f"Expert {name!r}: {calls:,} call{'' if calls == 1 else 's'}, about "
+            f"{round(used.tokens_in * share):,} tokens in, cost {money(used.cost * share)}. First prompt:"
         )
-        yield expert.model.first_prompt(rows[0])
+        first = next((row for row, cost in zip(rows, costs, strict=True) if cost.calls), rows[0])
+        yield expert.model.first_prompt(first)
         yield ""
     yield f"Estimated cost of all: {money(total)}. Nothing was asked."

@@ -23,6 +23,7 @@ from covote.files.data import DataPlace
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
+from covote.labelling.previewing import SAMPLE
 from covote.labelling.questions import MOST, Job, Question, Reply, ask, ask_anywhere, side_by_side
 from covote.models import ModelExpert
 from covote.models.batches import selected
@@ -257,11 +258,11 @@ class Run:
         return expert.model if expert is not None and isinstance(expert.model, Chat) else None
 
     def _estimated(self, expert: ModelExpert) -> float:
-        """Return about what the first question to an expert costs, 0 if it is not a language model."""
+        """Return about what a question to an expert costs at most, 0 if it is not a language model."""
         if not isinstance(expert.model, Chat):
             return 0.0
-        (row,) = rows_of(selected(self._ready.data.read(0, 1), expert.columns))
-        return expert.model.estimated(row).cost
+        first = self._ready.data.read(0, min(SAMPLE, self._items))
+        return max(expert.model.estimated(row).cost for row in rows_of(selected(first, expert.columns)))
 
     def _calibrate(self, i: int) -> None:
         """Let a language model's labels follow from its scores, less what each option gets in general."""

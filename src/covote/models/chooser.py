@@ -131,6 +131,12 @@ class Chooser(Chat):
         shown = self._next(chance, np.zeros(len(chance), dtype=np.bool_))
         return self._options(shown).question(rest) if shown else "(not asked: the prior is sure)"
 
+    def estimated(self, row: Mapping[str, Any]) -> Usage:
+        """Return about what the first call about an item costs; nothing where the prior is sure."""
+        chance, _ = self._known(row)
+        is_asked = self._next(chance, np.zeros(len(chance), dtype=np.bool_))
+        return super().estimated(row) if is_asked else Usage()
+
     def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
         """Ask about one item, with further classes as long as there is doubt."""
         chance, rest = self._known(row)

@@ -52,7 +52,7 @@ class JsonServer:
             rows = said[kind] if kind else None
             if not isinstance(rows, list) or len(rows) != len(items):
                 raise ExpertError(
-                    f"must answer {{'labels': [...]}} or {{'probabilities': [...]}} with {len(items)} entries"
+                    f'must answer {{"labels": [...]}} or {{"probabilities": [...]}} with {len(items)} entries'
                 )
             kinds.add(kind)
             found += rows

@@ -9,6 +9,7 @@ import pytest
 
 from covote.errors import InputError
 from covote.labelling import Asking, DataPlace, label_file
+from covote.labelling.previewing import preview
 from covote.models import open_expert
 from covote.models.chooser import chooser_panel
 from tests.chat_stub import Stub
@@ -105,6 +106,18 @@ def test_a_table_is_labelled_by_a_chooser_and_no_answer_is_paid_twice(tmp_path):
         assert sum(stub.answered.values()) == paid == found.experts[0].usage.calls
     labels = csv.read_csv(tmp_path / "labels.csv").column("label").to_pylist()
     assert labels == [f"c{k}" for k in truth]
+
+
+def test_a_dry_run_counts_only_the_items_that_are_asked(tmp_path):
+    rows = "".join(f"q{n},item {n} truth: c7\n" for n in range(4))
+    (tmp_path / "items.csv").write_text("item,text\n" + rows)
+    sure = np.eye(12)[7]
+    prior = write_prior(tmp_path, [sure, peaked(4, 7), sure, sure])
+    panel = chooser_panel("chat:http://localhost:1/v1", prior, shown=4)
+    place = DataPlace(tmp_path / "items.csv", "item", ("item", "text"))
+    said = list(preview(place, panel, tmp_path, False))
+    assert said[0].startswith("Expert 'chooser': 1 call, about")
+    assert "item 1 truth" in said[1]
 
 
 def test_answers_after_another_prior_are_not_mixed_with_kept_ones(tmp_path):
