@@ -301,7 +301,10 @@ Odds = Annotated[
 ]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
 VotesFile = Annotated[
-    Path, typer.Argument(help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx; long or wide.")
+    Path,
+    typer.Argument(
+        help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, long or wide; or another tool's export."
+    ),
 ]
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
 Report = Annotated[

@@ -29,14 +29,14 @@ def convert(
         Path,
         typer.Argument(
             help="A table (.csv, .parquet, .jsonl, .xlsx), tasks with predictions for Label Studio (.json), "
-            "a panel (.toml), or a folder."
+            "a panel (.toml), or a folder (any other name)."
         ),
     ],
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
-            help="The tool to write for (default: by the ending).",
+            help="The tool to write for (default: chosen by the ending of TARGET).",
             **choice("table", "crowd-kit", "label-studio", "hugging-face", "argilla", "doccano", "prodigy"),
         ),
     ] = None,
@@ -44,7 +44,8 @@ def convert(
         Path | None, typer.Option("--panel", help="Who knows what (default: everyone knows every class).")
     ] = None,
     items: Annotated[
-        Path | None, typer.Option(help="A table with more about the items: texts, addresses of pictures.")
+        Path | None,
+        typer.Option(help="A table with what people see of the items: texts, addresses of pictures."),
     ] = None,
     shown: Annotated[
         str, typer.Option(help="The field that labelling configurations show: item, text, image, audio.")

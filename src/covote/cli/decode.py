@@ -44,8 +44,8 @@ def decode(
     votes: Annotated[
         Path,
         typer.Argument(
-            help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, or - for stdin; long (item, expert, label) "
-            "or wide (item, one column per expert)."
+            help="Votes: .parquet, .csv, .tsv, .jsonl or .xlsx, an export from another labelling tool (.json "
+            "or a folder), or - for stdin; long (item, expert, label) or wide (item, one column per expert)."
         ),
     ],
     panel_file: Annotated[

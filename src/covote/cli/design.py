@@ -44,8 +44,8 @@ def design(
     model: Annotated[
         str | None,
         typer.Option(
-            help="The model that answers for every expert, as in a panel file: chat:ADDRESS, or '{use = "
-            '"chat:ADDRESS", name = "...", key_env = "..."}\' with any options.'
+            help="The model that answers for every expert, as a panel file has it: chat:ADDRESS, or an "
+            "inline table with its options."
         ),
     ] = None,
     output_file: Output = None,

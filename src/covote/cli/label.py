@@ -103,8 +103,8 @@ def label(
         str | None,
         typer.Option(
             help="Instead of a panel: a language model that sees the likely classes of each item first, and "
-            'others only while doubt remains. chat:ADDRESS, or \'{use = "chat:ADDRESS", name = "..."}\' with '
-            "any options.",
+            "others only while doubt remains. As a panel file has it: chat:ADDRESS, or an inline table with "
+            "its options.",
             rich_help_panel=_CHOOSER,
         ),
     ] = None,

@@ -54,7 +54,8 @@ def convert(
     target
         What to write. A ``.parquet``, ``.csv``, ``.jsonl`` or ``.xlsx`` file is a plain table, a ``.json``
         file has tasks with predictions for Label Studio, a ``.toml`` file is a panel, and any other name is a
-        folder: one labelling configuration per expert, or a Hugging Face dataset.
+        folder: one labelling configuration per expert, or a Hugging Face dataset. From a panel in a ``.toml``
+        file, every file is a panel.
     tool
         "crowd-kit" names the columns task, worker and label; "hugging-face" writes a dataset; "argilla"
         (``.json``), "doccano" and "prodigy" (``.jsonl``) get labels to review. By default, the ending of
@@ -78,10 +79,16 @@ def convert(
         tool = "label-studio" if ending in (".json", "") else "table"
     check_choice("tool", tool, TOOLS)
     how = reading or Reading()
-    if tool == "table" and ending == ".toml":
+    is_panel = Path(source).suffix.lower() == ".toml"
+    if (tool == "table" and ending == ".toml") or (is_panel and ending):
         Panel.load(source).save(place)
         return [place]
     if tool == "label-studio" and not ending:
+        if not is_panel and Path(source).suffix.lower() != ".json" and set(Source(source).names) >= _LABELS:
+            raise InputError(
+                f"{source} is a file of labels, and configurations are made from a panel; labels are written "
+                "to a .json file for Label Studio, or with --to for other tools"
+            )
         return _configurations(Panel.load(source), place, shown, how.none)
     table, classes, notes = _answers(source, panel, how)
     if note is not None:
@@ -133,10 +140,17 @@ def _records(
             f"{tool} imports one label for each item; decode the votes first, with covote decode"
         )
     columns = (table.column(name).to_pylist() for name in ("item", "label", "confidence"))
-    labels: Iterator[Labelled] = zip(*columns, strict=True)
+    labels: Iterator[Labelled] = (
+        (item, label, _rounded(score)) for item, label, score in zip(*columns, strict=True)
+    )
     if tool == "prodigy":
         return prodigy.tasks(labels, data, classes)
     return (argilla.records if tool == "argilla" else doccano.documents)(labels, data)
+
+
+def _rounded(score: float | None) -> float | None:
+    """Return a probability without the digits that a float of 32 bits does not have."""
+    return None if score is None else round(score, 6)
 
 
 def _json(records: list[dict[str, Any]], *, lines: bool) -> str:
@@ -153,7 +167,7 @@ def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float 
         yield (
             item,
             [
-                (str(row.get("expert", "covote")), str(row["label"]), row.get(chance))
+                (str(row.get("expert", "covote")), str(row["label"]), _rounded(row.get(chance)))
                 for row in some
                 if row["label"] is not None
             ],

@@ -1,6 +1,7 @@
 """Votes, labels and panels for other tools: what is written is read again as it was."""
 
 import json
+import re
 import xml.etree.ElementTree as xml
 
 import pyarrow.csv as csv
@@ -123,6 +124,16 @@ def test_prodigy_shows_the_label_as_chosen_among_all_classes(tmp_path, panel, la
 @pytest.mark.parametrize(
     ("name", "tool"), [("r.json", "argilla"), ("d.jsonl", "doccano"), ("t.jsonl", "prodigy")]
 )
+def test_scores_have_no_digits_that_mean_nothing(tmp_path, panel, labels, name, tool):
+    text = json.dumps(reviewed(tmp_path, panel, name, tool))
+    scores = [float(found) for found in re.findall(r'"score": ([0-9.]+)', text)]
+    assert scores
+    assert all(score == round(score, 6) for score in scores)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"), [("r.json", "argilla"), ("d.jsonl", "doccano"), ("t.jsonl", "prodigy")]
+)
 def test_tools_that_import_one_label_get_no_votes(tmp_path, votes, name, tool):
     with pytest.raises(InputError, match="decode the votes first"):
         convert(votes, tmp_path / name, tool)
@@ -142,6 +153,20 @@ def test_every_expert_gets_a_configuration_with_its_own_classes(tmp_path, panel)
         assert choices.attrib["choice"] == "single"
         assert choices.attrib["toName"] == view.find("Image").attrib["name"]
         assert {one.attrib["value"] for one in choices} == {*known, "none of mine"}
+
+
+def test_labels_do_not_become_configurations(tmp_path, panel, labels):
+    labels.save(tmp_path / "labels.csv")
+    with pytest.raises(InputError, match="is a file of labels, and configurations are made from a panel"):
+        convert(tmp_path / "labels.csv", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["other.toml", "panel.csv", "panel.json"])
+def test_a_panel_stays_a_panel(tmp_path, panel, name):
+    panel.save(tmp_path / "panel.toml")
+    assert convert(tmp_path / "panel.toml", tmp_path / name) == [tmp_path / name]
+    assert Panel.load(tmp_path / name) == panel
 
 
 def test_names_that_are_markup_stay_names(tmp_path):

@@ -410,6 +410,19 @@ def test_answers_of_no_one_are_counted(tmp_path):
     assert "left out: 1 answer without an expert" in note_of(write(tmp_path, "x.json", [task]))
 
 
+def test_exports_of_several_projects_are_read_together(tmp_path):
+    for who, said in ROBIN_RAVEN.items():
+        task = annotated([chosen(said)]) | {"data": {"item": "photo"}}
+        task["annotations"][0]["completed_by"] = who
+        (tmp_path / f"{who}.json").write_text(json.dumps([task]))
+    (tmp_path / "C.json").write_text("[]")  # has not begun yet
+    votes = Votes.load(tmp_path)
+    assert (votes.items.tolist(), votes.panel.names) == (["photo"], ("A", "B"))
+    shutil.copy(HERE / "argilla.json", tmp_path)
+    with pytest.raises(CovoteError, match="is a folder"):
+        Votes.load(tmp_path)
+
+
 def test_a_dataset_without_rows_has_no_votes(tmp_path):
     folder = tmp_path / "birds"
     shutil.copytree(HERE / "hugging-face", folder)

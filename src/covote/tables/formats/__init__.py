@@ -110,12 +110,15 @@ def from_table(
 
 
 def _from_folder(folder: Path) -> Export | None:
+    """Return the answers in a dataset, or in several exports of one tool: one per project or member."""
     if hugging_face.fits(folder):
         return Export(hugging_face.read(folder), ["recognised as a Hugging Face dataset"])
-    files = sorted(folder.glob("*.jsonl"))
-    if files and all(doccano.fits(_first_line(file)) for file in files):
-        return _read(OBJECTS["doccano"], [(file, _lines(file)) for file in files])
-    return None
+    readers = {".json": _array, ".jsonl": _lines}
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in readers)
+    every = [(file, records) for file in files if (records := readers[file.suffix.lower()](file))]
+    kinds = {_fitting(OBJECTS, records[0]) for _, records in every}
+    found = kinds.pop() if len(kinds) == 1 else None
+    return None if found is None else _read(found, every)
 
 
 def _fitting(formats: Mapping[str, Format], first: Any) -> Format | None:

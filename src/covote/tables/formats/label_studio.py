@@ -104,7 +104,7 @@ def tasks(
             "predictions": [
                 {
                     "model_version": model,
-                    **({} if score is None else {"score": round(score, 6)}),
+                    **({} if score is None else {"score": score}),
                     "result": [
                         {
                             "from_name": QUESTION,
