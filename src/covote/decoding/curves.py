@@ -10,23 +10,18 @@ expertise than outside counts, as a logarithm, for every class that the expert k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import fusion
+from covote.decoding.fusion import Given, given
 from covote.decoding.linear import ONE, UNIT
 from covote.decoding.statistics import ProbabilityCounts
 from covote.decoding.tuning import CURVE_PRIOR, LEAST, MARGINS, POWERS, SMOOTHING, TINY
 from covote.votes import Votes
 
 Array = NDArray[Any]
-
-PIECE = 1 << 20
-"""Probabilities that are worked on at once."""
-
 
 ALIKE = 0.2
 """Standard deviation of the logarithms of powers below which experts mean the same by their probabilities."""
@@ -61,56 +56,6 @@ def learn(counts: ProbabilityCounts) -> Curves:
     usual /= usual.sum(axis=1, keepdims=True)
     share = (margins + CURVE_PRIOR * usual[:, None]) / (margins.sum(axis=2, keepdims=True) + CURVE_PRIOR)
     return Curves(powers, np.log(share[:, 0] / share[:, 1]))
-
-
-def pieces(votes: Votes) -> Iterator[tuple[Votes, slice]]:
-    """Yield (ragged votes with probabilities, which items they are), not too many at once."""
-    width = votes.answers * int(votes.panel.sizes.max(initial=1)) // max(len(votes), 1)
-    step = max(PIECE // max(width, len(votes.panel.classes), 1), 16)
-    for first in range(0, max(len(votes), 1), step):
-        span = slice(first, min(first + step, len(votes)))
-        yield votes.part(span.start, span.stop).to_ragged(), span
-
-
-class Given(NamedTuple):
-    """What the experts gave to the classes that they know, one answer after another.
-
-    `start` is where each answer begins; `row` and `expert` say whose answer it is, `label` what was said.
-    `chance` and `member` are the probability and the class at each place, `answer` the answer of the place.
-    """
-
-    start: Array
-    row: Array
-    expert: Array
-    label: Array
-    answer: Array
-    member: Array
-    chance: Array
-
-
-def given(piece: Votes) -> Given:
-    """Return what the experts gave; it adds up to 1, or to less with "none of mine"."""
-    runs, known, of = piece.ragged, piece.panel.layout.known, fusion.given(piece)
-    sizes = np.diff(known.start)
-    some = np.flatnonzero(sizes[runs.expert] > 0)
-    expert, label = runs.expert[some].astype(np.int64), runs.label[some]
-    row = np.repeat(np.arange(len(piece)), np.diff(runs.indptr))[some]
-    width = sizes[expert]
-    start = np.cumsum(width) - width
-    answer = np.repeat(np.arange(len(some)), width)
-    offset = np.arange(len(answer)) - start[answer]
-    member = known.members[known.start[expert][answer] + offset]
-    if len(of.per_class):
-        chance = of.per_class[of.class_start[some][answer] + offset].astype(np.float64)
-        total = np.add.reduceat(chance, start) if len(start) else np.empty(0)
-        whole = (total > 1) | ((label >= 0) & (total > 0))
-        chance /= np.where(whole, total, 1.0)[answer]
-    else:
-        sure = of.per_vote[some].astype(np.float64)
-        rest = np.where(label < 0, (1 - sure) / width, (1 - sure) / np.maximum(width - 1, 1))
-        sure = np.where(width > 1, sure, 1.0)
-        chance = np.where(member == label[answer], sure[answer], rest[answer])
-    return Given(start, row, expert, label, answer, member, chance)
 
 
 def count(piece: Votes, shares: Array) -> ProbabilityCounts:

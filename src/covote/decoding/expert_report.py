@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import linear
-from covote.decoding.gold import Z99, Gold, gold_rows, wilson
+from covote.decoding.gold import Z99, Gold, gold_rows, pieces_without, wilson
 from covote.decoding.linear import across
 from covote.decoding.shares import Shares, shares_of
 from covote.errors import InputError, TooLargeError
 from covote.panel import Name, Panel
 from covote.votes import Votes
-from covote.votes.rows import PIECE, Rows, each_row, row_parts
+from covote.votes.rows import PIECE, Rows, each_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,11 +73,8 @@ class Agreement:
 
     def add(self, votes: Votes, items: Array, truth: Array) -> None:
         """Count the answers of votes; `items` are those whose class is known, `truth` their classes."""
-        for rows, span in row_parts(votes):
-            mine = items[(items >= span.start) & (items < span.stop)]
-            times = rows.count_without(mine - span.start)
-            for piece, those in rows.pieces():
-                self._compare(piece, times[those], *_firm_labels(piece))
+        for piece, times in pieces_without(votes, items):
+            self._compare(piece, times, *_firm_labels(piece))
         if len(items):
             for piece, those in each_row(votes.subset(items)).pieces():
                 known = np.asarray(truth, np.int64)[those]

@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import some_of
-from covote.decoding.linear import ONE, Counts, added_up, shared_out
+from covote.decoding import curves
+from covote.decoding.fusion import soft_parts
+from covote.decoding.linear import Counts, added_up, shared_out
 from covote.decoding.linear import counts as counts_of
-from covote.decoding.statistics import Statistics
+from covote.decoding.statistics import ProbabilityCounts, Statistics
 from covote.errors import InputError
 from covote.labels import GoldScore, Labels
 from covote.votes import Votes
 from covote.votes.rows import Rows, each_row, item_counts, row_parts
+
+Array = NDArray[Any]
 
 Z95, Z99 = 1.959963984540054, 2.5758293035489004
 """How many standard deviations hold 95% and 99% of a normal distribution."""
@@ -54,31 +58,58 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
 
 
 def counted(
-    votes: Votes, method: str, gold: Gold | None, chances: Callable[[Rows], NDArray[np.float64]]
+    votes: Votes,
+    method: str,
+    gold: Gold | None,
+    chances: Callable[[Rows], NDArray[np.float64]],
+    probabilities: bool = False,
 ) -> Statistics:
-    """Count every answer by the class of its item: the known one, else each by its `chances`."""
+    """Count every answer by the class of its item: the known one, else each by its `chances`.
+
+    With `probabilities`, those that the experts gave are counted too (:mod:`covote.decoding.curves`).
+    """
     items, truth = gold_rows(gold, votes)
     share = np.zeros(len(votes.panel.classes), dtype=np.int64)
+    read: ProbabilityCounts | None = None
 
-    def shared() -> Iterator[tuple[Rows, NDArray[np.int64]]]:
-        for rows, span in row_parts(votes):
-            mine = (items >= span.start) & (items < span.stop)
-            count = rows.count_without(items[mine] - span.start)
-            for piece, those in rows.pieces():
-                yield piece, shared_out(chances(piece), count[those])
+    def shared() -> Iterator[tuple[Rows, Array, Array]]:
+        for piece, count in pieces_without(votes, items, answer_parts if probabilities else row_parts):
+            yield piece, chances(piece), count
         if len(items):
             for piece, those in each_row(votes.subset(items)).pieces():
-                part = np.zeros((len(piece), len(share)), np.int64)
-                part[np.arange(len(piece)), truth[those]] = ONE
-                yield piece, part
+                known = np.zeros((len(piece), len(share)))
+                known[np.arange(len(piece)), truth[those]] = 1
+                yield piece, known, piece.count
 
     def counts() -> Iterator[Counts]:
-        for rows, part in shared():
+        nonlocal read
+        for rows, q, count in shared():
+            part = shared_out(q, count)
             np.add(share, part.sum(axis=0), out=share)
+            if probabilities:
+                some = np.flatnonzero(count)
+                piece = rows.votes if len(some) == len(rows) else rows.votes.subset(some)
+                read = curves.count(piece, q[some]).plus(read)
             yield counts_of(rows, part)
 
     total = added_up(counts())
-    return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, total)
+    return Statistics(votes.panel, method, int(item_counts(votes).sum()), share, total, read)
+
+
+def answer_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
+    """Yield (answer rows, which items they are of); with probabilities, every item is its own row."""
+    return soft_parts(votes) if votes.soft else row_parts(votes)
+
+
+def pieces_without(
+    votes: Votes, items: Array, parts: Callable[[Votes], Iterator[tuple[Rows, slice]]] = row_parts
+) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    """Yield (answer rows, how many items each stands for), leaving out some items."""
+    for rows, span in parts(votes):
+        mine = items[(items >= span.start) & (items < span.stop)]
+        count = rows.count_without(mine - span.start)
+        for piece, those in rows.pieces():
+            yield piece, count[those]
 
 
 def like_items(gold: Mapping[Any, Any], part: Votes) -> Mapping[Any, Any]:

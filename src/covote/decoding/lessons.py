@@ -7,7 +7,7 @@ they make their mistakes independently, after :class:`Rehearsal` has learned as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import answering, curves, fusion, linear
-from covote.decoding.gold import Gold, gold_rows
+from covote.decoding.gold import Gold, gold_rows, pieces_without
 from covote.decoding.gold import counted as gold_counted
 from covote.decoding.linear import ONE, UNHEARD, UNIT, across
 from covote.decoding.loop import Pass
@@ -24,7 +24,7 @@ from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Statistics
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes.rows import Rows, each_row
 
 Array = NDArray[Any]
 
@@ -228,7 +228,7 @@ class Trial(Pass):
     def count(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
         """Return the log-likelihood of each answer by all others, which count in full or do not."""
         found = np.zeros(2, np.int64)
-        for rows, number in pieces(votes, gold_rows(self.gold, votes)[0]):
+        for rows, number in pieces_without(votes, gold_rows(self.gold, votes)[0]):
             kept = weights.sample(rows)
             kept = kept[number[kept] > 0]
             sample = each_row(rows.votes.subset(kept).to_ragged())
@@ -258,40 +258,7 @@ class Trial(Pass):
 
 def counted(votes: Votes, gold: Gold | None, shared: Callable[[Rows], Array]) -> Statistics:
     """Count answers by class; `shared` returns the probability of every class. Gold items have their own."""
-    if not votes.soft:
-        return gold_counted(votes, "learned", gold, shared)
-    where, truth = gold_rows(gold, votes)
-    rows = each_row(votes.subset(where).to_ragged())
-    known = np.zeros((len(rows), len(votes.panel.classes)))
-    known[np.arange(len(rows)), truth] = 1
-    found = _statistics(rows, known, np.ones(len(rows), np.int64))
-    for rows, number in pieces(votes, where):
-        found += _statistics(rows, shared(rows), number)
-    return found
-
-
-def _statistics(rows: Rows, q: Array, number: Array) -> Statistics:
-    """Count the answers of some rows, and what their probabilities tell."""
-    part = linear.shared_out(q, number)
-    read = curves.count(rows.votes, q * (number > 0)[:, None])
-    counts = linear.counts(rows, part)
-    return Statistics(rows.votes.panel, "learned", int(number.sum()), part.sum(axis=0), counts, read)
-
-
-def pieces(votes: Votes, without: Array) -> Iterator[tuple[Rows, Array]]:
-    """Yield (answer rows, how many items each stands for), leaving out some items."""
-    if votes.soft:
-        for part, span in curves.pieces(votes):
-            left = np.ones(len(part), np.int64)
-            left[without[(without >= span.start) & (without < span.stop)] - span.start] = 0
-            some = np.flatnonzero(left)
-            yield each_row(part if len(some) == len(part) else part.subset(some)), left[some]
-        return
-    for rows, span in row_parts(votes):
-        inside = without[(without >= span.start) & (without < span.stop)] - span.start
-        number = rows.count_without(inside)
-        for piece, those in rows.pieces():
-            yield piece, number[those]
+    return gold_counted(votes, "learned", gold, shared, probabilities=votes.soft)
 
 
 def voted(rows: Rows) -> NDArray[np.float64]:

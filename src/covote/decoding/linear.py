@@ -64,17 +64,9 @@ class Best(NamedTuple):
     margin: NDArray[np.float64]
     runner_up: NDArray[np.int64]
 
-    @classmethod
-    def empty(cls, size: int) -> Best:
-        """Make room for the rows that a loop goes through."""
-        return cls(
-            np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size), np.full(size, np.nan),
-            np.full(size, -1, np.int64),
-        )  # fmt: skip
-
     def ties(self, classes: Array) -> Ties:
         """Return the ties, given the classes of all tied rows one after another."""
-        return Ties(np.concatenate([[0], np.cumsum(self.shared[self.shared > 1])]), classes)
+        return Ties.of(self.shared[self.shared > 1], classes)
 
 
 def whole(panel: Panel, weights: Callable[[Array], Array]) -> Weights:

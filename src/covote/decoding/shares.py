@@ -83,14 +83,14 @@ def label(votes: Votes) -> tuple[Array, NDArray[np.bool_]]:
 
 def listed(best: NDArray[np.bool_]) -> Ties:
     """Return the classes that are marked (rows x classes), one row after another."""
-    return Ties(np.concatenate([[0], np.cumsum(across(np.add, best.astype(np.int64)))]), np.nonzero(best)[1])
+    return Ties.of(across(np.add, best.astype(np.int64)), np.nonzero(best)[1])
 
 
 def tied_classes(votes: Votes) -> Ties:
     """Return the classes that share the best score, of every item."""
     found = [listed(shares_of(piece).best) for piece, _ in each_row(votes).pieces()]
     sizes = np.concatenate([np.diff(ties.start) for ties in found])
-    return Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([ties.classes for ties in found]))
+    return Ties.of(sizes, np.concatenate([ties.classes for ties in found]))
 
 
 def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:

@@ -54,12 +54,18 @@ class Ties(NamedTuple):
     start: NDArray[np.int64]
     classes: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, sizes: NDArray[Any], classes: NDArray[np.int64]) -> Ties:
+        """Return ties, given the number of classes of each tied item, and all classes."""
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), classes)
+
     def take(self, which: NDArray[Any]) -> Ties:
-        """Return the classes of some of the tied items, of each as often as it occurs."""
+        """Return the classes of some of the tied items, which may repeat."""
         sizes = np.diff(self.start)[which]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        at = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], sizes)
-        return Ties(start, self.classes[at])
+        begin = np.cumsum(sizes) - sizes
+        return Ties.of(
+            sizes, self.classes[np.arange(sizes.sum()) + np.repeat(self.start[which] - begin, sizes)]
+        )
 
 
 NO_TIES = Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -443,7 +449,7 @@ def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
         parts[0].panel,
         np.concatenate([part.index for part in parts]),
         np.concatenate([part.tied for part in parts]),
-        Ties(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([part.ties.classes for part in parts])),
+        Ties.of(sizes, np.concatenate([part.ties.classes for part in parts])),
         evidence,
         ids,
         start,

@@ -76,7 +76,9 @@ class Anchored(Decoder):
 
     def proba(self, votes: Votes, weights: AnswerWeights) -> NDArray[np.float64]:
         """Return the probability of every class, tempered like the confidence."""
-        return scoring.chances_by(votes, weights.scores, weights.temperature)
+        return scoring.table_of(
+            votes, lambda rows: linear.posterior(weights.scores(rows), weights.temperature)
+        )
 
 
 def temperature(panel: Panel) -> float:

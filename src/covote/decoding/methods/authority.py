@@ -10,10 +10,11 @@ import numpy as np
 from covote.decoding import shares
 from covote.decoding.linear import across
 from covote.decoding.loop import Decoder
-from covote.labels import NO_TIES, Labels, Ties, joined
+from covote.decoding.scoring import label_pieces
+from covote.labels import NO_TIES, Labels, Ties
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, row_parts
+from covote.votes.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,7 @@ class Authority(Decoder):
     def score(self, votes: Votes, weights: None = None, evidence: bool = True) -> Labels:
         """Return the labels, with or without what the vote says about them."""
         if evidence:
-            found = [
-                rows.spread(joined([_with_evidence(piece) for piece, _ in rows.pieces()]))
-                for rows, _ in row_parts(votes)
-            ]
-            return joined(found, votes.ids, votes.start)
+            return label_pieces(votes, _with_evidence)
         index, tied = shares.label(votes)
         ties: Ties | partial[Ties] = NO_TIES
         if index.min(initial=0) < 0 and tied.any():

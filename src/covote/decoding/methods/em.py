@@ -104,7 +104,7 @@ class _ExpectationMaximisation(Decoder):
 
     def proba(self, votes: Votes, weights: Model) -> NDArray[np.float64]:
         """Return the probability of every class under the model."""
-        return scoring.chances_by(votes, weights.scores)
+        return scoring.table_of(votes, lambda rows: linear.posterior(weights.scores(rows)))
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import curves, linear
-from covote.decoding.gold import Gold, gold_rows
+from covote.decoding import linear
+from covote.decoding.gold import Gold, answer_parts, gold_rows
 from covote.decoding.lessons import Again, FromVote, Lessons, Rehearsal, Trial
 from covote.decoding.linear import ONE, UNHEARD, UNIT, across
 from covote.decoding.loop import Decoder, Pass
+from covote.decoding.scoring import label_pieces, table_of
 from covote.decoding.shares import evidence as evidence_of
 from covote.decoding.shares import listed as ties_of
 from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
-from covote.labels import AGREED, CONFLICT, Labels, joined
+from covote.labels import AGREED, CONFLICT, Labels
 from covote.panel import Panel
 from covote.votes import Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, each_row, row_parts
+from covote.votes.rows import Rows, each_row
 
 Array = NDArray[Any]
 
@@ -104,17 +105,11 @@ class LearnedVote(Decoder):
 
     def score(self, votes: Votes, weights: Lessons, evidence: bool = True) -> Labels:
         """Return the labels."""
-        found = []
-        if votes.soft:
-            for piece, _ in curves.pieces(votes):
-                rows = each_row(piece)
-                found.append(self.labels(rows, weights, weights.scores(rows), evidence))
-            return joined(found, votes.ids, votes.start)
-        for rows, _ in row_parts(votes):
-            pieces = [piece for piece, _ in rows.pieces()]
-            labels = [self.labels(piece, weights, weights.scores(piece), evidence) for piece in pieces]
-            found.append(rows.spread(joined(labels)))
-        return joined(found, votes.ids, votes.start)
+
+        def label(rows: Rows) -> Labels:
+            return self.labels(rows, weights, weights.scores(rows), evidence)
+
+        return label_pieces(votes, label, answer_parts)
 
     def labels(self, rows: Rows, weights: Lessons, score: Array, evidence: bool) -> Labels:
         """Return the labels of answer rows, given S."""
@@ -153,25 +148,15 @@ class LearnedVote(Decoder):
 
     def proba(self, votes: Votes, weights: Lessons) -> NDArray[np.float64]:
         """Return the probability of every class, given all answers."""
-        found = np.zeros((len(votes), len(votes.panel.classes)))
-        if votes.soft:
-            for piece, span in curves.pieces(votes):
-                found[span] = weights.posterior(weights.scores(each_row(piece)))
-            return found
-        for rows, span in row_parts(votes):
-            likely = [weights.posterior(weights.scores(piece)) for piece, _ in rows.pieces()]
-            found[span] = rows.spread_values(np.concatenate(likely))
-        return found
+        return table_of(votes, lambda rows: weights.posterior(weights.scores(rows)), answer_parts)
 
     # Gold
 
     def apart(self, votes: Votes, weights: Lessons) -> Iterator[tuple[Rows, Array, Array, Array]]:
         """Yield (gold items, where they are, their classes, scores learned without each of them)."""
         where, truth = gold_rows(self.gold, votes)
-        gold = votes.subset(where)
-        parts = curves.pieces(gold) if votes.soft else ((gold.to_ragged(), slice(0, len(gold))),)
-        for piece, span in parts:
-            rows, known = each_row(piece), truth[span]
+        for rows, span in each_row(votes.subset(where)).pieces():
+            known = truth[span]
             score = weights.scores(rows)
             owner = linear.owner(rows)
             less = weights.model.apart(rows.cell, known[owner])

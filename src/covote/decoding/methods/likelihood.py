@@ -18,7 +18,7 @@ from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, UNIT, Weights
 from covote.decoding.loop import Decoder
 from covote.decoding.methods.em import coin_weights
-from covote.decoding.scoring import by_rows, label_rows
+from covote.decoding.scoring import label_pieces, labels_of_rows, table_of
 from covote.errors import InputError
 from covote.labels import Labels
 from covote.panel import Name, Panel
@@ -113,20 +113,21 @@ class Likelihood(Decoder):
     def score(self, votes: Votes, weights: LogWeights, evidence: bool = True) -> Labels:
         """Return the labels."""
 
-        def find(rows: Rows) -> tuple[linear.Best, Array]:
+        def label(rows: Rows) -> Labels:
             score = weights.scores(rows)
             slack = np.diff(rows.runs.indptr) + 1  # each addend is rounded to a whole number
             chances = weights.chances(rows) if weights.absolute else weights.posterior(score)
             best, tied = linear.best(score, chances, slack)
             gap = best.margin * (UNIT / weights.scale)
             infinite = gap * weights.scale * 2 > weights.certain
-            return best._replace(margin=np.where(infinite, np.inf, gap)), tied
+            best = best._replace(margin=np.where(infinite, np.inf, gap))
+            return labels_of_rows(rows, best, tied, evidence)
 
-        return label_rows(votes, find, evidence)
+        return label_pieces(votes, label)
 
     def proba(self, votes: Votes, weights: LogWeights) -> NDArray[np.float64]:
         """Return the posterior probability of every class; one that was not heard keeps its prior."""
-        return by_rows(votes, weights.chances)
+        return table_of(votes, weights.chances)
 
 
 def log_weights(

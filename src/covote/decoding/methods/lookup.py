@@ -60,8 +60,8 @@ class Lookup(Decoder):
             np.full(size, np.nan),
             np.full(size, NO_LABEL),
         )
-        ties = best.ties(np.nonzero(sets[found > 1])[1])
-        return joined([labels_of_rows(each_row(votes), best, ties, evidence)], votes.ids, votes.start)
+        labels = labels_of_rows(each_row(votes), best, np.nonzero(sets[found > 1])[1], evidence)
+        return joined([labels], votes.ids, votes.start)
 
 
 def vector_numbers(part: Votes) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, Best
 from covote.decoding.loop import Decoder
-from covote.decoding.scoring import label_rows
+from covote.decoding.scoring import label_pieces, labels_of_rows
 from covote.labels import Labels
 from covote.votes import Votes
 from covote.votes.rows import Rows
@@ -37,7 +37,7 @@ class Pairwise(Decoder):
 
     def score(self, votes: Votes, weights: None, evidence: bool = True) -> Labels:
         """Return the labels."""
-        return label_rows(votes, _tournament, evidence)
+        return label_pieces(votes, lambda rows: labels_of_rows(rows, *_tournament(rows), evidence))
 
 
 def _tournament(rows: Rows) -> tuple[Best, Array]:

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding import curves, fusion, linear
-from covote.decoding.gold import Gold
+from covote.decoding import fusion, linear
+from covote.decoding.gold import Gold, answer_parts
 from covote.decoding.lessons import Lessons
 from covote.decoding.linear import UNIT, softmax
 from covote.decoding.loop import Decoder, Pass
 from covote.decoding.methods.learned import LearnedVote, fits, trust_of, trusted
-from covote.decoding.scoring import labels_of_rows
+from covote.decoding.scoring import label_pieces, labels_of_rows, table_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
-from covote.labels import Labels, joined
+from covote.labels import Labels
 from covote.panel import Panel
 from covote.votes import Votes
-from covote.votes.rows import Rows, each_row
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
 
@@ -119,23 +119,22 @@ class Supervised(Decoder):
         """Return the labels."""
         if isinstance(weights, Lessons):
             return self.default.score(votes, weights, evidence)
-        found = []
-        for piece, _ in curves.pieces(votes):
-            rows = each_row(piece)
-            score = weights.scores(rows)
-            best, ties = linear.best(score, linear.posterior(score))
-            best = best._replace(confidence=trusted(best.confidence, weights.trust))
-            found.append(labels_of_rows(rows, best, best.ties(ties), evidence))
-        return joined(found, votes.ids, votes.start)
+        judgement = weights
+
+        def label(rows: Rows) -> Labels:
+            score = judgement.scores(rows)
+            best, tied = linear.best(score, linear.posterior(score))
+            best = best._replace(confidence=trusted(best.confidence, judgement.trust))
+            return labels_of_rows(rows, best, tied, evidence)
+
+        return label_pieces(votes, label, answer_parts)
 
     def proba(self, votes: Votes, weights: Lessons | Judgement) -> NDArray[np.float64]:
         """Return the probability of every class."""
         if isinstance(weights, Lessons):
             return self.default.proba(votes, weights)
-        found = np.zeros((len(votes), len(votes.panel.classes)))
-        for piece, span in curves.pieces(votes):
-            found[span] = linear.posterior(weights.scores(each_row(piece)))
-        return found
+        judgement = weights
+        return table_of(votes, lambda rows: linear.posterior(judgement.scores(rows)), answer_parts)
 
 
 @dataclass(frozen=True)
