@@ -199,6 +199,7 @@ class Habits:
 
 def _possible(cells: Cells, answers: Array, experts: Array) -> tuple[Array, Array]:
     """Return the labels that some experts can give: where those of each begin, and all of them."""
+    # "None of mine" is the last cell of an expert; it counts only for those who ever said it.
     start = np.concatenate([[0], np.cumsum(answers[experts])])
     at = np.arange(start[-1]) + np.repeat(cells.start[experts] - start[:-1], answers[experts])
     return start, cells.label[at]

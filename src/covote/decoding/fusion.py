@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from covote.compiled import kernel
 from covote.decoding.linear import ONE
 from covote.votes import Votes
+from covote.votes.arrays import gather, own_probabilities
 from covote.votes.rows import Rows, each_row
 
 Array = NDArray[Any]
@@ -68,27 +69,21 @@ def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 
 def given(votes: Votes) -> Given:
     """Return the experts' probabilities; those of an answer sum to 1, or to less with "none of mine"."""
-    ragged = votes.to_ragged()
-    assert ragged.runs is not None
-    first, runs, known = int(ragged.runs.indptr[0]), ragged.ragged, votes.panel.layout.known
-    sizes = np.diff(known.start)
-    some = np.flatnonzero(sizes[runs.expert] > 0)
+    ragged, known = votes.to_ragged(), votes.panel.layout.known
+    runs, (vote, per_class, starts) = ragged.ragged, own_probabilities(ragged)
+    some = np.flatnonzero(votes.panel.sizes[runs.expert] > 0)
     expert, label = runs.expert[some].astype(np.int64), runs.label[some]
     row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))[some]
-    width = sizes[expert]
-    start = np.cumsum(width) - width
+    bounds, places = gather(known.start, expert)
+    start, width, member = bounds[:-1], np.diff(bounds), known.members[places]
     answer = np.repeat(np.arange(len(some)), width)
-    offset = np.arange(len(answer)) - start[answer]
-    member = known.members[known.start[expert][answer] + offset]
-    if ragged.class_probability is not None and ragged.class_start is not None:
-        begin = ragged.class_start[first + some]
-        chance = ragged.class_probability[begin[answer] + offset].astype(np.float64)
+    if per_class is not None:
+        chance = per_class[gather(starts, some)[1]].astype(np.float64)
         total = np.add.reduceat(chance, start) if len(start) else np.empty(0)
         whole = (total > 1) | ((label >= 0) & (total > 0))
         chance /= np.where(whole, total, 1.0)[answer]
     else:
-        assert ragged.vote_probability is not None
-        sure = ragged.vote_probability[first + some].astype(np.float64)
+        sure = vote[some].astype(np.float64)
         rest = np.where(label < 0, (1 - sure) / width, (1 - sure) / np.maximum(width - 1, 1))
         sure = np.where(width > 1, sure, 1.0)
         chance = np.where(member == label[answer], sure[answer], rest[answer])
@@ -145,8 +140,7 @@ def log_given(votes: Votes) -> NDArray[np.float32]:
     logs = np.log(gave.chance + FLOOR)
     logs -= (np.bincount(gave.answer, logs) / np.bincount(gave.answer))[gave.answer]
     table = np.zeros((len(votes), len(known.members)), dtype=np.float32)
-    column = known.start[gave.expert][gave.answer] + np.arange(len(logs)) - gave.start[gave.answer]
-    table[gave.row[gave.answer], column] = logs
+    table[gave.row[gave.answer], gather(known.start, gave.expert)[1]] = logs
     return table
 
 

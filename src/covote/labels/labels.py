@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import names
-from covote.votes.arrays import plain_ids
+from covote.votes.arrays import gather, plain_ids
 from covote.votes.frames import SHOWN, html_table, plain_column, polars_frame
 
 if TYPE_CHECKING:
@@ -61,11 +61,8 @@ class Ties(NamedTuple):
 
     def take(self, which: NDArray[Any]) -> Ties:
         """Return the classes of some of the tied items, which may repeat."""
-        sizes = np.diff(self.start)[which]
-        begin = np.cumsum(sizes) - sizes
-        return Ties.of(
-            sizes, self.classes[np.arange(sizes.sum()) + np.repeat(self.start[which] - begin, sizes)]
-        )
+        bounds, places = gather(self.start, which)
+        return Ties(bounds, self.classes[places])
 
 
 NO_TIES = Ties(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))

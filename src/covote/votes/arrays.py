@@ -233,35 +233,19 @@ def densified(votes: Votes) -> Votes:
     item = np.repeat(np.arange(size), np.diff(runs.indptr))
     columns.reshape(-1)[runs.expert * np.int64(size) + item] = runs.label
     vote = per_class = None
-    if votes.soft:
-        first = int(votes.runs.indptr[0]) if votes.runs is not None else 0
-        last = first + len(runs.expert)
-        if votes.vote_probability is not None:
-            vote = np.zeros(columns.shape, dtype=np.float32)
-            vote[runs.expert, item] = votes.vote_probability[first:last]
-        else:
-            vote, per_class = None, _dense_class_probability(votes, runs, item, first, last)
+    own_vote, own_class, starts = own_probabilities(votes)
+    if own_vote is not None:
+        vote = np.zeros(columns.shape, dtype=np.float32)
+        vote[runs.expert, item] = own_vote
+    if own_class is not None:
+        _, row = gather(panel.layout.known.start, runs.expert)
+        per_class = np.zeros((len(panel.layout.known.members), size), dtype=np.float32)
+        per_class[row, np.repeat(item, np.diff(starts))] = own_class
     return replace(
-        votes, columns=frozen(columns), runs=None, start=0, stop=size, ids=_own_ids(votes), class_start=None,
-        times=_own_times(votes), class_probability=per_class,
-        vote_probability=None if vote is None else frozen(vote),
+        votes, columns=frozen(columns), runs=None, start=0, stop=size, ids=_own_ids(votes),
+        times=_own_times(votes), vote_probability=vote if vote is None else frozen(vote),
+        class_probability=per_class if per_class is None else frozen(per_class), class_start=None,
     )  # fmt: skip
-
-
-def _dense_class_probability(
-    votes: Votes, runs: Ragged, item: NDArray[Any], first: int, last: int
-) -> NDArray[np.float32]:
-    assert votes.class_probability is not None
-    assert votes.class_start is not None
-    sizes = votes.panel.sizes
-    row = np.cumsum(sizes) - sizes
-    lengths = sizes[runs.expert]
-    starts = votes.class_start[first : last + 1]
-    within = np.arange(starts[-1] - starts[0]) - np.repeat(starts[:-1] - starts[0], lengths)
-    dense = np.zeros((int(sizes.sum()), len(votes)), dtype=np.float32)
-    values = votes.class_probability[starts[0] : starts[-1]]
-    dense[np.repeat(row[runs.expert], lengths) + within, np.repeat(item, lengths)] = values
-    return frozen(dense)
 
 
 def raggedised(votes: Votes) -> Votes:
@@ -278,15 +262,10 @@ def raggedised(votes: Votes) -> Votes:
     if votes.vote_probability is not None:
         vote = frozen(votes.vote_probability[:, start:stop].T[asked])
     if votes.class_probability is not None:
+        starts, row = gather(votes.panel.layout.known.start, expert)
         item = np.repeat(np.arange(start, stop), counts)
-        sizes = votes.panel.sizes
-        lengths = sizes[expert]
-        starts = frozen(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
-        row = np.cumsum(sizes) - sizes
-        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-        per_class = frozen(
-            votes.class_probability[np.repeat(row[expert], lengths) + within, np.repeat(item, lengths)]
-        )
+        per_class = frozen(votes.class_probability[row, np.repeat(item, np.diff(starts))])
+        starts = frozen(starts)
     runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
     return replace(
         votes, columns=None, runs=runs, start=0, stop=stop - start, ids=_own_ids(votes),
@@ -343,13 +322,8 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
         bounds = np.concatenate([[0], np.cumsum(lengths[rows])])
         expert, label, at = expert[own], label[own], np.repeat(there, lengths)
     else:
-        bounds, at = _gather(indptr, rows)
-    vote, per_class, starts = votes.vote_probability, votes.class_probability, votes.class_start
-    if vote is not None:
-        vote = frozen(vote[at])
-    if per_class is not None and starts is not None:
-        starts, inner = _gather(starts, at)
-        per_class, starts = frozen(per_class[inner]), frozen(starts)
+        bounds, at = gather(indptr, rows)
+    vote, per_class, starts = _probabilities_at(votes, at)
     return replace(
         votes, runs=Ragged(frozen(bounds), frozen(expert[at]), frozen(label[at])), start=0, stop=len(rows),
         times=None if votes.times is None else votes.times[votes.start + rows],
@@ -357,13 +331,39 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
     )  # fmt: skip
 
 
-def _gather(
-    indptr: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the boundaries of the chosen rows, and the positions of their entries."""
-    lengths = indptr[rows + 1] - indptr[rows]
+def gather(start: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the boundaries of some of the lists ``start[n]:start[n + 1]``, and the places of their entries.
+
+    >>> bounds, places = gather(np.array([0, 2, 5]), np.array([1, 0, 1]))
+    >>> bounds.tolist(), places.tolist()
+    ([0, 3, 5, 8], [2, 3, 4, 0, 1, 2, 3, 4])
+    """
+    lengths = np.diff(start)[rows]
     bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return bounds, np.arange(bounds[-1]) + np.repeat(indptr[rows] - bounds[:-1], lengths)
+    return bounds, np.arange(bounds[-1]) + np.repeat(start[:-1][rows] - bounds[:-1], lengths)
+
+
+def own_probabilities(votes: Votes) -> tuple[Any, Any, Any]:
+    """Return (per vote, per known class, where each vote's classes start) of ragged votes, counted from 0."""
+    assert votes.runs is not None
+    first, last = int(votes.runs.indptr[0]), int(votes.runs.indptr[-1])
+    if votes.vote_probability is not None:
+        return votes.vote_probability[first:last], None, None
+    if votes.class_probability is None or votes.class_start is None:
+        return None, None, None
+    starts = votes.class_start[first : last + 1]
+    return None, votes.class_probability[starts[0] : starts[-1]], starts - starts[0]
+
+
+def _probabilities_at(votes: Votes, at: NDArray[Any]) -> tuple[Any, Any, Any]:
+    """Return (per vote, per known class, where each vote's classes start) of some of the ragged votes."""
+    vote, per_class, starts = votes.vote_probability, votes.class_probability, votes.class_start
+    if vote is not None:
+        return frozen(vote[at]), None, None
+    if per_class is None or starts is None:
+        return None, None, None
+    starts, inner = gather(starts, at)
+    return None, frozen(per_class[inner]), frozen(starts)
 
 
 def _taken_ids(votes: Votes, rows: NDArray[np.int64]) -> Any:
@@ -398,14 +398,10 @@ def translated(votes: Votes, panel: Panel, drop: bool) -> Votes:
         raise InputError(f"vote {p}: {unknown_class(panel, int(who[p]), old.classes[int(runs.label[p])])}")
     indptr = np.concatenate([[0], np.cumsum(keep)])[runs.indptr]
     chosen = type(votes).from_ragged(indptr, who[keep], what[keep], panel)
-    per_class = starts = vote = None
-    if ragged.vote_probability is not None:
-        vote = frozen(ragged.vote_probability[keep])
-    if ragged.class_probability is not None and ragged.class_start is not None:
-        starts, inner = _gather(ragged.class_start, np.flatnonzero(keep))
-        per_class, starts = frozen(ragged.class_probability[inner]), frozen(starts)
+    assert ragged.runs is not None
+    vote, per_class, starts = _probabilities_at(ragged, ragged.runs.indptr[0] + np.flatnonzero(keep))
     chosen = replace(
-        chosen, ids=ragged.ids, vote_probability=vote, class_probability=per_class, class_start=starts
+        chosen, ids=_own_ids(ragged), vote_probability=vote, class_probability=per_class, class_start=starts
     )
     return chosen.to_dense() if votes.is_dense else chosen
 
@@ -437,10 +433,6 @@ def joined(parts: Sequence[Votes]) -> Votes:
     if not any(part.soft for part in parts):
         runs = Ragged(frozen(indptr), frozen(expert), frozen(label))
         return votes(panel, None, runs, 0, size, complete, ids=ids)
-    chances = np.concatenate(
-        [
-            part.class_probability if part.class_probability is not None else part.vote_probability
-            for part in parts
-        ]
-    )
+    given = [own_probabilities(part.to_ragged()) for part in parts]
+    chances = np.concatenate([per_class if vote is None else vote for vote, per_class, _ in given])
     return votes.from_ragged(indptr, expert, label, panel, items=ids, probabilities=chances)

@@ -14,6 +14,7 @@ from covote import atomic
 from covote.errors import InputError, MissingDependencyError
 from covote.panel import Name
 from covote.tables.names import id_array, name_array, named
+from covote.votes.arrays import own_probabilities
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,15 +44,11 @@ def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none 
         "expert": named(runs.expert, name_array(votes.panel.names)),
         "label": named(runs.label, classes, none),
     }
-    ragged = votes.to_ragged()
-    if ragged.runs is not None:
-        first, last = ragged.runs.indptr[0], ragged.runs.indptr[-1]
-        if ragged.vote_probability is not None:
-            table["probability"] = pa.array(ragged.vote_probability[first:last])
-        if ragged.class_probability is not None and ragged.class_start is not None:
-            starts = ragged.class_start[first : last + 1]
-            values = pa.array(ragged.class_probability[starts[0] : starts[-1]])
-            table["probabilities"] = pa.LargeListArray.from_arrays(pa.array(starts - starts[0]), values)
+    vote, per_class, starts = own_probabilities(votes.to_ragged())
+    if vote is not None:
+        table["probability"] = pa.array(vote)
+    if per_class is not None:
+        table["probabilities"] = pa.LargeListArray.from_arrays(pa.array(starts), pa.array(per_class))
     return pa.table(table)
 
 

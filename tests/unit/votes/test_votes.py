@@ -225,6 +225,18 @@ class TestOtherPanels:
         moved = votes.for_panel(other)
         assert (moved.dense == np.array([1, 2, 0, -2, -1])[ROWS][:, [2, 0, 1]]).all()
 
+    @pytest.mark.parametrize("probabilities", [None, np.linspace(0.1, 0.9, 12).reshape(4, 3)])
+    @pytest.mark.parametrize("layout", ["to_dense", "to_ragged"])
+    def test_a_part_keeps_its_own_items_and_probabilities(self, layout, probabilities):
+        whole = Votes.from_dense(ROWS, PANEL, ["w", "x", "y", "z"], probabilities)
+        other = Panel(PANEL.classes, [*PANEL.knows, [1, 1, 1]], [*PANEL.names, "dee"])
+        moved = getattr(whole, layout)().part(1, 4).for_panel(other)
+        assert moved.items.tolist() == ["x", "y", "z"]
+        assert (moved.dense[:, :3] == ROWS[1:]).all()
+        if probabilities is not None:
+            given = moved.to_dense().vote_probability[:3].T
+            assert (given == np.where(ROWS[1:] == NOT_ASKED, 0, probabilities[1:]).astype(np.float32)).all()
+
     def test_a_class_that_is_gone(self, votes):
         other = Panel(["cat", "dog"], [[1, 1], [0, 1], [1, 0]], PANEL.names)
         with pytest.raises(CovoteError, match="answered 'fox'"):

@@ -18,6 +18,7 @@ from covote.decoding.loop import Decoder
 from covote.decoding.scoring import label_pieces, labels_of_rows
 from covote.labels import Labels
 from covote.votes import Votes
+from covote.votes.arrays import gather
 from covote.votes.rows import Rows
 
 Array = NDArray[Any]
@@ -71,9 +72,8 @@ def _won(rows: Rows) -> NDArray[np.int64]:
     row = np.repeat(np.arange(len(rows)), np.diff(indptr))[label >= 0]
     expert, label = expert[label >= 0], label[label >= 0]
     # Every vote with every class that its expert knows: votes for `one` of experts that know `two` as well.
-    sizes = np.diff(known.start)[expert]
-    first = np.cumsum(sizes) - sizes
-    two = known.members[np.arange(int(sizes.sum())) + np.repeat(known.start[expert] - first, sizes)]
+    bounds, places = gather(known.start, expert)
+    two, sizes = known.members[places], np.diff(bounds)
     one, row = np.repeat(label.astype(np.int64), sizes), np.repeat(row, sizes)
     pairs, count = np.unique(((row * classes + one) * classes + two)[one != two], return_counts=True)
     row, one, two = pairs // classes**2, pairs // classes % classes, pairs % classes
