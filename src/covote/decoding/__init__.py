@@ -61,24 +61,24 @@ def decode(
     Parameters
     ----------
     votes
-        What the experts answered; or a table of it, as :meth:`covote.Votes.from_table` takes it.
+        The experts' answers, or a table of them that :meth:`covote.Votes.from_table` reads.
     panel
-        Who knows what, if not as in ``votes.panel``; experts and classes are matched by name. Without a
-        panel, the experts of a table know everything.
+        Who knows what (default: ``votes.panel``); experts and classes are matched by name. Without a panel,
+        the experts of a table know every class.
     method
-        The name of a decoder, a key of ``DECODERS``: ``"authority"`` is the paper's, which reports ties; or
-        your own decoder, a subclass of :class:`covote.decoding.Decoder`. ``"auto"`` takes what
-        :func:`compare` finds best on the gold items, and the default without any.
+        The name of a decoder, a key of ``DECODERS`` (``"authority"`` is the paper's, which reports ties), or
+        your own decoder, a subclass of :class:`covote.decoding.Decoder`. ``"auto"`` uses the method that
+        :func:`compare` recommends on the gold items, and the default if there are none.
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They keep
-        their class, methods that learn learn from them, and ``labels.gold`` says how the votes alone did.
+        their class, methods that learn use them, and ``labels.gold`` has the accuracy of the votes alone.
     workers
-        How many threads to use; the labels are the same.
+        How many threads to use; the labels do not depend on it.
     proba
-        Whether to find the probability of every class, ``labels.proba`` (items x classes).
+        Whether to compute the probability of every class, ``labels.proba`` (items x classes).
     evidence
-        Whether to find the evidence for the labels: confidence, margin, runner-up, violations and status.
-        Without it, decoding is many times faster.
+        Whether to compute the evidence for the labels: confidence, margin, runner-up, violations and status.
+        Decoding is many times faster without it.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> labels = decode(Votes.from_dense([[0, 1, 0], [0, 1, 2]], panel), method="authority")

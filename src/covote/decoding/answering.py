@@ -1,9 +1,9 @@
-"""How experts answer, learned from labels: what each answer says about each class.
+"""Learn from labels how experts answer: what each answer says about each class.
 
-An expert i who knows class k is right with probability a_i, one number per expert, and names any other of its
-answers alike. What it says about a class that it does not know is a table of its own, shrunk towards the
-common habit: what experts who know v, but not k, call the items of k. In a crowd, where everyone knows every
-class, experts have a table for all classes, shrunk towards a_i.
+An expert i who knows class k is right with probability a_i, one number per expert; all its wrong answers are
+equally likely. Each expert also has a table of its answers to classes that it does not know, shrunk towards
+the common habit: what experts who know v, but not k, call the items of k. In a crowd, where everyone knows
+every class, each expert has a table for all classes, shrunk towards a_i.
 
     a_i        = (right answers + PRIOR a) / (answers + PRIOR),  a the share over all experts
     habit_k(v) ~ (n[v, k] + .02) / (n[., k] + 2),                sums over the experts who know v but not k
@@ -11,7 +11,7 @@ class, experts have a table for all classes, shrunk towards a_i.
     in_i(v|k)  = a_i if v = k, else (1 - a_i) / (R_i - 1)
 
 The weight of an answer for a class is the logarithm of its probability times the number R_i of answers that
-the expert can give, so an answer that says nothing weighs 0. Theory: section 9.
+the expert can give, so an uninformative answer weighs 0. Theory: section 9.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from covote.panel.layout import Cells
 Array = NDArray[Any]
 
 PRIOR = 20.0
-"""How many answers the common habit counts for; anything from 5 to 80 does as well."""
+"""How many answers the common habit counts for; anything from 5 to 80 works equally well."""
 
 UNUSUAL = 0.02 / 2
 """The habit of an answer that could not be observed."""
 
 Without = tuple[tuple[Array, Array], int]
-"""Counts (which cell, which class) that are to be lower by a number: what is known without some items."""
+"""Counts (which cell, which class) to lower, and by how much: the counts without some items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +47,16 @@ class AnswerModel:
     Attributes
     ----------
     statistics
-        The counts that it was learned from.
+        The counts that the model was learned from.
     accuracy
-        How often each expert is right about classes that it knows.
+        How often each expert is right about the classes that it knows.
     answers
         How many answers each expert can give: its classes, and "none of mine" if it ever said so.
     habits
-        What experts call the classes that they do not know; None in a crowd, where there are none.
+        What experts call the classes that they do not know; None in a crowd, where everyone knows all
+        classes.
     crowd
-        Whether experts have a table for classes that they know, too.
+        Whether experts also have a table for the classes that they know.
     """
 
     statistics: Statistics
@@ -71,7 +72,7 @@ class AnswerModel:
 
     @cached_property
     def outside_table(self) -> linear.Weights:
-        """The same, without what experts say about classes that they know."""
+        """The same weights, but 0 for classes that the expert knows."""
         return linear.whole(self.statistics.panel, self.outside_block)
 
     def block(self, cells: Array, outside: float = 1.0) -> NDArray[np.int64]:
@@ -89,7 +90,7 @@ class AnswerModel:
         return _whole(np.where(usable, self.habits.outside(cells), 0.0))
 
     def apart(self, cells: Array, truth: Array) -> NDArray[np.int64]:
-        """Return by how much the weights for the true class shrink without the very item of the answer."""
+        """Return by how much the weights for the true class shrink if the answer's own item is left out."""
         at = np.arange(len(cells)), truth
         if self.crowd:
             with_it, without = (self._inside(cells, (at, less)) for less in (0, 1))
@@ -115,7 +116,7 @@ class AnswerModel:
         expert, label = panel.layout.cells.expert[cells], panel.layout.cells.label[cells]
         many, right = self.answers[expert], self.accuracy[expert]
         wrong = (1 - right) / np.maximum(many - 1, 1)
-        # An expert with one possible answer says nothing by giving it.
+        # The answer of an expert who can give only one says nothing.
         says, own = many > 1, label[:, None] == np.arange(len(panel.classes))
         if self.crowd:
             chance = _shrunk(self.statistics, cells, np.where(own, right[:, None], wrong[:, None]), without)
@@ -125,7 +126,7 @@ class AnswerModel:
 
 
 def fit(counts: Statistics, crowd: bool = False) -> AnswerModel:
-    """Learn how experts answer from counts of their answers by class."""
+    """Fit the model to counts of the experts' answers by class."""
     panel, seen = counts.panel, counts.inside()
     common = (seen.right.sum() + 9) / (seen.inside.sum() + 10)
     answers = panel.sizes + (seen.none > 0)
@@ -140,9 +141,9 @@ class Habits:
     """What experts call the classes that they do not know.
 
     `table` has the habits (labels x classes, the last label is "none of mine"), up to a factor per expert and
-    class: (how often items of a class were called so by experts who do not know it + 0.02) / (how often such
-    experts who can say so answered them + 2). A large one is a sparse matrix of what it has beyond 0.02 / 2.
-    `answers` is how many answers each expert can give.
+    class: (how often experts who do not know the class gave its items this label + 0.02) / (how often such
+    experts who could give this label answered them + 2). A large table is stored as a sparse matrix of its
+    excess over 0.02 / 2. `answers` is how many answers each expert can give.
     """
 
     counts: Statistics
@@ -198,7 +199,7 @@ class Habits:
 
 
 def _possible(cells: Cells, answers: Array, experts: Array) -> tuple[Array, Array]:
-    """Return the labels that some experts can give: where those of each begin, and all of them."""
+    """Return the labels that some experts can give: where each expert's labels begin, and all labels."""
     # "None of mine" is the last cell of an expert; it counts only for those who ever said it.
     start = np.concatenate([[0], np.cumsum(answers[experts])])
     at = np.arange(start[-1]) + np.repeat(cells.start[experts] - start[:-1], answers[experts])

@@ -1,9 +1,9 @@
-"""Which decoder is best on your own gold items.
+"""Compare decoders on your own gold items.
 
-Whoever tries many methods on the same items finds one that is lucky there. So a method replaces the default
-only if its lead is significant over all methods that were tried (Bonferroni), and what to expect of it is
-found on items that had no part in choosing it: the choice is made again without every fifth of the items and
-scored on that fifth.
+Among many methods tried on the same items, one always looks best by luck. So a method replaces the default
+only if its lead is significant after correction for the number of methods tried (Bonferroni). Its expected
+accuracy comes from items that had no part in choosing it: the choice is repeated without each fifth of the
+items and scored on that fifth.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 DEFAULT = "learned"
 CANDIDATES = ("learned", "anchored", "em", "dawid-skene", "likelihood", "pairwise", "supervised")
-"""What is compared by default, whatever else is registered: `authority` and `lookup` leave items open."""
+"""Methods that are compared by default; `authority` and `lookup` are not, because they leave items open."""
 WITH_PROBABILITIES = ("coupling", "mean")
-"""What is compared as well if the votes have probabilities."""
+"""Methods that are also compared if the votes have probabilities."""
 FOLDS = 5
 SURELY = 0.05
-"""How often a method that is not better than the default may be recommended, over all methods."""
+"""The chance that any method is recommended although none is better than the default."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,16 @@ class Score:
     Attributes
     ----------
     right, known, open
-        Items with the right label, all gold items, and those that it left without a label.
+        Items with the right label, all gold items, and items that the method left without a label.
     low, high
         95% interval (Wilson) of the share of right labels.
     held_out
-        Whether the items were held out when it learned; methods that learn nothing from gold need not.
+        Whether the method learned without the items; one that learns nothing from gold need not.
     chance
-        How likely it is that some method leads the default by as much as this one, if none were better (a
-        one-sided sign test on the items on which exactly one of the two is right, times the number of methods
-        that were tried).
+        The p-value of the method's lead over the default: a one-sided sign test on the items on which
+        exactly one of the two is right, times the number of methods tried.
     note
-        Why there is no score, if there is none.
+        The reason why there is no score, if there is none.
     """
 
     method: str
@@ -85,8 +84,8 @@ class Comparison:
     best
         The method to use.
     expected
-        How many of the gold items get the right label if the method is chosen without them: what to expect
-        of the choice on other items.
+        How many of the gold items get the right label if the method is chosen without them: an estimate for
+        other items.
     """
 
     scores: tuple[Score, ...]
@@ -95,7 +94,7 @@ class Comparison:
 
     @property
     def advice(self) -> str:
-        """Which method to use, and why, in a sentence or two."""
+        """The method to use and the reason, in a sentence or two."""
         found = {score.method: score for score in self.scores}
         default, best = found[DEFAULT], found[self.best]
         if self.best == DEFAULT:
@@ -155,8 +154,8 @@ def compare(
 ) -> Comparison:
     """Compare the methods on items whose class is known, and recommend one.
 
-    A method that learns from gold is shown four fifths of the gold items and scored on the fifth that it was
-    not shown, five times. Another method is recommended only if it is significantly better than the default.
+    A method that learns from gold learns from four fifths of the gold items and is scored on the remaining
+    fifth, five times. Another method is recommended only if it is significantly better than the default.
 
     Parameters
     ----------
@@ -168,7 +167,7 @@ def compare(
         The methods to compare (default: those in ``CANDIDATES``, and with probabilities also `coupling` and
         `mean`).
     seed
-        Same seed, same fifths.
+        The seed for dividing the items into fifths.
 
     >>> from covote import simulate
     >>> from covote.panel import Panel
@@ -191,7 +190,7 @@ def compare(
     for name in names:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # what a method warns of shows in its score
+                warnings.simplefilter("ignore", UserWarning)  # the score shows what a method warns about
                 found[name] = _labels(votes, name, rows, truth, fold)
         except CovoteError as error:
             notes[name] = str(error)
@@ -209,7 +208,7 @@ def compare(
 
 
 def _choice(right: Mapping[str, NDArray[np.bool_]], tried: int) -> str:
-    """Return the method with most right labels among those that are surely better than the default."""
+    """Return the method with the most right labels among those that are significantly better."""
     chance = {name: _chance(of, right[DEFAULT], tried) for name, of in right.items()}
     better = [name for name in right if chance[name] <= SURELY]
     return max(better, key=lambda name: int(right[name].sum()), default=DEFAULT)
@@ -248,7 +247,7 @@ def _learns_from_gold(method: str) -> bool:
 
 
 def _folds(truth: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Deal the items of every class out in turn, in an order by chance."""
+    """Deal the items of every class out to the folds in turn, in random order."""
     order = np.random.default_rng(seed).permutation(len(truth))
     order = order[np.argsort(truth[order], kind="stable")]
     fold = np.empty(len(truth), dtype=np.int64)

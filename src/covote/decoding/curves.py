@@ -1,11 +1,11 @@
-"""How each expert's probabilities are to be read, learned from labels.
+"""Learn from labels how to interpret each expert's probabilities.
 
-Not all experts mean the same by their probabilities: naive Bayes is certain of everything. So each expert has
-a curve of its own. Its probabilities are raised to the power that makes the labels most likely, a temperature
-per expert: C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of modern neural networks".
-And most experts are surer of items whose class they know than of others. An answer's margin is the logarithm
-of the ratio of its two highest probabilities; how much more often its expert has such a margin inside its
-expertise than outside counts, as a logarithm, for every class that the expert knows.
+Experts differ in calibration: naive Bayes is certain of everything. So each expert has its own curve. Its
+probabilities are raised to the power that makes the labels most likely, a temperature per expert: C. Guo, G.
+Pleiss, Y. Sun and K. Q. Weinberger (2017), "On calibration of modern neural networks". Most experts are also
+more certain of items whose class they know. An answer's margin is the logarithm of the ratio of its two
+highest probabilities. The log-ratio of how often the expert has such a margin inside and outside its
+expertise counts for every class that it knows.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from covote.votes import Votes
 Array = NDArray[Any]
 
 ALIKE = 0.2
-"""Standard deviation of the logarithms of powers below which experts mean the same by their probabilities."""
+"""Standard deviation of the logarithms of powers below which experts count as calibrated alike."""
 
 
 class Curves(NamedTuple):
-    """How each expert's probabilities are to be read.
+    """How to interpret each expert's probabilities.
 
     Attributes
     ----------
     powers
-        What each expert's probabilities are raised to.
+        The power to which each expert's probabilities are raised.
     inside
         Logarithm of how much more often each expert has a margin if it knows the class (experts x margins).
     """
@@ -43,7 +43,7 @@ class Curves(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether all experts mean the same by their probabilities."""
+        """Whether all experts are calibrated alike."""
         return bool(np.log(self.powers).std() < ALIKE)
 
 
@@ -59,10 +59,10 @@ def learn(counts: ProbabilityCounts) -> Curves:
 
 
 def count(piece: Votes, shares: Array) -> ProbabilityCounts:
-    """Count what a piece of the votes tells about the experts' probabilities.
+    """Count what a piece of the votes reveals about the experts' probabilities.
 
-    `shares` say how likely each class is (items x classes). Logarithms are in whole units of 1 / UNIT, so
-    that those of parts add up exactly.
+    `shares` are the probabilities of the classes (items x classes). Logarithms are in whole units of 1 /
+    UNIT, so the counts of parts add up exactly.
     """
     experts = len(piece.panel)
     powers = np.zeros((experts, len(POWERS)), np.int64)
@@ -78,7 +78,7 @@ def count(piece: Votes, shares: Array) -> ProbabilityCounts:
     place = gave.expert[some] * 2 * (len(MARGINS) + 1) + level[some]
     np.add.at(margins.reshape(-1), place, amount)
     np.add.at(margins.reshape(-1), place + len(MARGINS) + 1, ONE - amount)
-    # Only answers about items whose class the expert may know say how to read its probabilities.
+    # Only answers about items whose class the expert may know show how to interpret its probabilities.
     kept = inside > 0
     those = kept[gave.answer]
     width = np.bincount(gave.answer, minlength=len(kept))[kept]
@@ -95,7 +95,7 @@ def count(piece: Votes, shares: Array) -> ProbabilityCounts:
 
 
 def scores(piece: Votes, curves: Curves) -> NDArray[np.int64]:
-    """Return what the probabilities say about the classes that their experts know (items x classes)."""
+    """Return the weight of the probabilities for the classes that their experts know (items x classes)."""
     shape = len(piece), len(piece.panel.classes)
     gave = given(piece)
     if not len(gave.start):
@@ -111,14 +111,14 @@ def scores(piece: Votes, curves: Curves) -> NDArray[np.int64]:
 
 
 def _smoothed(gave: Given) -> tuple[Array, Array]:
-    """Return logarithms of probabilities that are never quite 0, and what those of each answer add up to."""
+    """Return the logarithms of smoothed probabilities, which are never 0, and the sum for each answer."""
     width = np.bincount(gave.answer)
     smooth = (gave.chance + (SMOOTHING / width)[gave.answer]) / (1 + SMOOTHING)
     return np.log(smooth), np.add.reduceat(smooth, gave.start)
 
 
 def _tempered(gave: Given, smooth: Array, before: Array, power: Any) -> Array:
-    """Return the logarithms of probabilities raised to a power, with the same sum as before."""
+    """Return the logarithms of probabilities raised to a power and rescaled to the same sum."""
     raised = power * smooth
     after = np.add.reduceat(np.exp(raised), gave.start)
     found: Array = np.maximum(raised + np.log(before / after)[gave.answer], np.log(LEAST))
@@ -126,7 +126,7 @@ def _tempered(gave: Given, smooth: Array, before: Array, power: Any) -> Array:
 
 
 def _level(gave: Given) -> NDArray[np.int64]:
-    """Return between which of MARGINS the margin of every answer is; -1 if the answer has none."""
+    """Return the interval of MARGINS that holds the margin of every answer; -1 if the answer has none."""
     first = np.maximum.reduceat(gave.chance, gave.start)
     top = np.flatnonzero(gave.chance == first[gave.answer])
     others = gave.chance.copy()

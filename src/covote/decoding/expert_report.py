@@ -1,6 +1,6 @@
 """Expert report: how good each expert seems to be, and which classes experts confuse.
 
-The one definition of agreement: Python, the command line, reports and the studio tell the same numbers.
+Python, the command line, reports and the studio all use this definition of agreement.
 """
 
 from __future__ import annotations
@@ -32,10 +32,16 @@ LARGEST = 3000
 class Counts(NamedTuple):
     """How answers compare with labels.
 
-    Per expert: all answers, "none of mine" among them; and of those that are compared with a label, those to
-    classes that it knows and those to other classes.
-    Per cell (expert and class, see `Layout.cells`): answers that are the label.
-    Per pair (label, other class), or empty: answers that are the other class, of experts who know both.
+    Attributes
+    ----------
+    answers, none
+        Per expert: all answers, and how many of them are "none of mine".
+    inside, outside
+        Per expert: the answers that are compared with a label, by whether the expert knows that class.
+    right
+        Per cell (expert and class, see `Layout.cells`): answers that equal the label.
+    differ
+        Per pair (label, other class): answers with the other class by experts who know both; may be empty.
     """
 
     answers: NDArray[np.int64]
@@ -51,8 +57,8 @@ class Agreement:
     """How the experts' answers compare with the labels; the counts of two parts add up (``+``).
 
     The label of an item is its known class, or its authority label if that would be the same without the
-    expert's own answer. Otherwise those would seem best who decide most: of three people who know
-    everything, one who is right in 45% of all cases names 56% of the labels.
+    expert's own answer. Otherwise the experts who decide most labels would seem best: of three people who
+    know everything, one who is right in 45% of all cases names 56% of the labels.
     """
 
     panel: Panel
@@ -101,7 +107,7 @@ class Agreement:
 
     @property
     def experts(self) -> ExpertReport:
-        """What is to be said about each expert."""
+        """The report on each expert."""
         right = np.add.reduceat(self.counts.right, self.panel.layout.cells.start[:-1])
         none, inside, outside = (values.astype(np.float64) for values in self.counts[1:4])
         share = np.divide(right, inside, out=np.full(len(self.panel), np.nan), where=inside > 0)
@@ -109,7 +115,7 @@ class Agreement:
 
     @property
     def pairs(self) -> PairAgreement:
-        """What is to be said about each pair of classes."""
+        """The agreement on each pair of classes."""
         cells, agree = self.panel.layout.cells, np.zeros_like(self.counts.differ)
         for k in range(len(agree)):
             mine = np.flatnonzero(cells.label == k)
@@ -121,19 +127,19 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class ExpertReport:
-    """What votes tell about each expert, one entry per expert.
+    """What the votes reveal about each expert, one entry per expert.
 
     Attributes
     ----------
     accuracy, low, high
         Estimated accuracy on classes that the expert knows: how often it names the label, on items whose
         label would be the same without its answer (or whose class is known). With a 95% interval (Wilson);
-        NaN, 0 and 1 without such answers. The interval says how sure the count is, not how sure the labels
-        are.
+        NaN, 0 and 1 without such answers. The interval reflects the number of answers, not the uncertainty of
+        the labels.
     inside, outside
-        Answers about classes the expert knows, and about others, as far as such labels tell.
+        Answers about classes that the expert knows and about others, according to these labels.
     none
-        How often it answered "none of mine".
+        How often the expert answered "none of mine".
     """
 
     panel: Panel
@@ -145,7 +151,7 @@ class ExpertReport:
     none: NDArray[np.float64]
 
     def doubtful(self) -> list[Name]:
-        """Return the experts whose accuracy is surely (99%) below 1/2, or 10 points below the median's."""
+        """Return the experts whose accuracy is below 1/2 or 10 points below the median, at 99% confidence."""
         heard = self.inside > 0
         if not heard.any():
             return []
@@ -178,7 +184,7 @@ def expert_report(votes: Votes, *, gold: Gold | None = None) -> ExpertReport:
     Parameters
     ----------
     votes
-        What the experts answered.
+        The experts' answers.
     gold
         Items whose class is known: ``{item: class}``.
 
@@ -198,13 +204,14 @@ def _counted(votes: Votes, gold: Gold | None, pairs: bool) -> Agreement:
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """How often experts that know both classes of a pair name the label, on items labelled one of the two.
+    """How often experts who know both classes of a pair name the label, on items labelled one of the two.
 
-    One agreement over all classes misleads for experts that know a part of them: three perfect experts seem
-    to disagree on what one of them does not know. Per pair of classes, inside expertise, they agree always.
+    A single agreement over all classes is misleading for experts who know only some of them: three perfect
+    experts seem to disagree on a class that one of them does not know. For each pair of classes that they
+    know, they always agree.
 
-    `agree` and `both` are (classes x classes), symmetric: answers that are the label, and all that are one of
-    the pair.
+    `agree` and `both` are symmetric (classes x classes): the answers that equal the label, and all answers
+    that name one of the pair.
     """
 
     panel: Panel
@@ -213,7 +220,7 @@ class PairAgreement:
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """The share of answers that are the label; NaN where there are none."""
+        """The share of answers that equal the label; NaN where there are no answers."""
         none: NDArray[np.float64] = np.full(self.both.shape, np.nan)
         return np.divide(self.agree, self.both, out=none, where=self.both > 0)
 
@@ -227,9 +234,9 @@ class PairAgreement:
 
 
 def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
-    """Count, for every pair of classes, how often experts that know both agree (theory.md section 9).
+    """Count, for every pair of classes, how often experts who know both agree (theory.md section 9).
 
-    An answer is compared with the label that the item has without it, or with its known class.
+    An answer is compared with the label that the item has without it, or with the item's known class.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 1]] * 3)
     >>> pair_agreement(Votes.from_dense([[0, 0, 0], [1, 1, 0], [2, 2, 2]], panel)).worst(1)
@@ -245,13 +252,13 @@ def pair_agreement(votes: Votes, *, gold: Gold | None = None) -> PairAgreement:
 
 
 def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the authority label of every row (-1: none), and which answers it would be the same without."""
+    """Return the authority label of every row (-1: none), and the answers without which it stays the same."""
     named, asked, share = vote = shares_of(rows)
     row, owner = np.arange(len(rows)), linear.owner(rows)
     alone = (across(np.maximum, share) > 0) & (across(np.add, vote.best.astype(np.int64)) == 1)
     label = np.where(alone, share.argmax(axis=1), -1)
-    # Whichever answer is left out, the label keeps all votes but one, and no other class gets more than it
-    # has, of all its authorities but one.
+    # Without any one answer, the label keeps at least all its votes but one, and another class at best keeps
+    # its votes while it loses an authority.
     left, right = named[row, label] - 1, asked[row, label]
     close = (named > 0) & (named * right[:, None] >= left[:, None] * (asked - 1))
     close[row, label] = left == 0
@@ -265,7 +272,7 @@ def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Shares) -> NDArray[np.bool_]:
-    """Whether the label still has the best N_k / d_k when an answer is left out, of some answers."""
+    """Return for some answers whether the label still has the best N_k / d_k without the answer."""
     expert, said, at = rows.runs.expert[some], rows.runs.label[some], np.arange(len(some))
     named, asked = vote.named[owner], vote.asked[owner] - rows.votes.panel.knows[expert]
     named[at[said >= 0], said[said >= 0]] -= 1

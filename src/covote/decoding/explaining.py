@@ -1,4 +1,4 @@
-"""Why an item has its label: the evidence for each possible class, and who must be wrong."""
+"""Explain why an item has its label: the evidence for each possible class, and who must be wrong."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from covote.panel import Name, Panel
 from covote.votes import Votes
 
 MOST = 6
-"""Classes that are shown side by side, beyond those that tie."""
+"""The most candidates to show, unless more are tied."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A class that an item may be.
+    """A possible class of an item.
 
     Attributes
     ----------
     says
-        The authorities of the class that name it.
+        The authorities of the class who name it.
     differs
-        Those that say something else (None: "none of mine"): if this class is the truth, they are wrong.
+        The authorities who answer something else (None: "none of mine"): wrong if this class is the truth.
     silent
-        How many authorities of it did not answer.
+        How many authorities of the class did not answer.
     chance
-        How likely the class is; NaN if the labels do not say.
+        The probability of the class; NaN if the labels have none.
     """
 
     name: Name
@@ -44,9 +44,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was said about an item, by candidate; `others` answered without knowing any of them.
+    """The answers about an item, by candidate.
 
-    `settling` says what would settle an item without a label.
+    `others` are the answers of experts who know none of the candidates; `settling` is advice on how to settle
+    an item without a label.
     """
 
     item: Any
@@ -65,7 +66,7 @@ class Explanation:
         return tuple(name for name, _ in self.candidates[0].differs if name in common)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the explanation as a dict that JSON can hold."""
         return {**asdict(self), "wrong": list(self.wrong)}
 
     def __str__(self) -> str:
@@ -99,11 +100,11 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
     Parameters
     ----------
     votes
-        What the experts answered.
+        The experts' answers.
     item
         The id of the item, as in ``votes.items``.
     labels
-        The labels of these votes, if there are some; else they are decoded by the default.
+        The labels of these votes (default: decoded by the default method).
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
     >>> print(explain(Votes.from_dense([[0, 1, 2]], panel), 0))
@@ -119,7 +120,7 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
         against (wrong if this is the class): bob (dog)
       The experts contradict each other: ask another expert who knows cat, dog and fox, or look at the item.
     """
-    from covote.decoding import decode  # which offers this function, too
+    from covote.decoding import decode  # which imports this module
 
     n = _position(votes, item)
     if labels is None:
@@ -144,7 +145,7 @@ def explain(votes: Votes, item: Any, labels: Labels | None = None) -> Explanatio
 
 
 def settling(panel: Panel, classes: Iterable[Name]) -> str:
-    """Say what would settle items that are tied between some classes; nothing if there are fewer than two.
+    """Return advice on how to settle items that are tied between some classes; "" for fewer than two.
 
     >>> settling(Panel.from_blocks({"ann": ["cat", "fox"], "bob": ["dog", "fox"]}), ["cat", "dog"])
     'No one knows both cat and dog: an expert who does would settle it, or a few gold items of either.'

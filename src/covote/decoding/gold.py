@@ -24,13 +24,13 @@ from covote.votes.rows import Rows, each_row, item_counts, row_parts
 Array = NDArray[Any]
 
 Z95, Z99 = 1.959963984540054, 2.5758293035489004
-"""How many standard deviations hold 95% and 99% of a normal distribution."""
+"""Quantiles of the normal distribution for two-sided intervals of 95% and 99%."""
 
 Gold = Mapping[Any, Any] | NDArray[Any]
 """Known classes: ``{item id: class name}``, or one class index per item, -1 where it is not known."""
 
 _looked_up: WeakKeyDictionary[Votes, tuple[Gold, NDArray[np.int64], NDArray[np.int64]]] = WeakKeyDictionary()
-"""Estimation asks for the same items in every round."""
+"""A cache, because estimation looks up the same items in every round."""
 
 
 def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -52,7 +52,9 @@ def gold_rows(gold: Gold | None, part: Votes) -> tuple[NDArray[np.int64], NDArra
     wrong = (index < -1) | (index >= len(part.panel.classes))
     if wrong.any():
         n = int(np.argmax(wrong))
-        raise InputError(f"gold class {index[n]} of item {n}: there are {len(part.panel.classes)} classes")
+        raise InputError(
+            f"gold class {index[n]} of item {n} is out of range: there are {len(part.panel.classes)} classes"
+        )
     rows = np.flatnonzero(index >= 0)
     return rows, index[rows].astype(np.int64)
 
@@ -135,9 +137,9 @@ def given(
     *,
     learned: bool,
 ) -> Labels:
-    """Return labels in which items keep the class that is known of them; how the votes did is in `gold`.
+    """Return labels in which gold items have their known class; `gold` scores the votes on them.
 
-    `held_out` has the labels of all items by a decoder that left out each gold item when it labelled it.
+    `held_out` has the label that each gold item gets from a decoder that learned without it.
     """
     if gold is None:
         return labels
@@ -157,7 +159,7 @@ def given(
 
 
 def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return Wilson's interval of a share; (0, 1) if there is nothing to go by.
+    """Return Wilson's interval of a share; (0, 1) if the total is 0.
 
     >>> [round(float(x), 3) for x in wilson(9, 10)], [float(x) for x in wilson(0, 0)]
     ([0.596, 0.982], [0.0, 1.0])
@@ -173,7 +175,7 @@ def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[
 
 
 def told(score: GoldScore) -> str:
-    """Say how labels did on items whose class is known.
+    """Describe how many labels are right among the items whose class is known.
 
     >>> none = np.zeros(1, dtype=np.int64)
     >>> told(GoldScore(80, 71, none, none, learned=False))
@@ -192,7 +194,7 @@ def told(score: GoldScore) -> str:
 
 
 def no_gold(gold: Gold) -> InputError:
-    """Say that no item of the votes is among those whose class is known."""
+    """Return the error that none of the gold items has votes."""
     return InputError(
         f"none of the {len(gold):,} items whose class is known has votes (known: "
         f"{some_of(list(map(repr, gold)))}); name them as in the votes"

@@ -1,8 +1,8 @@
-"""What the votes teach the default decoder, pass by pass (:mod:`covote.decoding.methods.learned`).
+"""The passes in which the default decoder learns (:mod:`covote.decoding.methods.learned`).
 
-:class:`FromVote` learns from the labels of the vote how the experts answer. :class:`Trial` finds out whether
-they make their mistakes independently, after :class:`Rehearsal` has learned as if they did; if so,
-:class:`Again` learns anew from the posterior of all items.
+:class:`FromVote` learns how the experts answer from the labels of the vote. :class:`Rehearsal` learns as if
+they made their mistakes independently, and :class:`Trial` tests whether they do. If so, :class:`Again` learns
+again, from the posterior of all items.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from covote.votes.rows import Rows, each_row
 Array = NDArray[Any]
 
 TRIAL = 1 << 22
-"""Numbers (answers x classes) that are enough to find out whether experts make mistakes independently."""
+"""Numbers (answers x classes) that are enough to test whether experts make mistakes independently."""
 
 CLEAR = 5.0
-"""How much higher the log-likelihood must be before answers count in full: a few items are not enough."""
+"""How much higher the log-likelihood must be before answers count in full, so that a few items do not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """What was learned so far.
+    """What has been learned so far.
 
     Attributes
     ----------
     statistics
-        Answers by label of the vote, which later votes can continue from.
+        Answers by label of the vote, to which later votes can be added.
     model, curves
-        How the experts answer, and how their probabilities are to be read.
+        How the experts answer, and how to interpret their probabilities.
     crowd, independent
         Whether everyone knows every class; whether the experts make their mistakes independently. In both
-        cases all answers count in full: the label is the best S.
+        cases all answers count in full: the label is the class with the best S.
     voted
         During a trial, the model that was learned from the vote.
     trust
-        Shift and slope of the log-odds of the labels, by gold items; None without any.
+        Shift and slope of the log-odds of the labels, fitted to gold items; None without gold items.
     """
 
     statistics: Statistics
@@ -64,21 +64,21 @@ class Lessons:
 
     @property
     def outright(self) -> bool:
-        """Whether the label is the best S."""
+        """Whether the label is the class with the best S."""
         return self.crowd or self.independent
 
     @cached_property
     def authorities(self) -> float:
         """How many authorities of its label answered an item, on average; at least 1."""
-        items = round(int(self.statistics.share.sum()) / ONE)  # those that someone answered
+        items = round(int(self.statistics.share.sum()) / ONE)  # items with at least one answer
         return max(float(self.statistics.inside().inside.sum()) / max(items, 1), 1.0)
 
     @property
     def temperature(self) -> float:
-        """What scores are divided by: d authorities who make mistakes together count for one.
+        """The divisor of scores: d authorities who make the same mistakes count for one.
 
-        In a crowd, whose mistakes are less alike, they count for sqrt(d). What probabilities say together
-        counts for d/2 more.
+        In a crowd, whose mistakes are less alike, they count for sqrt(d). Coupled probabilities count for d/2
+        more.
         """
         if self.independent:
             return 1.0
@@ -88,15 +88,15 @@ class Lessons:
 
     @property
     def together(self) -> bool:
-        """Whether all experts mean the same by their probabilities, which then count together, too."""
+        """Whether all experts are calibrated alike, so that their coupled probabilities count as well."""
         return self.curves is not None and self.curves.alike
 
     @cached_property
     def unequal(self) -> float:
-        """How unequal classes may be: two standard deviations of the logarithms of their sizes by the vote.
+        """How unequal classes may be: two standard deviations of the log sizes that the vote gives them.
 
-        Few items leave these uncertain: the logarithm of a count of n is known to 1 / sqrt(n). In a crowd
-        everyone knows both classes of a tie, so their sizes can be seen.
+        With few items these are uncertain: the logarithm of a count of n has the error 1 / sqrt(n). In a
+        crowd everyone knows both classes of a tie, so the answers already reflect their sizes.
         """
         if self.crowd:
             return 0.0
@@ -124,7 +124,7 @@ class Lessons:
 
     @cached_property
     def _lots(self) -> tuple[float, NDArray[np.int64]]:
-        """Which share of the rows is enough for a trial, and a number for every cell to draw them by."""
+        """The share of the rows that is enough for a trial, and the number of every cell for drawing them."""
         given = np.asarray(self.statistics.counts.sum(axis=1)).reshape(-1)
         numbers = float(given.sum() / ONE) * len(self.statistics.share)
         return min(1.0, TRIAL / max(numbers, 1.0)), np.rint(given / ONE).astype(np.int64) * 2654435761 % 4093
@@ -132,7 +132,7 @@ class Lessons:
     def sample(self, rows: Rows) -> Array:
         """Return which rows belong to the trial: the same ones in any order and in any part.
 
-        They are drawn by how often each of their answers was given, which depends on the order of nothing.
+        They are drawn by how often each of their answers was given, which does not depend on any order.
         """
         share, lots = self._lots
         drawn = np.concatenate([[0], np.cumsum(lots[rows.cell])])[rows.runs.indptr]
@@ -140,7 +140,7 @@ class Lessons:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a summary should say about how the labels were found."""
+        """Remarks for a summary on how the labels were found."""
         if self.crowd:
             return ("everyone knows every class, so all answers count in full",)
         if self.independent:
@@ -150,7 +150,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class FromVote(Pass):
-    """Learn from the labels of the vote, of gold items from their own."""
+    """Learn from the labels of the vote, and from the known classes of gold items."""
 
     gold: Gold | None
     past: Statistics | None
@@ -170,13 +170,13 @@ class FromVote(Pass):
 
 @dataclass(frozen=True)
 class Again(Pass):
-    """Learn anew from the posterior, if experts make their mistakes independently."""
+    """Learn again from the posterior, if experts make their mistakes independently."""
 
     gold: Gold | None
     past: Statistics | None
 
     def needed(self, weights: Lessons) -> bool:
-        """Only independent experts are better known by their posterior than by their vote."""
+        """Whether experts are independent: only then does the posterior teach more than the vote."""
         return weights.independent
 
     def count(self, votes: Votes, weights: Lessons) -> Statistics:
@@ -184,16 +184,16 @@ class Again(Pass):
         return counted(votes, self.gold, lambda rows: linear.posterior(weights.scores(rows)))
 
     def learn(self, panel: Panel, counts: Statistics, weights: Lessons) -> Lessons:
-        """Return how the experts answer; what later votes continue from stays as it is."""
+        """Return how the experts answer; the statistics for later votes stay unchanged."""
         return replace(weights, model=answering.fit(counts if self.past is None else self.past + counts))
 
 
 @dataclass(frozen=True)
 class Rehearsal(Again):
-    """Learn anew from a sample, as if experts made their mistakes independently: then the trial can tell."""
+    """Learn from a sample as if experts made their mistakes independently, to prepare the trial."""
 
     def needed(self, weights: Lessons) -> bool:
-        """Probabilities are never taken for independent, and a crowd counts in full anyway."""
+        """Whether there is a trial: not with probabilities, and not in a crowd, which counts in full."""
         return weights.curves is None and not weights.crowd
 
     def count(self, votes: Votes, weights: Lessons) -> Statistics:
@@ -208,15 +208,15 @@ class Rehearsal(Again):
         return counted(votes, self.gold, sampled)
 
     def learn(self, panel: Panel, counts: Statistics, weights: Lessons) -> Lessons:
-        """Return how the experts answer then, and how they answer by the vote."""
+        """Return how the experts answer if independent, and keep how they answer by the vote."""
         return replace(super().learn(panel, counts, weights), voted=weights.model)
 
 
 @dataclass(frozen=True)
 class Trial(Pass):
-    """Find out whether all other answers predict each answer better if they count in full (T = 1).
+    """Test whether all other answers predict each answer better if they count in full (T = 1).
 
-    They do if experts make their mistakes independently; if not, T = d^1/4 is better.
+    They do if experts make their mistakes independently; otherwise T = d^1/4 predicts better.
     """
 
     gold: Gold | None
@@ -226,14 +226,14 @@ class Trial(Pass):
         return weights.voted is not None
 
     def count(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
-        """Return the log-likelihood of each answer by all others, which count in full or do not."""
+        """Return the log-likelihood of the answers given all others, which count in full or do not."""
         found = np.zeros(2, np.int64)
         for rows, number in pieces_without(votes, gold_rows(self.gold, votes)[0]):
             kept = weights.sample(rows)
             kept = kept[number[kept] > 0]
             sample = each_row(rows.votes.subset(kept).to_ragged())
             owner = linear.owner(sample)
-            # A sample has few of the answers that there may be: no table of all is worth its time.
+            # A sample has few of all possible answers, so a table of all is not worth its time.
             cells, which = np.unique(sample.cell, return_inverse=True)
             table = weights.model.block(cells)[which]
             chance = np.exp(table / UNIT) / weights.model.answers[sample.runs.expert][:, None]
@@ -257,12 +257,12 @@ class Trial(Pass):
 
 
 def counted(votes: Votes, gold: Gold | None, shared: Callable[[Rows], Array]) -> Statistics:
-    """Count answers by class; `shared` returns the probability of every class. Gold items have their own."""
+    """Count answers by class: the known class of gold items, else the probabilities from `shared`."""
     return gold_counted(votes, "learned", gold, shared, probabilities=votes.soft)
 
 
 def voted(rows: Rows) -> NDArray[np.float64]:
-    """Return how likely the vote alone makes every class: tied ones alike, or as probabilities say."""
+    """Return the probability of every class by the vote alone; tied classes share it by probabilities."""
     q = shares_of(rows).winners
     if rows.votes.soft:
         tied = np.flatnonzero(across(np.maximum, q) < 1)

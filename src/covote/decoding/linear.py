@@ -1,15 +1,15 @@
-"""Scores that are sums: a class has its base and the weights of all answers of the item.
+"""Scores that are sums: the score of a class is its base plus the weights of the item's answers.
 
 Answer rows are a sparse matrix A (rows x cells; a cell is an expert and an answer that it can give), weights
 a table W (cells x classes). Then
 
-    scores    = base + A W                     whole numbers: sums do not depend on an order, ties are exact
+    scores    = base + A W                     whole numbers: sums do not depend on order, ties are exact
     posterior = softmax(scores / temperature)
     counts    = A' (rounded posterior)         whole numbers again: counts of parts add up exactly
-    best      = the class with the best score, those that share it, and the next
+    best      = the class with the best score, the classes that share it, and the next class
 
-A method that scores like this is its weights and nothing else. All functions take one piece of the rows at a
-time (:meth:`covote.votes.rows.Rows.pieces`), so the tables (rows x classes) stay small.
+A method that scores like this consists of its weights. All functions take one piece of the rows at a time
+(:meth:`covote.votes.rows.Rows.pieces`), so the tables (rows x classes) stay small.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ ONE = 1 << 30
 """One item in counts."""
 
 UNHEARD = -(1 << 62)
-"""The score of a class that no one who knows it was asked about: below all others, and no sum overflows."""
+"""The score of a class that no expert who answered knows: below all others, and no sum overflows."""
 
 SMALL = 1 << 17
-"""Numbers to add up that are not worth loading scipy.sparse, which takes 0.1 s."""
+"""Up to this many numbers, adding them is not worth loading scipy.sparse, which takes 0.1 s."""
 
 TABLE = 1 << 20
-"""Larger tables (cells x classes) are counted as sparse matrices: few of their counts are not 0."""
+"""Larger tables (cells x classes) are counted as sparse matrices, since most of their counts are 0."""
 
 FEW = 32
-"""Columns that are gone through one by one: numpy is slow along short rows."""
+"""Up to this many columns are reduced one by one, because numpy is slow along short rows."""
 
 Weights = NDArray[np.int64] | Callable[[Array], Array]
 """What answers weigh for classes: (cells x classes), or a function that returns the rows of some cells."""
@@ -53,9 +53,9 @@ Counts = Any
 
 
 class Best(NamedTuple):
-    """The best class of every answer row, how many share its place, its chance, its lead, and the next class.
+    """The best class of every answer row, how many share its score, its probability, its lead, the runner-up.
 
-    The best class is -1 if no one was heard, the next one if there is none or if there are several.
+    The best class is -1 if no one answered; the runner-up is -1 if there is none or if there are several.
     """
 
     chosen: NDArray[np.int64]
@@ -70,9 +70,9 @@ class Best(NamedTuple):
 
 
 def whole(panel: Panel, weights: Callable[[Array], Array]) -> Weights:
-    """Return the weights of all cells where they fit into memory, else the function as it is.
+    """Return the weights of all cells if they fit into memory, else the function itself.
 
-    A panel of a million experts has more cells than fit, but few of them occur in a piece of the votes.
+    The cells of a panel of a million experts do not fit, but few of them occur in a piece of the votes.
     """
     cells = len(panel.layout.cells.label)
     return weights(np.arange(cells)) if cells * len(panel.classes) <= WHOLE else weights
@@ -101,7 +101,7 @@ def scores(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[n
 
 
 def totals(rows: Rows, weights: Weights, base: Array | None = None) -> NDArray[np.int64]:
-    """Return base + the weights of all answers (rows x classes), also for classes that were not heard."""
+    """Return base + the weights of all answers (rows x classes), even for classes that were not heard."""
     found = _summed(rows, rows.cell, weights)
     return found if base is None else found + base
 
@@ -115,7 +115,7 @@ def heard(rows: Rows) -> NDArray[np.bool_]:
 
 
 def asked(rows: Rows) -> NDArray[np.int64]:
-    """Return d_k, how many answering experts know each class (rows x classes)."""
+    """Return d_k, the number of answering experts who know each class (rows x classes)."""
     panel, expert = rows.votes.panel, rows.runs.expert
     if len(expert) == len(rows) * len(panel):
         return np.broadcast_to(panel.knows.sum(axis=0), (len(rows), len(panel.classes)))
@@ -124,7 +124,7 @@ def asked(rows: Rows) -> NDArray[np.int64]:
 
 
 def named(rows: Rows) -> NDArray[np.int64]:
-    """Return N_k, how many experts named each class (rows x classes)."""
+    """Return N_k, the number of experts who named each class (rows x classes)."""
     classes, label = len(rows.votes.panel.classes), rows.runs.label
     said = label >= 0
     place = owner(rows)[said] * classes + label[said]
@@ -141,7 +141,7 @@ def posterior(scores: Array, temperature: float = 1.0) -> NDArray[np.float64]:
 
 
 def softmax(score: Array) -> NDArray[np.float64]:
-    """Return probabilities; a class with score -inf gets 0, a row of them nothing at all.
+    """Return probabilities; a class with score -inf gets 0, even if all classes of the row do.
 
     >>> softmax(np.array([[0.0, 0.0, -np.inf], [-np.inf, -np.inf, -np.inf]]))
     array([[0.5, 0.5, 0. ],
@@ -152,14 +152,14 @@ def softmax(score: Array) -> NDArray[np.float64]:
 
 
 def _normalised(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities from logarithms of which the largest is 0, in place."""
+    """Turn logarithms, of which the largest is 0, into probabilities, in place."""
     np.exp(q, out=q)
     q /= np.maximum(across(np.add, q), 1e-300)[:, None]
     return q
 
 
 def shared_out(posterior: Array, count: Array) -> NDArray[np.int64]:
-    """Return how much of the items of every row each class gets, in whole units of 1 / ONE items."""
+    """Return the share of every row's items that each class gets, in whole units of 1 / ONE items."""
     part = posterior * ONE
     found: NDArray[np.int64] = np.rint(part, out=part).astype(np.int64)
     found *= count[:, None]
@@ -182,7 +182,7 @@ def counts(rows: Rows, part: Array) -> Counts:
 
 
 def added_up(parts: Iterable[Counts]) -> Counts:
-    """Return the sum of the counts of some pieces; sparse ones wait until they are as many as the sum."""
+    """Return the sum of the counts of some pieces; sparse ones are added once they outgrow the sum."""
     total: Counts = 0
     waiting: list[Counts] = []
     for part in parts:
@@ -197,7 +197,7 @@ def best(scores: Array, chance: Array, slack: Array | None = None) -> tuple[Best
     """Find the best class of every row; return it and the classes that share the best score in tied rows.
 
     `chance` has the probability of every class (rows x classes). Scores that differ by at most the `slack` of
-    their row are equal; none by default.
+    their row count as equal (default: 0).
 
     >>> scores = np.array([[5, 8, 1], [4, 4, UNHEARD]]) * UNIT
     >>> found, tied = best(scores, posterior(scores))
@@ -223,7 +223,7 @@ def best(scores: Array, chance: Array, slack: Array | None = None) -> tuple[Best
 
 
 def _level(scores: Array, top: Array, slack: Array | None) -> NDArray[np.bool_]:
-    """Return which scores are as good as the best one of their row."""
+    """Return which scores equal the best one of their row."""
     found: NDArray[np.bool_] = scores >= (top if slack is None else top - slack)[:, None]
     return found
 
@@ -245,8 +245,8 @@ def owner(rows: Rows) -> Array:
 
 
 def _summed(rows: Rows, column: Array, weights: Weights) -> NDArray[np.int64]:
-    """Return the sums of the weights of each row's answers; `column` says which weights an answer has."""
-    if callable(weights):  # only those that occur
+    """Return the sums of the weights of each row's answers; `column` is the row of weights of an answer."""
+    if callable(weights):  # compute only the weights that occur
         used, column = np.unique(column, return_inverse=True)
         weights = np.asarray(weights(used), np.int64)
     elif column is rows.cell and len(column) * weights.shape[1] > SMALL:
@@ -255,7 +255,7 @@ def _summed(rows: Rows, column: Array, weights: Weights) -> NDArray[np.int64]:
 
 
 def sums(indptr: Array, column: Array, table: Array) -> Array:
-    """Return the sum of ``table[column[indptr[n]:indptr[n + 1]]]`` for every n; added up in this order.
+    """Return the sum of ``table[column[indptr[n]:indptr[n + 1]]]`` for every n, added in this order.
 
     >>> sums(np.array([0, 2, 2]), np.array([1, 1]), np.array([[1, 2], [3, 4]]))
     array([[6, 8],

@@ -1,4 +1,4 @@
-"""What a decoder is, and the one loop of decoding: learn from all parts of the votes, then label them."""
+"""The interface of decoders, and the decoding loop: learn from all parts of the votes, then label them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Learned(Protocol):
 
     @property
     def statistics(self) -> Statistics | None:
-        """The counts behind the weights, which later votes can continue from."""
+        """The counts behind the weights, to which later votes can be added."""
 
 
 class Pass:
     """One pass over all votes, from which a decoder learns better weights.
 
-    It sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
-    parts may be counted in any order and anywhere.
+    A pass sees one part of the votes at a time. Counts of two parts add up (``+``) to the counts of both, so
+    parts may be counted in any order and on any machine.
     """
 
     def needed(self, weights: Any) -> bool:
-        """Whether the pass could change the weights so far; if not, it is left out."""
+        """Whether the pass could change the weights; if not, it is skipped."""
         return True
 
     def count(self, votes: Votes, weights: Any) -> Any:
-        """Return what a part of the votes tells about the experts, under the weights so far."""
+        """Return what a part of the votes reveals about the experts, given the current weights."""
         raise NotImplementedError
 
     def learn(self, panel: Panel, counts: Any, weights: Any) -> Learned:
@@ -55,21 +55,21 @@ class Pass:
 class Decoder(Pass):
     """A way to label votes: a frozen dataclass whose fields are its options.
 
-    A decoder needs :meth:`score` alone. One that learns from the votes also has `passes`, often only itself,
-    and one that estimates the probability of every class has a method ``proba(votes, weights)``, which
-    returns (items x classes).
+    A decoder only needs :meth:`score`. One that learns from the votes also has `passes`, often only itself.
+    One that estimates the probability of every class has a method ``proba(votes, weights)``, which returns
+    (items x classes).
 
     Attributes
     ----------
     needs_probabilities
-        Whether it can only label votes that carry the experts' probabilities.
+        Whether the decoder can only label votes that carry the experts' probabilities.
     """
 
     needs_probabilities: ClassVar[bool] = False
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """The passes in which it learns; those that are not needed are left out."""
+        """The passes in which the decoder learns; those that are not needed are skipped."""
         return ()
 
     def start(self, panel: Panel) -> Any:
@@ -96,7 +96,7 @@ def estimates(decoder: Decoder) -> TypeGuard[Estimator]:
 
 
 def checked(decoder: object) -> Decoder:
-    """Return a decoder that someone made, or say in one line what it lacks."""
+    """Return a user's decoder, or raise an error that names what it lacks."""
     if isinstance(decoder, type):
         name = decoder.__name__
         raise InputError(f"method is the class {name}; give an object of it, {name}()")
@@ -113,13 +113,13 @@ class Parts(Protocol):
 
     @property
     def panel(self) -> Panel:
-        """Who could answer what."""
+        """The panel of the votes."""
 
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield what a task makes of every part, in order; the task can be pickled."""
+        """Yield the result of a task for every part, in order; the task can be pickled."""
 
     def distinct(self) -> Votes | None:
-        """Return the different answer rows of all parts, or None where every part is labelled by itself."""
+        """Return the distinct answer rows of all parts, or None if every part is labelled by itself."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ class InMemory:
 
     @property
     def panel(self) -> Panel:
-        """Who could answer what."""
+        """The panel of the votes."""
         return self.votes.panel
 
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield what a task makes of every part; compiled loops let other threads run."""
+        """Yield the result of a task for every part; compiled loops release the interpreter lock."""
         if self.workers == 1:
             yield task(self.votes)
             return
@@ -144,12 +144,12 @@ class InMemory:
             yield from pool.map(task, list(self.votes.parts(size)) or [self.votes])
 
     def distinct(self) -> None:
-        """Return None: votes in memory remember their own rows."""
+        """Return None: votes in memory keep their own rows."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What labels should have besides the class: evidence, probabilities of all classes, known classes."""
+    """What labels should have besides the class: evidence, probabilities of all classes, gold items."""
 
     evidence: bool = True
     proba: bool = False
@@ -157,12 +157,12 @@ class Wanted:
 
 
 def decode_parts(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Iterator[Labels]:
-    """Yield the labels of every part, after having learned from all of them what the decoder learns."""
+    """Yield the labels of every part, after the decoder has learned from all parts."""
     yield from parts.map(fit(parts, decoder, wanted))
 
 
 class KnownRows(NamedTuple):
-    """The different answer rows of all parts, and their labels."""
+    """The distinct answer rows of all parts, and their labels."""
 
     rows: Rows
     labels: Labels
@@ -170,9 +170,9 @@ class KnownRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A decoder with what it learned from all parts: called with a part, it returns the labels of that part.
+    """A decoder with the weights it learned from all parts; calling it with a part returns the part's labels.
 
-    `known` are the labels of all answer rows, where these were collected.
+    `known` has the labels of all answer rows, if these were collected.
     """
 
     decoder: Decoder
@@ -181,13 +181,13 @@ class Fitted:
     known: KnownRows | None = None
 
     def _held_out(self, votes: Votes) -> NDArray[np.int64] | None:
-        """Return the labels of gold items as if their classes were not known, if the decoder can tell."""
+        """Return the labels that gold items get without their known classes, if the decoder finds them."""
         apart = getattr(self.decoder, "held_out", None)
         return None if apart is None or self.wanted.gold is None else apart(votes, self.weights)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a summary should say about how the labels were found."""
+        """Remarks for a summary on how the labels were found."""
         return tuple(getattr(self.weights, "notes", ()))
 
     @property
@@ -222,13 +222,13 @@ def fit(parts: Parts, decoder: Decoder, wanted: Wanted = Wanted()) -> Fitted:
     # Items with the same answers have the same label, unless some of them are known.
     rows = parts.distinct() if wanted.gold is None else None
     fitted = Fitted(decoder, learned(parts if rows is None else InMemory(rows), decoder), wanted)
-    if rows is None or wanted.proba:  # probabilities of all classes would take too much room
+    if rows is None or wanted.proba:  # probabilities of all classes would take too much memory
         return fitted
     return replace(fitted, known=KnownRows(rows.rows, fitted(rows)))
 
 
 def no_proba(decoder: Decoder) -> InputError:
-    """Say that a decoder has no probabilities of classes."""
+    """Return the error that a decoder has no probabilities of classes."""
     return InputError(
         f"{decoder} gives no probabilities of classes; choose another method, such as 'learned'"
     )

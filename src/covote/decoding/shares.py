@@ -1,6 +1,6 @@
-"""The authority score N_k / d_k of every class, and what it says about a label.
+"""The authority score N_k / d_k of every class, and the evidence for a label that follows from it.
 
-Paper: Eq. (2)-(4). N_k counts the votes for class k, d_k the authorities of k that answered.
+Paper: Eq. (2)-(4). N_k counts the votes for class k, d_k the authorities of k who answered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from covote.votes.rows import Rows, each_row
 Array = NDArray[Any]
 
 MOST = 181
-"""The most authorities of a class for loops in 16 bits: a product of two counts must fit."""
+"""The most authorities of a class for loops in 16 bits, which must hold a product of two counts."""
 
 
 class Shares(NamedTuple):
@@ -37,13 +37,13 @@ class Shares(NamedTuple):
 
     @property
     def best(self) -> NDArray[np.bool_]:
-        """Which classes have the best share of their authorities' votes; none of a row without answers."""
+        """Which classes have the best share of their authorities' votes; none in a row without answers."""
         found: NDArray[np.bool_] = (self.share == across(np.maximum, self.share)[:, None]) & (self.share >= 0)
         return found
 
     @property
     def winners(self) -> NDArray[np.float64]:
-        """How the vote shares a row out: classes that are best get the same, and together 1."""
+        """The probability of every class by the vote: equal for the best classes, 0 for the others."""
         q = self.best.astype(np.float64)
         q /= np.maximum(across(np.add, q), 1)[:, None]
         return q
@@ -70,7 +70,7 @@ def label(votes: Votes) -> tuple[Array, NDArray[np.bool_]]:
     if votes.columns is not None and _narrow(votes):
         if votes.complete and authorities.common < 255:
             kernels.label_complete(votes.columns, votes.start, authorities, index)
-            # Pages of zeros cost nothing until they are read: votes without ties stay fast.
+            # Pages of zeros cost nothing until someone reads them, so votes without ties stay fast.
             return index, index < 0 if index.min(initial=0) < 0 else np.zeros(len(votes), dtype=np.bool_)
         tied = np.empty(len(votes), dtype=np.bool_)
         kernels.label_columns(votes.columns, votes.start, authorities, votes.complete, index, tied)
@@ -82,22 +82,22 @@ def label(votes: Votes) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def listed(best: NDArray[np.bool_]) -> Ties:
-    """Return the classes that are marked (rows x classes), one row after another."""
+    """Return the marked classes of a table (rows x classes), one row after another."""
     return Ties.of(across(np.add, best.astype(np.int64)), np.nonzero(best)[1])
 
 
 def tied_classes(votes: Votes) -> Ties:
-    """Return the classes that share the best score, of every item."""
+    """Return the classes of every item that share the best score."""
     found = [listed(shares_of(piece).best) for piece, _ in each_row(votes).pieces()]
     sizes = np.concatenate([np.diff(ties.start) for ties in found])
     return Ties.of(sizes, np.concatenate([ties.classes for ties in found]))
 
 
 def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:
-    """Return what the vote says about labels of answer rows that follow from it.
+    """Return the evidence for the labels of answer rows that were found by the vote.
 
-    The margin is that of the best score and the next (theory: section 3). The runner-up is the best class
-    apart from the label: by score, then by more authorities; -1 if that leaves several, or if there is no
+    The margin is the best score minus the next (theory: section 3). The runner-up is the best class apart
+    from the label: by score, then by the number of authorities; -1 if several are equal, or if there is no
     label.
     """
     _, asked, share = vote
@@ -119,9 +119,9 @@ def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], co
 def judged(
     rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the fewest violations d_k - N_k of any class, and the status of labels by whichever method.
+    """Return the fewest violations d_k - N_k of any class, and the status of labels by any method.
 
-    A class that was not heard has no violations: it explains any votes.
+    A class that was not heard has no violations: it is consistent with any votes.
     """
     named, asked, _ = vote
     heard, against = asked > 0, asked - named

@@ -1,8 +1,8 @@
-"""Loops that find the class with the best authority score N_k / d_k, and nothing else.
+"""Loops that find the class with the best authority score N_k / d_k, without evidence.
 
-Dense votes are gone through a block of items at a time, one short loop for each (class, expert) with 8-bit
-counters, which the compiler turns into vector instructions. Ragged votes are gone through item by item, and
-only classes with votes are looked at.
+Dense votes are processed a block of items at a time, with one short loop for each (class, expert) and 8-bit
+counters, which the compiler turns into vector instructions. Ragged votes are processed item by item, looking
+only at classes with votes.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from covote.votes import Ragged
 Array = NDArray[Any]
 
 BLOCK = 2048
-"""Items per block: the block's votes and counters stay in the fastest cache."""
+"""Items per block, so that the block's votes and counters stay in the fastest cache."""
 STRIDE = BLOCK + 64
-"""Distance of the counters of a block; not a power of two, which would make them share cache lines."""
+"""Distance between the counters of a block; a power of two would make them share cache lines."""
 
 
 # The short loops below become vector instructions only if every operation stays in its 8 or 16 bits, if
-# every value is loaded before it is chosen, and if few arrays are written (the compiler has to prove that
-# they do not overlap: hence one array of counters with fixed distances). They take four experts at a time, so
-# that counters are loaded and stored once for four votes; the lists of experts are filled up to multiples of
-# four by experts of weight 0.
+# every value is loaded before it is selected, and if few arrays are written (the compiler has to prove that
+# they do not overlap, hence one array of counters with fixed distances). They take four experts at a time, so
+# counters are loaded and stored once for four votes; the lists of experts are padded to multiples of four
+# with experts of weight 0.
 
 
 @helper
 def _add4(
     columns: Array, begin: int, size: int, experts: Array, weight: Array, p: int, k: Any, score: Array
 ) -> None:
-    """Add the weights of the votes for k of four experts."""
+    """Add the weights of four experts' votes for k."""
     end = begin + size
     a, b = columns[experts[p], begin:end], columns[experts[p + 1], begin:end]
     c, d = columns[experts[p + 2], begin:end], columns[experts[p + 3], begin:end]
@@ -144,9 +144,9 @@ def label_columns(
 ) -> None:
     """Label dense votes with gaps, or with large lcm(d); needs d_k <= 181.
 
-    N_k / d_k is compared by cross multiplication in 16 bits. No class yet is -1 / 1, which every class beats
-    that was heard. Thirty times as fast as `leading` (benchmarks/decoding.py: "a tenth of the answers
-    missing").
+    N_k / d_k is compared by cross multiplication in 16 bits. "No class yet" is -1 / 1, which every class that
+    was heard beats. Thirty times as fast as the sums of `shares_of` (benchmarks/decoding.py: "a tenth of the
+    answers missing").
     """
     first = authorities.first
     hits, missing = np.empty(BLOCK, np.uint8), np.zeros(BLOCK, np.uint8)
@@ -166,7 +166,7 @@ def label_columns(
 
 @helper
 def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
-    """Decide an item with no vote but "none of mine": every class that was heard scores 0."""
+    """Decide an item whose only answers are "none of mine": every class that was heard scores 0."""
     best = -1
     for k in range(knows_bits.shape[0]):
         for w in range(len(mask)):
@@ -180,7 +180,7 @@ def _only_heard(knows_bits: Array, mask: Array) -> tuple[int, bool]:
 
 @helper(inline="always")
 def _popcount(x: Any) -> Any:
-    """Count the ones of a 64-bit word; the compiler knows this pattern as one instruction."""
+    """Count the ones in a 64-bit word; the compiler turns this pattern into one instruction."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -191,9 +191,9 @@ def _popcount(x: Any) -> Any:
 def label_runs(runs: Ragged, knows_bits: Array, index: Array, tied: Array) -> None:
     """Label ragged votes.
 
-    `mask` has one bit for each expert that answered the item, so d_k is the number of bits it has in common
-    with the authorities of k, and only classes with votes are looked at. Unsigned indices spare the check for
-    negative ones. More than ten times as fast as `leading` (benchmarks/decoding.py: "authority ragged").
+    `mask` has one bit for each expert who answered the item, so d_k is the number of bits that it shares with
+    the authorities of k. Unsigned indices avoid the check for negative ones. More than ten times as fast as
+    the sums of `shares_of` (benchmarks/decoding.py: "authority ragged").
     """
     indptr, expert, label = runs.indptr, runs.expert, runs.label
     classes, words = knows_bits.shape

@@ -1,4 +1,4 @@
-"""Statistics: what votes tell about the experts, as counts that add up."""
+"""Statistics: what votes reveal about the experts, as counts that add up."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from covote.panel import Panel
 Array = NDArray[Any]
 
 DENSE = 1 << 23
-"""More counts than this are kept as a sparse matrix."""
+"""Tables with more counts than this are stored as a sparse matrix."""
 
 FORMAT = "covote statistics 1"
 
 
 class ProbabilityCounts(NamedTuple):
-    """What votes tell about the experts' probabilities; see :mod:`covote.decoding.curves`.
+    """What votes reveal about the experts' probabilities; see :mod:`covote.decoding.curves`.
 
     Attributes
     ----------
     powers
-        How likely the experts' probabilities make the labels, raised to one power or another (experts x
+        The log-likelihood of the labels under the experts' probabilities, raised to each power (experts x
         powers).
     margins
-        How often each expert was so sure, of items whose class it knows and of others (experts x 2 x
-        margins), in units of 1 / ONE items.
+        How often each expert's margin was in each interval, on items whose class it knows and on others
+        (experts x 2 x margins), in units of 1 / ONE items.
     """
 
     powers: NDArray[np.int64]
     margins: NDArray[np.int64]
 
     def plus(self, other: ProbabilityCounts | None) -> ProbabilityCounts:
-        """Return the counts of both."""
+        """Return the sum of the counts."""
         if other is None:
             return self
         return ProbabilityCounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Inside(NamedTuple):
-    """Answers of each expert, in items: the right ones, all to classes that it knows, and all to others.
+    """Answers of each expert, in items: right ones, all to classes that it knows, and all to other classes.
 
-    `none_inside` and `none_outside` are those that are "none of mine".
+    `none_inside` and `none_outside` are those that say "none of mine".
     """
 
     right: NDArray[np.float64]
@@ -70,29 +70,29 @@ class Inside(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """How often each expert gave each answer to each class, as far as the classes are known.
+    """How often each expert gave each answer to each class, by the labels of a decoder.
 
-    Statistics of two parts of the votes add up (``+``) to those of both. They can be saved, and continued
-    with tomorrow's votes: ``decode(votes, past=...)``.
+    Statistics of two parts of the votes add up (``+``) to those of both. They can be saved, and tomorrow's
+    votes added to them: ``decode(votes, past=...)``.
 
     Attributes
     ----------
     panel
         The panel of the votes.
     method
-        The decoder that shared the items out among the classes.
+        The decoder that assigned the items to the classes.
     items
         How many items were counted.
     share
-        How many items each class got, in units of 1 / ONE.
+        How many items each class has, in units of 1 / ONE.
     counts
         Items by answer and class (cells x classes, see `Layout.cells`), in units of 1 / ONE: an array, or a
         sparse matrix of scipy where that would be too large.
     probabilities
-        What the votes tell about the experts' probabilities; None where no votes had any.
+        What the votes reveal about the experts' probabilities; None if no votes had any.
     trial
-        How likely each answer is by all others, if they count in full and if they do not, as logarithms in
-        whole units; None where that was not tried (:mod:`covote.decoding.methods.learned`).
+        The log-likelihood of the answers given all others, if these count in full and if they do not, in
+        whole units; None if there was no trial (:mod:`covote.decoding.methods.learned`).
     """
 
     panel: Panel
@@ -107,7 +107,7 @@ class Statistics:
     def of(
         cls, panel: Panel, method: str, items: int, share: Array, keys: Array, values: Array
     ) -> Statistics:
-        """Collect counts that are given as a list (cell x classes + class); a key may occur several times."""
+        """Build statistics from a list of counts with keys (cell x classes + class), which may repeat."""
         shape = len(panel.layout.cells.label), len(panel.classes)
         counts: Any
         if fits(panel):
@@ -186,7 +186,7 @@ class Statistics:
         return self.counts.tocsc()
 
     def inside(self) -> Inside:
-        """Return what each expert answered to classes that it knows, and to others."""
+        """Return the number of answers of each expert to classes that it knows, and to others."""
         keys, values = self.listed()
         cells, classes = self.panel.layout.cells, len(self.panel.classes)
         cell, k = keys // classes, keys % classes
@@ -205,7 +205,7 @@ class Statistics:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a ``.json`` or ``.npz`` file, completely or not at all."""
+        """Write the statistics atomically to a ``.json`` or ``.npz`` file."""
         keys, values = self.listed()
         head = {
             "format": FORMAT,
@@ -234,7 +234,7 @@ class Statistics:
                 head = json.loads(Path(path).read_text(encoding="utf-8"))
                 keys, values = head["keys"], head["values"]
             else:
-                # Opened here, since numpy leaves a file open that is not an archive.
+                # Opened here, because numpy does not close a file that is not an archive.
                 with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                     head = json.loads(stored["head"].tobytes())
                     keys, values = stored["keys"], stored["values"]
@@ -271,20 +271,20 @@ class Statistics:
             return replace(found, probabilities=given)
         except FileNotFoundError as error:
             raise no_file(path) from error
-        except Exception as error:  # zip, zlib, numpy and json each have errors of their own for damage
+        except Exception as error:  # zip, zlib, numpy and json each raise different errors for damaged files
             raise FileError(
                 f"{path} holds no statistics of covote; write them with Statistics.save"
             ) from error
 
 
 def _check_counts(counts: Array, items: int) -> None:
-    """Reject counts below 0, or of more than all items."""
+    """Reject counts below 0, and counts above the number of items."""
     if counts.min(initial=0) < 0 or int(counts.max(initial=0)) > items * ONE:
         raise ValueError("counts below 0, or of more items than there are")
 
 
 def fits(panel: Panel) -> bool:
-    """Whether a table of all answers by all classes is small enough to be kept whole."""
+    """Whether a table of all answers by all classes is small enough to be stored densely."""
     return len(panel.layout.cells.label) * len(panel.classes) <= DENSE
 
 

@@ -1,4 +1,4 @@
-"""The decoders, and how they are called by name."""
+"""The decoders, by name."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ DECODERS: dict[str, type[Decoder]] = {
 
 
 def make(method: str | Decoder, options: Mapping[str, Any], gold: Gold | None = None) -> Decoder:
-    """Return the decoder of that name; options are the parameters of its class, as gold is if it learns.
+    """Return the decoder of that name; `options`, and `gold` if it learns, are the parameters of its class.
 
-    Your own decoder is taken as it is.
+    A decoder object is returned unchanged.
     """
     if not isinstance(method, str):
         if options:

@@ -1,9 +1,10 @@
-"""Anchored: what the answers say inside and outside expertise, learned once from the authority labels.
+"""Anchored: the meaning of answers inside and outside expertise, learned once from the authority labels.
 
-The authority vote shares every item out among its best classes, Q = B / |B|. The counts n_i(v, k) of expert
-i's answers v to items of class k then say how the expert answers (:mod:`covote.decoding.answering`). The
-label is the class with the highest likelihood of all answers, learned once: a second round does harm
-(theory.md section 9). This replaces the authority score, so it is less safe on full covers than the default.
+The authority vote divides every item equally among its best classes, Q = B / |B|. The counts n_i(v, k) of
+expert i's answers v to items of class k then show how the expert answers (:mod:`covote.decoding.answering`).
+The label is the class with the highest likelihood of all answers. A second round of learning does harm
+(theory.md section 9). The likelihood replaces the authority score, so this method is less safe on full covers
+than the default.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class AnswerWeights:
-    """What every answer says about every class, and the counts behind it."""
+    """The weight of every answer for every class, and the counts behind the weights."""
 
     statistics: Statistics
     weights: Weights
@@ -43,14 +44,14 @@ class AnswerWeights:
 
 @dataclass(frozen=True)
 class Anchored(Decoder):
-    """Learn from authority labels how experts answer, then let every answer speak about every class.
+    """Learn from authority labels how experts answer; then every answer counts for or against every class.
 
     Parameters
     ----------
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     past
-        What was learned from earlier votes of the same panel, to continue from.
+        Statistics of earlier votes of the same panel, to which these votes are added.
     """
 
     gold: Gold | None = None
@@ -58,7 +59,7 @@ class Anchored(Decoder):
 
     @property
     def passes(self) -> tuple[Anchored]:
-        """One pass: a second one does harm (theory.md section 9)."""
+        """One pass; a second one does harm (theory.md section 9)."""
         return (self,)
 
     def count(self, votes: Votes, weights: None) -> Statistics:
@@ -66,7 +67,7 @@ class Anchored(Decoder):
         return counted(votes, "authority", self.gold, lambda rows: shares_of(rows).winners)
 
     def learn(self, panel: Panel, counts: Statistics, weights: None) -> AnswerWeights:
-        """Return what each answer says about each class."""
+        """Return the weight of each answer for each class."""
         counts = counts if self.past is None else self.past + counts
         return AnswerWeights(counts, answering.fit(counts).table, temperature(panel))
 
@@ -82,6 +83,6 @@ class Anchored(Decoder):
 
 
 def temperature(panel: Panel) -> float:
-    """Return sqrt(mean d): experts make mistakes together, so d answers are worth about sqrt(d) others."""
+    """Return sqrt(mean d): experts make the same mistakes, so d answers count for about sqrt(d)."""
     known = panel.knows.sum(axis=0)
     return float(np.sqrt(known[known > 0].mean())) if known.any() else 1.0

@@ -29,13 +29,13 @@ class Authority(Decoder):
     """
 
     def score(self, votes: Votes, weights: None = None, evidence: bool = True) -> Labels:
-        """Return the labels, with or without what the vote says about them."""
+        """Return the labels, with or without their evidence."""
         if evidence:
             return label_pieces(votes, _with_evidence)
         index, tied = shares.label(votes)
         ties: Ties | partial[Ties] = NO_TIES
         if index.min(initial=0) < 0 and tied.any():
-            # Listed when someone asks: loops that find the label alone are many times as fast.
+            # Ties are listed on demand: loops that find only the label are many times as fast.
             ties = partial(shares.tied_classes, votes.subset(np.flatnonzero(tied)))
         return Labels(votes.panel, index, tied, ties, None, votes.ids, votes.start)
 

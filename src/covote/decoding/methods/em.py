@@ -1,7 +1,7 @@
-r"""Experts of unequal skill, learned by expectation maximisation: `em` and `dawid-skene`.
+r"""Experts of unequal skill, estimated by expectation maximisation: `em` and `dawid-skene`.
 
-Both give an item of class k the chance P(k) and expert i the chance P_i(v | k) of answering v to it. With
-these, every item is shared out among the classes (E-step); the shares, counted, give better chances (M-step):
+In both models an item has class k with probability P(k), and expert i answers v to it with probability
+P_i(v | k). The E-step divides every item among the classes; the M-step estimates the probabilities again:
 
     q_n(k) = P(k) prod_i P_i(v_in | k) / sum over classes                   E-step
     n_i(v, k) = sum_n q_n(k) [v_in = v]                                     counts
@@ -11,11 +11,11 @@ these, every item is shared out among the classes (E-step); the shares, counted,
                   1 / R_i for every answer if i does not know k             one accuracy per expert
                   p_i = (right answers inside expertise + prior) / (all answers inside expertise + prior)
 
-An expert can only give answers that it knows. The first E-step is the authority vote, q_n(k) ~ N_k / d_k.
+An expert can only name classes that it knows. The first E-step is the authority vote, q_n(k) ~ N_k / d_k.
 
 A. P. Dawid and A. M. Skene (1979), "Maximum likelihood estimation of observer error-rates using the EM
-algorithm", Journal of the Royal Statistical Society C 28, doi:10.2307/2346806. Right for people; on
-classifiers, which make mistakes together, both lose to the authority vote (theory.md section 9).
+algorithm", Journal of the Royal Statistical Society C 28, doi:10.2307/2346806. The models suit
+people; on classifiers, which make the same mistakes, both lose to the authority vote (theory.md section 9).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OUTSIDE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What every answer weighs for every class, and every class by itself; `chances` are what may move."""
+    """The weight of every answer for every class, the base of every class, and the estimated `chances`."""
 
     statistics: Statistics
     weights: Weights
@@ -62,7 +62,7 @@ class Model:
 
 
 class _ExpectationMaximisation(Decoder):
-    """What both models have in common."""
+    """The loop that both models share."""
 
     name: ClassVar[str]
     gold: Gold | None
@@ -72,15 +72,15 @@ class _ExpectationMaximisation(Decoder):
 
     @property
     def passes(self) -> tuple[_ExpectationMaximisation, ...]:
-        """At most `iterations` rounds of both steps."""
+        """At most `iterations` rounds of the E-step and the M-step."""
         return (self,) * self.iterations
 
     def needed(self, weights: Model | None) -> bool:
-        """Whether the model still moves."""
+        """Whether the model has not converged yet."""
         return weights is None or not weights.settled
 
     def model(self, counts: Statistics) -> Model:
-        """Return what the counts say about the experts: the M-step."""
+        """Estimate the experts' parameters from the counts: the M-step."""
         raise NotImplementedError
 
     def count(self, votes: Votes, weights: Model | None) -> Statistics:
@@ -111,25 +111,25 @@ class _ExpectationMaximisation(Decoder):
 class Em(_ExpectationMaximisation):
     """Estimate one accuracy per expert by expectation maximisation.
 
-    An expert that knows the class answers it with probability p_i, else any other class it knows; outside its
-    expertise it answers anything.
+    An expert who knows the class names it with probability p_i, else any other class that it knows. Outside
+    its expertise, all its answers are equally likely.
 
     Parameters
     ----------
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     past
-        What was learned from earlier votes of the same panel, to continue from.
+        Statistics of earlier votes of the same panel, to which these votes are added.
     prior
         How many answers the common accuracy counts for in the accuracy of each expert.
     none
-        What "none of mine" is: a ``"wrong"`` answer about classes that the expert knows; or an answer with
-        two rates common to all experts, how often one that knows the class gives it, and how often one
-        that does not: ``(inside, outside)``, or ``"learned"`` from the votes (theory: section 8).
+        How to treat "none of mine": as a ``"wrong"`` answer about classes that the expert knows; or as an
+        answer with two rates common to all experts, ``(inside, outside)``, of experts who know the class and
+        who do not; ``"learned"`` estimates these from the votes (theory: section 8).
     iterations
         The most passes over the votes.
     tolerance
-        Stop when no accuracy moves by more than this.
+        Stop when no accuracy changes by more than this.
     """
 
     gold: Gold | None = None
@@ -149,14 +149,14 @@ class Em(_ExpectationMaximisation):
             )
 
     def model(self, counts: Statistics) -> Model:
-        """Return the accuracies, and what right and wrong answers then weigh."""
+        """Return the accuracies, and the weights of right and wrong answers that follow from them."""
         panel, size = counts.panel, counts.panel.sizes
         seen = counts.inside()
         right, total = seen.right, seen.inside - (0 if self.none == "wrong" else seen.none_inside)
         common = (right.sum() + 9) / (total.sum() + 10)
         accuracy = (right + self.prior * common) / np.maximum(total + self.prior, 1e-9)
         accuracy = np.clip(accuracy, np.minimum(0.02, 0.5 / size), 0.995)
-        says = size > 1  # an expert with one possible answer says nothing by giving it
+        says = size > 1  # the answer of an expert who can give only one says nothing
         log_right = np.log(np.where(says, size * accuracy, 1.0))
         log_wrong = np.log(np.where(says, size * (1 - accuracy) / np.maximum(size - 1, 1), 1.0))
         log_none = log_wrong
@@ -178,13 +178,13 @@ class DawidSkene(_ExpectationMaximisation):
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     past
-        What was learned from earlier votes of the same panel, to continue from.
+        Statistics of earlier votes of the same panel, to which these votes are added.
     smoothing
-        Added to every count; with 0, an answer that was never given to a class rules it out (almost).
+        Added to every count; with 0, an answer that was never given to a class almost rules it out.
     iterations
         The most passes over the votes.
     tolerance
-        Stop when no probability of an answer moves by more than this factor, as a logarithm.
+        Stop when the logarithm of no answer's probability changes by more than this.
     """
 
     gold: Gold | None = None
@@ -199,7 +199,7 @@ class DawidSkene(_ExpectationMaximisation):
             raise InputError(f"smoothing={self.smoothing} must be >= 0 and iterations={self.iterations} >= 1")
 
     def start(self, panel: Panel) -> None:
-        """Begin without weights: the first pass shares every item out by its votes."""
+        """Start without weights: the first pass divides every item by its votes."""
         if not fits(panel):
             raise TooLargeError(
                 f"dawid-skene needs a table of {len(panel.layout.cells.label)} answers by "
@@ -214,7 +214,7 @@ class DawidSkene(_ExpectationMaximisation):
         return super().learn(panel, counts, weights)
 
     def model(self, counts: Statistics) -> Model:
-        """Return the tables and the sizes of the classes, as logarithms."""
+        """Return the confusion tables and the frequencies of the classes, as logarithms."""
         cells, classes = counts.panel.layout.cells, len(counts.panel.classes)
         can = (cells.label < classes) | (counts.inside().none > 0)[cells.expert]
         amount = np.where(can[:, None], np.maximum(counts.counts / ONE + self.smoothing, 1e-10), 0.0)
@@ -226,9 +226,9 @@ class DawidSkene(_ExpectationMaximisation):
 
 
 def vote_shares(rows: Rows) -> NDArray[np.float64]:
-    """Return N_k / d_k in shares that add up to 1 (rows x classes).
+    """Return N_k / d_k, normalised to a sum of 1 (rows x classes).
 
-    Where all answers are "none of mine", every class that was heard gets the same.
+    Where all answers are "none of mine", all classes that were heard get the same share.
     """
     vote = shares_of(rows)
     share = np.maximum(vote.share, 0)
@@ -240,10 +240,10 @@ def vote_shares(rows: Rows) -> NDArray[np.float64]:
 def coin_weights(
     panel: Panel, right: Array, wrong: Array, none: Array
 ) -> Callable[[Array], NDArray[np.int64]]:
-    """Return what answers weigh (cells x classes): `right` for the class that they name, `wrong` for others.
+    """Return the weights of answers (cells x classes): `right` for the class they name, `wrong` for others.
 
-    "None of mine" weighs `none` for each; all per expert, in whole numbers. An answer says nothing about
-    classes that its expert does not know.
+    "None of mine" weighs `none` for each class. All three are whole numbers per expert. An answer weighs 0
+    for classes that its expert does not know.
     """
     cells = panel.layout.cells
 
@@ -272,7 +272,7 @@ def checked_rates(none: Any) -> tuple[float, float]:
 
 
 def _rates(seen: Inside) -> tuple[float, float]:
-    """Return how often experts said "none of mine" inside and outside expertise, one answer each added."""
+    """Return the rates of "none of mine" inside and outside expertise, with half an answer added to each."""
     answers = ((seen.none_inside, seen.inside), (seen.none_outside, seen.outside))
     inside, outside = ((float(none.sum()) + 0.5) / (float(total.sum()) + 1) for none, total in answers)
     return inside, outside

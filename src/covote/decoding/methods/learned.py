@@ -1,4 +1,4 @@
-"""covote's default: the paper's vote, and what its labels teach about the experts."""
+"""covote's default: the paper's vote, and what its labels reveal about the experts."""
 
 from __future__ import annotations
 
@@ -30,58 +30,59 @@ from covote.votes.rows import Rows, each_row
 Array = NDArray[Any]
 
 WEIGHT = 0.3
-"""Weight of the posterior next to N_k / d_k.
+"""Weight of the posterior relative to N_k / d_k.
 
-Below 1/3, so a lead of one authority in three stands: the posterior settles ties and near ties only.
+It is below 1/3, so the posterior never overturns a lead of one authority in three: it only settles ties and
+near ties.
 """
 
 SHIFTS, SLOPES = np.arange(-4, 4.125, 0.125), 2.0 ** np.arange(-3, 3.25, 0.25)
-"""What the log-odds of labels may be shifted by and multiplied with to fit gold items."""
+"""Candidate shifts and slopes of the labels' log-odds, to fit gold items."""
 
 SHIFT_SPREAD, SLOPE_SPREAD = 1.0, 0.5
-"""Standard deviations of the shift and of the logarithm of the slope before any gold item is seen."""
+"""Prior standard deviations of the shift and of the logarithm of the slope."""
 
 
 @dataclass(frozen=True)
 class LearnedVote(Decoder):
-    """The paper's vote, its near ties decided by how the experts answer.
+    """The paper's vote, with near ties decided by how the experts answer.
 
-    The vote s_k = N_k / d_k labels the items (ties are shared out by the coupled probabilities if there are
-    any, equally if not). These labels teach how each expert answers: how often it is right about classes that
-    it knows, or how to read its probabilities there, how surely it answers inside and outside its expertise
-    (:mod:`covote.decoding.curves`), and what it calls the classes that it does not know
-    (:mod:`covote.decoding.answering`). S_k is the log-likelihood of all answers if the class is k.
-    Authorities make mistakes together, so the posterior is softmax(S / d), d being the mean number of
-    authorities who answered. The label is the best s_k + 0.3 posterior_k. Classes that share the best s_k
-    stay tied unless S leads each of the others by more than classes differ in size.
+    The vote s_k = N_k / d_k labels the items; tied items are divided among their classes, by the coupled
+    probabilities if there are any, else equally. From these labels the decoder learns how each expert
+    answers: how often it is right about classes that it knows, or how to interpret its probabilities there,
+    how certain it is inside and outside its expertise (:mod:`covote.decoding.curves`), and what it calls the
+    classes that it does not know (:mod:`covote.decoding.answering`). S_k is the log-likelihood of all answers
+    if the class is k. Authorities make the same mistakes, so the posterior is softmax(S / d), where d is the
+    mean number of authorities who answered. The label is the class with the best s_k + 0.3 posterior_k.
+    Classes that share the best s_k stay tied unless S leads each of the others by more than classes differ in
+    size.
 
-    If all experts mean the same by their probabilities (the powers by which they are read are alike), what
-    these say together counts like d/2 further authorities: d/2 log q is added to S_k, q being coupled from
-    all probabilities (:mod:`covote.decoding.fusion`), and the posterior is softmax(S / (d + d/2)).
+    If all experts are calibrated alike (the powers of their probabilities are similar), their coupled
+    probabilities count like d/2 further authorities: d/2 log q is added to S_k, where q is coupled from all
+    probabilities (:mod:`covote.decoding.fusion`), and the posterior is softmax(S / (d + d/2)).
 
     A class that has the votes of all its authorities, who together know all other classes, is the label
-    whatever else is said (Paper: Corollary 1).
+    whatever the other experts say (Paper: Corollary 1).
 
     If all other answers predict each answer better when they count in full (T = 1) than when they do not (T =
-    d^1/4), the experts make their mistakes independently. Then the answers are learned from again, three
-    times, from softmax(S), and the label is the best S_k. So it is in a crowd, where everyone knows every
-    class; its posterior is softmax(S / sqrt(d)).
+    d^1/4), the experts make their mistakes independently. Then the decoder learns again, three times, from
+    softmax(S), and the label is the class with the best S_k. The same holds in a crowd, where everyone knows
+    every class; there the posterior is softmax(S / sqrt(d)).
 
-    The confidence is the posterior of the label. Gold items, each scored as if its class were not known,
-    shift and stretch its log-odds so that they fit best: J. Platt (1999), "Probabilistic outputs for support
-    vector machines".
+    The confidence is the posterior of the label. If there are gold items, each scored as if its class were
+    unknown, the log-odds are shifted and stretched to fit them: J. Platt (1999), "Probabilistic outputs for
+    support vector machines".
 
     Parameters
     ----------
     odds
-        How many times as likely as each other tied class a class must be to become the label: how unequal in
-        size classes may be without tied items getting the wrong one. 1 labels everything. By default as
-        unequal as the vote's labels are: two standard deviations of the logarithms of their numbers (in a
-        crowd, where everybody knows both classes, 1).
+        How many times as likely as each other tied class a class must be to become the label. This should
+        cover how unequal in size classes may be; 1 labels everything. By default it is as large as the vote's
+        labels are unequal: two standard deviations of the logarithms of their numbers (in a crowd: 1).
     gold
         Items whose class is known, to learn from and to calibrate the confidence on: ``{item: class}``.
     past
-        What was learned from earlier votes of the same panel, to continue from.
+        Statistics of earlier votes of the same panel, to which these votes are added.
     """
 
     odds: float | None = None
@@ -94,7 +95,7 @@ class LearnedVote(Decoder):
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """What the vote says, whether answers count in full and what they then say, and the gold items."""
+        """Learn from the vote, test whether answers count in full, learn again if so, and calibrate."""
         gold, past = self.gold, self.past
         return (
             FromVote(gold, past), Rehearsal(gold, past), Trial(gold),
@@ -173,19 +174,19 @@ class LearnedVote(Decoder):
 
 @dataclass(frozen=True)
 class Calibration(Pass):
-    """Find the shift and the slope of the log-odds that make right and wrong labels of gold items likeliest.
+    """Find the shift and the slope of the log-odds that fit the labels of gold items best.
 
-    Few items do not say much: both have normal priors, around 0 and around a slope of 1.
+    Both have normal priors, around 0 and around a slope of 1, because a few items say little.
     """
 
     decoder: LearnedVote
 
     def needed(self, weights: Lessons) -> bool:
-        """Only gold items tell."""
+        """Whether there are gold items."""
         return self.decoder.gold is not None
 
     def count(self, votes: Votes, weights: Lessons) -> NDArray[np.int64]:
-        """Return the log-likelihood of what happened (shifts x slopes), in whole units."""
+        """Return the log-likelihood of the gold items' labels (shifts x slopes), in whole units."""
         found = np.zeros((len(SHIFTS), len(SLOPES)), np.int64)
         for rows, _, truth, score in self.decoder.apart(votes, weights):
             index = self.decoder.labels(rows, weights, score, evidence=False).index
@@ -199,7 +200,7 @@ class Calibration(Pass):
 
 
 def fits(chance: Array, right: Array) -> NDArray[np.int64]:
-    """Return how likely each shift and slope makes right and wrong labels, as logarithms in whole units."""
+    """Return the log-likelihood of right and wrong labels for each shift and slope, in whole units."""
     found = np.zeros((len(SHIFTS), len(SLOPES)), np.int64)
     for place, shift in enumerate(SHIFTS):
         says = trusted(chance[:, None], (shift, SLOPES))
@@ -216,7 +217,7 @@ def trust_of(fit: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def trusted(chance: Array, trust: tuple[Any, Any] | None) -> NDArray[np.float64]:
-    """Return how likely labels are right: their chance, shifted and stretched as log-odds."""
+    """Return the calibrated probability that labels are right: their log-odds, shifted and stretched."""
     if trust is None:
         return chance
     clipped = np.clip(chance, 1e-6, 1 - 1e-6)
@@ -226,10 +227,10 @@ def trusted(chance: Array, trust: tuple[Any, Any] | None) -> NDArray[np.float64]
 
 
 def guard(rows: Rows, share: Array, level: Array, index: Array) -> None:
-    """Give items the class that no one who knows it denies, if its authorities know all others.
+    """Label items with the class that all its authorities name, if these together know all other classes.
 
-    If experts are right about what they know, no other class is possible: whichever it were, one of these
-    authorities would have named it. Paper: Corollary 1.
+    If experts are right about what they know, no other class is possible: one of these authorities would have
+    named it. Paper: Corollary 1.
     """
     sole = (across(np.maximum, share) == 1) & (across(np.add, level.astype(np.int64)) == 1)
     clean = level.argmax(axis=1)

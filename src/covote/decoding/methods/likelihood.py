@@ -1,6 +1,6 @@
 """Maximum likelihood under uniform noise.
 
-Paper: the ML decoder of the statistical model; theory: section 8 for experts that may say "none of mine".
+Paper: the ML decoder of the statistical model. Theory: section 8 for experts who may say "none of mine".
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class LogWeights:
-    """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on an order.
+    """Log-likelihood ratios in whole numbers of 1 / scale, so that their sums do not depend on the order.
 
-    `weights` is what answers weigh, `prior` what every class begins with. `certain` stands for an infinite
-    ratio: it outweighs all finite ones. `absolute` weights are likelihoods instead of ratios: they say
-    something also about a class that was not heard.
+    `weights` are the weights of answers, `prior` is the base of every class. `certain` stands for an infinite
+    ratio: it outweighs all finite ones. `absolute` weights are likelihoods instead of ratios, which are
+    informative even about a class that was not heard.
     """
 
     weights: Weights
@@ -59,7 +59,7 @@ class LogWeights:
     def posterior(self, scores: Array) -> NDArray[np.float64]:
         """Return the probabilities (rows x classes); a class that was not heard keeps its prior.
 
-        A gap beyond half of `certain` is an infinite one.
+        A gap of more than half of `certain` counts as infinite.
         """
         log = np.where(scores == UNHEARD, self.prior, scores) / self.scale
         log[:, ~self.possible] = -np.inf
@@ -74,12 +74,12 @@ class Likelihood(Decoder):
     Parameters
     ----------
     accuracy
-        How often an expert that knows the class names it: one number, one per expert, or a mapping by name.
-        At 1, the paper's model, the class with fewest violations wins and likelihood decides among equals.
+        How often an expert who knows the class names it: one number, one per expert, or a mapping by name.
+        At 1, the paper's model, the class with the fewest violations wins, and likelihood breaks ties.
     prior
-        How frequent the classes are: one weight per class, or a mapping by name. Default: equal.
+        The frequencies of the classes: one weight per class, or a mapping by name (default: equal).
     false_none
-        How often an expert says "none of mine" although it knows the class (alpha).
+        How often an expert who knows the class still says "none of mine" (alpha).
     false_alarm
         How often an expert who does not know the class still names one (beta); 1 is forced choice.
     tables
@@ -138,7 +138,7 @@ def log_weights(
     answers = math.log((1 - false_none) / false_alarm)
     with np.errstate(divide="ignore", invalid="ignore"):
         hit = answers + np.log(np.where(size > 1, accuracy, 1) * size)
-        # A wrong answer of a perfect expert: the finite part that is left of log(error) + ... as error -> 0.
+        # For a perfect expert's wrong answer, keep the finite part of log(error) + ... as error -> 0.
         wrong = np.where(accuracy < 1, 1 - accuracy, 1) * size / np.maximum(size - 1, 1)
         miss = answers + np.log(wrong)
     none = math.log(false_none / (1 - false_alarm)) if false_none > 0 and false_alarm < 1 else 0.0
@@ -161,8 +161,8 @@ def log_weights(
 
 
 def table_weights(panel: Panel, tables: list[NDArray[np.float64]], prior: NDArray[Any]) -> LogWeights:
-    """Return log P(answer | class) of given confusion tables."""
-    # Cells go expert by expert, its classes and then "none of mine", which says nothing.
+    """Return log P(answer | class) for given confusion tables."""
+    # The cells of each expert are its classes and then "none of mine", which says nothing.
     ends = [part for table in tables for part in (table.T, np.ones((1, len(prior))))]
     chance = np.concatenate([np.ones((0, len(prior))), *ends])
     log, log_prior = (np.log(np.where(values > 0, values, 1)) for values in (chance, prior))

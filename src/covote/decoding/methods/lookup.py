@@ -1,6 +1,6 @@
 """The naive decoder: a table from every answer vector to the class whose output set has it.
 
-Paper: Thm 1 and the table lookup. It is the oracle against which the other decoders are tested.
+Paper: Thm 1 and the table lookup. The other decoders are tested against it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LARGEST = 1 << 22
 
 @dataclass(frozen=True)
 class Lookup(Decoder):
-    """The class k with the answer vector in S_k: all authorities of k said k, the others anything they know.
+    """The class k whose output set S_k contains the answer vector: every authority of k named k.
 
-    A vector in no output set gets no label (an expert is wrong), one in several is tied. Every expert must
-    answer every item, and the panel must be small.
+    A vector in no output set gets no label (an expert is wrong); one in several sets is tied. Every expert
+    must answer every item, and the panel must be small.
     """
 
     def start(self, panel: Panel) -> NDArray[np.bool_]:
@@ -50,7 +50,7 @@ class Lookup(Decoder):
     def score(self, votes: Votes, weights: NDArray[np.bool_], evidence: bool = True) -> Labels:
         """Return the labels."""
         sets = weights[vector_numbers(votes)]
-        # A class that no one knows is in every set; it cannot win.
+        # The output set of a class that no one knows has every vector; such a class cannot win.
         sets &= votes.panel.knows.any(axis=0)
         found, size = sets.sum(axis=1), len(votes)
         best = Best(

@@ -1,7 +1,7 @@
-"""Pairwise majority: two classes are compared by the experts that know both.
+"""Pairwise majority: the experts who know both of two classes decide between them.
 
-theory: section 3. With f wrong answers about an item the true class still beats every other one if every pair
-has at least 2f + 1 common experts.
+Theory: section 3. With f wrong answers about an item, the true class still beats every other class if every
+pair has at least 2f + 1 common experts.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairwise(Decoder):
-    """The class that wins most comparisons with other classes.
+    """The class that wins the most comparisons with other classes.
 
-    A class beats another one if more of the experts that know both vote for it. A win counts 1, a draw (also
-    for want of a common expert) 1/2. Equal numbers are decided by the authority vote (share of authorities,
-    then their number); what still ties is reported.
+    A class beats another one if more of the experts who know both vote for it. A win counts 1; a draw, or a
+    pair without a common expert, counts 1/2. Equal numbers are decided by the authority vote (share of
+    authorities, then their number); classes that still tie are reported.
 
-    The margin is the difference of won comparisons, divided by the number of other classes that were heard.
+    The margin is the difference in comparisons won, divided by the number of other classes that were heard.
     This method gives no probabilities: the confidence is NaN.
     """
 
@@ -63,15 +63,15 @@ def _second(score: Array, first: Array) -> Array:
 
 
 def _won(rows: Rows) -> NDArray[np.int64]:
-    """Return how many comparisons each class won, minus those it lost (rows x classes).
+    """Return the number of comparisons that each class won minus those that it lost (rows x classes).
 
-    Most pairs of many classes are compared by no one, so only pairs with votes are looked at.
+    With many classes most pairs have no votes, so only pairs with votes are visited.
     """
     panel, (indptr, expert, label) = rows.votes.panel, rows.runs
     classes, known = len(panel.classes), panel.layout.known
     row = np.repeat(np.arange(len(rows)), np.diff(indptr))[label >= 0]
     expert, label = expert[label >= 0], label[label >= 0]
-    # Every vote with every class that its expert knows: votes for `one` of experts that know `two` as well.
+    # Pair every vote with every class that its expert knows: a vote for `one` by an expert who knows `two`.
     bounds, places = gather(known.start, expert)
     two, sizes = known.members[places], np.diff(bounds)
     one, row = np.repeat(label.astype(np.int64), sizes), np.repeat(row, sizes)
@@ -86,7 +86,7 @@ def _won(rows: Rows) -> NDArray[np.int64]:
 
 
 def _vote_places(named: Array, asked: Array) -> tuple[Array, int]:
-    """Rank classes by the authority vote, N_k / d_k and then d_k: (the higher the better, how many ranks)."""
+    """Rank classes by the authority vote, N_k / d_k and then d_k; return ranks (higher is better), number."""
     pairs, which = np.unique(named * (asked.max(initial=0) + 1) + asked, return_inverse=True)
     hits, authorities = np.divmod(pairs, asked.max(initial=0) + 1)
     share = hits / np.maximum(authorities, 1)  # equal fractions are equal as floats

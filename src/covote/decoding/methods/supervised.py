@@ -1,10 +1,10 @@
-"""Supervised: a logistic regression on the answers and the default's posterior, learned from gold items.
+"""Supervised: a logistic regression on the answers and the default's posterior, fitted to gold items.
 
     features = (0.3 answers as 1 or 0, or 0.1 log of the probabilities given;  3 posterior of the default)
 
-Gold items are scored as if their own class were not known. The regression labels only if it labels gold items
-that it was not shown better than the default does; otherwise the default labels, with a confidence that is
-fitted to the gold items in both cases. Stacking: D. H. Wolpert (1992), "Stacked generalization".
+Gold items are scored as if their own class were unknown. The regression is used only if it labels held-out
+gold items better than the default does; otherwise the default is used. In both cases the confidence is fitted
+to the gold items. Stacking: D. H. Wolpert (1992), "Stacked generalization".
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from covote.votes.rows import Rows
 Array = NDArray[Any]
 
 FOLDS = 5
-"""Parts that gold items are dealt into; each is labelled by what was learned from the others."""
+"""Folds of the gold items; each is labelled by a regression that was fitted to the others."""
 
 LARGEST = 1 << 31
-"""The most that gold items x features x classes may be; it takes minutes then. Beyond, the default labels."""
+"""The largest product gold items x features x classes, which takes minutes; above it, the default is used."""
 
 ROUND = 1 << 7
 """Log-odds are whole multiples of this many units, so that no class leads by rounding alone."""
@@ -44,26 +44,26 @@ ROUND = 1 << 7
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What the votes say about gold items; the examples of two parts add up to those of both."""
+    """The features and labels of gold items; the examples of two parts add up to those of both."""
 
     features: Array  # items x features
     right: Array  # whether the default labels them right
     truth: Array
-    key: Array  # items x 2, the same for the same answers in any order
+    key: Array  # items x 2, equal for equal answers in any order
 
     def __add__(self, other: Examples) -> Examples:
         both = (np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
         return Examples(*both)
 
     def in_order(self) -> Examples:
-        """Return them in the order of their classes and keys, whatever order the items came in."""
+        """Return the examples sorted by class and key, so that the order of the items does not matter."""
         order = np.lexsort((*self.key.T, self.truth))
         return Examples(*(getattr(self, f.name)[order] for f in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the default learned, and what labels better: weights of the features and of 1, per class."""
+    """The default's lessons, and the regression: weights of the features and an intercept, per class."""
 
     lessons: Lessons
     weights: Array
@@ -75,7 +75,7 @@ class Judgement:
         return self.lessons.statistics
 
     def scores(self, rows: Rows) -> NDArray[np.int64]:
-        """Return log-odds in whole units; `UNHEARD` for a class without gold items, and without answers."""
+        """Return log-odds in whole units; `UNHEARD` for classes without gold items, and without answers."""
         inputs = features(rows, self.lessons, self.lessons.scores(rows))
         found = log_odds(inputs, self.weights)
         some = (np.diff(rows.runs.indptr) > 0)[:, None] & np.isfinite(found)
@@ -85,15 +85,15 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Supervised(Decoder):
-    """The default, or a regression on the answers and on what the default says, learned from gold items.
+    """The default, or a regression on the answers and the default's posterior, fitted to gold items.
 
     Parameters
     ----------
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known). They must
-        be among the votes; from about 20 of every class the labels become better.
+        have votes. Labels improve from about 20 items per class.
     past
-        What was learned from earlier votes of the same panel, to continue from.
+        Statistics of earlier votes of the same panel, to which these votes are added.
     """
 
     gold: Gold | None = None
@@ -139,12 +139,12 @@ class Supervised(Decoder):
 
 @dataclass(frozen=True)
 class Gather(Pass):
-    """Gather what the votes say about gold items, and learn to label from it."""
+    """Gather the features of gold items, and fit the regression to them."""
 
     decoder: Supervised
 
     def needed(self, weights: Lessons) -> bool:
-        """Whether there is not too much to learn from."""
+        """Whether the regression is small enough."""
         gold, panel = self.decoder.gold, weights.statistics.panel
         assert gold is not None
         items = len(gold) if isinstance(gold, Mapping) else int(np.count_nonzero(np.asarray(gold) >= 0))
@@ -163,7 +163,7 @@ class Gather(Pass):
         return found
 
     def learn(self, panel: Panel, counts: Examples, weights: Lessons) -> Lessons | Judgement:
-        """Return a regression if it labels what it was not shown surely better, else the default."""
+        """Return a regression if it labels held-out items significantly better, else the default."""
         some = counts.in_order()
         classes, fold = len(panel.classes), np.arange(len(some.truth)) % FOLDS
         chance = np.zeros((len(some.truth), classes))
@@ -182,7 +182,7 @@ class Gather(Pass):
 
 
 def features(rows: Rows, lessons: Lessons, score: Array) -> NDArray[np.float64]:
-    """Return what labels are learned from (rows x features), given S."""
+    """Return the features of the regression (rows x features), given S."""
     likely = 3 * lessons.posterior(score)
     if rows.votes.soft:
         return np.hstack([0.1 * fusion.log_given(rows.votes), likely])
@@ -192,7 +192,7 @@ def features(rows: Rows, lessons: Lessons, score: Array) -> NDArray[np.float64]:
 
 
 def number_of_answers(votes: Votes) -> int:
-    """Return how many answers can be given, or how many probabilities."""
+    """Return the number of possible answers, or of probabilities if the votes have them."""
     return len(votes.panel.layout.known.members if votes.soft else votes.panel.layout.cells.label)
 
 
@@ -200,7 +200,7 @@ def regression(inputs: Array, truth: Array, classes: int) -> NDArray[np.float64]
     """Return the weights of features and of 1 (features + 1 x classes); -inf for a class without gold."""
     from sklearn.linear_model import LogisticRegression
 
-    # Enough steps to make the order of items, experts and classes irrelevant.
+    # Enough steps that the order of items, experts and classes does not matter.
     model = LogisticRegression(C=1.0, max_iter=2000, tol=1e-7).fit(inputs, truth)
     slopes, bias = model.coef_, model.intercept_
     if len(model.classes_) == 2:  # one row of log-odds stands for both
