@@ -36,16 +36,6 @@ def check_size(panel: Panel) -> None:
         )
 
 
-def answer_cells(panel: Panel) -> Ints:
-    """Return (experts x classes + 1) the number of each answer, "none of mine" last.
-
-    Answers are numbered expert by expert: their classes, then "none of mine".
-    """
-    place = np.concatenate([np.cumsum(panel.knows, axis=1) - 1, panel.sizes[:, None]], axis=1)
-    cells: Ints = panel.layout.cells.start[:-1, None] + place
-    return cells
-
-
 class Uniform:
     """Experts who answer uniformly at random about classes they do not know.
 
@@ -118,7 +108,9 @@ class Learned:
         self._seen = panel.knows | (total >= least)
         seen = np.repeat(self._seen, np.diff(first), axis=0)
         self._weight = np.where(seen, np.log(self._chance), np.float32(0))
-        self._cell = answer_cells(panel)
+        # (experts x classes + 1) the number of each answer, "none of mine" last
+        place = np.concatenate([np.cumsum(panel.knows, axis=1) - 1, panel.sizes[:, None]], axis=1)
+        self._cell = first[:-1, None] + place
 
     def evidence(self, answers: Answers) -> Array:
         """Return (items x classes) the logarithm of the answers' probability."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covote.panel import Panel
 from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes.arrays import gather
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -63,14 +64,12 @@ def spread(panel: Panel, answers: Answers, amount: Array) -> Array:
 
     Whole amounts stay whole.
     """
-    start, known = panel.layout.known
-    classes = len(panel.classes)
+    classes, known = len(panel.classes), panel.layout.known
     some = amount != 0
-    expert, item, amount = answers.expert[some], answers.item[some], amount[some]
-    sizes = np.diff(start)[expert]
-    ends = np.cumsum(sizes)
-    place = np.arange(int(sizes.sum())) + np.repeat(start[expert] - ends + sizes, sizes)
-    cell = np.repeat(item * classes, sizes) + known[place]
+    item, amount = answers.item[some], amount[some]
+    bounds, places = gather(known.start, answers.expert[some])
+    sizes = np.diff(bounds)
+    cell = np.repeat(item * classes, sizes) + known.members[places]
     weights = None if (amount == 1).all() else np.repeat(amount, sizes)
     found = np.bincount(cell, weights, minlength=answers.size * classes).reshape(-1, classes)
     return found if amount.dtype.kind == "f" else found.astype(np.int64, copy=False)

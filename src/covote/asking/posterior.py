@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_count, check_prior, check_probability
-from covote.asking.answer_model import Learned, Uniform, answer_cells, check_size
+from covote.asking.answer_model import Learned, Uniform, check_size
 from covote.asking.answers import Answers, Flags, Ints
 from covote.asking.choosing import Verdict
 from covote.asking.counting import Counting
 from covote.errors import InputError
 from covote.panel import Panel
-from covote.votes import NONE_OF_MINE, Votes
+from covote.votes import Votes
+from covote.votes.rows import each_row
 
 Array = NDArray[Any]
 
@@ -30,8 +31,8 @@ class Counts(Protocol):
 
     panel: Panel
 
-    def column(self, k: int) -> NDArray[np.float64]:
-        """Return how often each answer was given to class k: expert by expert, their classes, then "none"."""
+    def block(self, cells: Array) -> NDArray[np.float64]:
+        """Return how often some answers (see `Layout.cells`) were given to each class (answers x classes)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,8 @@ class Posterior:
         panel = votes.panel
         check_size(panel)
         if not isinstance(votes, Votes):
-            columns = [votes.column(k) for k in range(len(panel.classes))]
-            return cls(counts=np.stack(columns, axis=1).astype(np.float32), **options)
+            cells = np.arange(len(panel.layout.cells.label))
+            return cls(counts=votes.block(cells).astype(np.float32), **options)
         known = np.asarray(truth)
         if known.shape != (len(votes),) or known.dtype.kind not in "iu":
             raise InputError(
@@ -113,12 +114,10 @@ class Posterior:
             raise InputError(
                 f"truth names classes outside 0 to {len(panel.classes) - 1}; give gold items only"
             )
-        runs = votes.ragged
-        item = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
-        label = np.where(runs.label == NONE_OF_MINE, -1, runs.label)  # the last place
-        cell = answer_cells(panel)[runs.expert, label]
+        rows = each_row(votes)
+        item = np.repeat(np.arange(len(votes)), np.diff(rows.runs.indptr))
         size = (len(panel.layout.cells.label), len(panel.classes))
-        flat = np.bincount(cell * size[1] + known[item], minlength=size[0] * size[1])
+        flat = np.bincount(rows.cell.astype(np.int64) * size[1] + known[item], minlength=size[0] * size[1])
         return cls(counts=flat.reshape(size).astype(np.float32), **options)
 
     def judge(self, panel: Panel) -> Weighing:

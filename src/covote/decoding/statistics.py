@@ -175,16 +175,6 @@ class Statistics:
         ones = np.ones(start[-1], np.int64), np.arange(start[-1]), start
         return csr_array(ones, shape=(len(self.panel), start[-1])) @ self.counts
 
-    def column(self, k: int) -> NDArray[np.float64]:
-        """Return how often each answer was given to class k."""
-        if isinstance(self.counts, np.ndarray):
-            return np.asarray(self.counts[:, k] / ONE)
-        return np.asarray(self._by_class[:, [k]].toarray()[:, 0] / ONE)
-
-    @cached_property
-    def _by_class(self) -> Any:
-        return self.counts.tocsc()
-
     def inside(self) -> Inside:
         """Return the number of answers of each expert to classes that it knows, and to others."""
         keys, values = self.listed()
