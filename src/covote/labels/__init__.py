@@ -1,4 +1,4 @@
-"""Labels: what the votes say about every item, and how firmly."""
+"""Labels: the class of every item, and the evidence for it."""
 
 from covote.labels.labels import (
     AGREED,

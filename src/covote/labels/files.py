@@ -1,4 +1,4 @@
-"""Labels in files: as people and programs read them, and back."""
+"""Files of labels: write them for people or programs, and read them back."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from covote.tables.names import arrow, item_ids, whole_ids
 from covote.tables.writing import writing, written_format
 
 FOR_PEOPLE = ("item", "label", "confidence", "runner_up", "status")
-"""The columns of labels in files that people open, unless others are asked for."""
+"""The columns that files for people have by default."""
 WHAT = "file of labels"
 """What messages call the file."""
 
 
 def written(labels: Labels, kind: str, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-    """Return the columns as a file of some kind has them ("parquet", "csv", "json" or "xlsx").
+    """Return the columns for a file of some kind ("parquet", "csv", "json" or "xlsx").
 
-    CSV files and spreadsheets are for people: by default they have the columns of `FOR_PEOPLE`, and a
-    confidence has two digits in them.
+    CSV files and spreadsheets are for people: by default they have the columns of `FOR_PEOPLE`, and the
+    confidence has two digits.
     """
     people = kind in ("csv", "xlsx")
     found = labels.columns()
@@ -50,7 +50,7 @@ def save(labels: Labels, path: str | os.PathLike[str], columns: Sequence[str] | 
 
 
 def two_digits(confidence: NDArray[np.float32]) -> pa.Array:
-    """Return shares as decimal numbers with two digits; what is below 1 stays below 1.
+    """Return shares as decimal numbers with two digits; a share below 1 stays below 1.
 
     >>> two_digits(np.array([0.5, 0.999, 1, np.nan], np.float32)).to_pylist()
     [Decimal('0.50'), Decimal('0.99'), Decimal('1.00'), None]

@@ -1,4 +1,4 @@
-"""Labels: what the votes say about every item, and how firmly."""
+"""Labels: the class of every item, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEANINGS = {
     "incomplete": "a possible class was never judged by anyone who knows it",
     "given": "the class was known beforehand",
 }
-"""What each status means, in the words of every page, report and summary."""
+"""The meaning of each status, worded the same on every page and in every report and summary."""
 
 
 class Evidence(NamedTuple):
@@ -75,11 +75,11 @@ class GoldScore:
     Attributes
     ----------
     known, right
-        How many items have a known class, and how many of these the votes alone were labelled right.
+        How many items have a known class, and how many of these the votes alone labelled right.
     expert_asked, expert_right
-        Per expert: how many of these items are of a class that it knows, and how many it named right.
+        Per expert: the number of these items that belong to a class it knows, and how many it named right.
     learned
-        Whether the method had learned from these very items: new ones may do worse.
+        Whether the method learned from these same items, so that other items may do worse.
     """
 
     known: int
@@ -102,21 +102,21 @@ class GoldScore:
 class Labels:
     """One label per item, with the evidence for and against it.
 
-    Labels are plain arrays: they can be pickled, and they keep no votes alive but those on tied items.
+    Labels are plain arrays: they can be pickled, and they keep no votes in memory except those on tied items.
 
     Attributes
     ----------
     panel
         The panel whose classes the labels are.
     index
-        The class of every item as an index into ``panel.classes``; -1 where the votes leave several classes
-        equally good or no expert was heard. A tie is never broken by the order of the classes: such an
-        item has no label, and :meth:`tied_classes` says between which classes it lies.
+        The class of every item as an index into ``panel.classes``; -1 where several classes are equally good
+        or no expert answered. A tie is never broken by the order of the classes: such an item has no label,
+        and :meth:`tied_classes` returns the classes.
     tied
         Where several classes share the best score. If a tie rule decided, `index` has its choice.
     gold
-        How the labels did on items whose class is known, before these were given their class; None without
-        such items.
+        The accuracy of the labels on gold items, before these were given their known class; None without
+        gold items.
 
     Labels that were decoded with ``evidence=False`` have no `confidence`, `margin`, `runner_up`, `violations`
     and `status`.
@@ -178,15 +178,15 @@ class Labels:
 
     @property
     def confidence(self) -> NDArray[np.float32]:
-        """The probability that the label is right; NaN where the method cannot say."""
+        """The probability that the label is right; NaN if the method does not estimate it."""
         return self.evidence.confidence
 
     @property
     def proba(self) -> NDArray[np.float32]:
-        """How likely every class is (items x classes), each row summing to 1; 0 where no one was heard.
+        """The probability of every class (items x classes); rows sum to 1, or are 0 where no one answered.
 
-        That of the label is its confidence. The label need not be the most likely class: it is what the
-        method decides, by default the authority vote.
+        The label's probability is its confidence. The label need not be the most likely class: the method
+        decides, by default mostly by the authority vote.
         """
         if self.found_proba is None:
             raise InputError("these labels were decoded without probabilities; decode with proba=True")
@@ -194,12 +194,12 @@ class Labels:
 
     @property
     def margin(self) -> NDArray[np.float32]:
-        """Score of the best class minus score of the next, 0 in a tie; NaN with a single candidate."""
+        """The score of the best class minus that of the next, 0 in a tie; NaN with a single candidate."""
         return self.evidence.margin
 
     @cached_property
     def runner_up(self) -> NDArray[np.object_]:
-        """The name of the next best class; None where there is none or where several share the place."""
+        """The name of the next best class; None if there is none, or if several are equally good."""
         return self._names(self.evidence.runner_up)
 
     @property
@@ -209,12 +209,12 @@ class Labels:
 
     @property
     def violations(self) -> NDArray[np.int32]:
-        """The least number of wrong answers that explains the votes by a class that someone knows."""
+        """The fewest answers that must be wrong, whichever class that someone knows is the truth."""
         return self.evidence.violations
 
     @cached_property
     def status(self) -> NDArray[np.str_]:
-        """What the votes prove, for every item.
+        """The status of every item: what the votes prove about it.
 
         ``agreed``: all authorities of the label name it, and no other class fits if no expert is wrong.
         ``tied``: several classes are equally good (a label here is the choice of a tie rule). ``conflict``:
@@ -236,9 +236,9 @@ class Labels:
         return tuple(self.panel.classes[k] for k in best)
 
     def tied_indices(self, positions: ArrayLike) -> list[NDArray[np.int64]]:
-        """Return, for each of several positions, the indices of the classes that share the best score.
+        """Return the indices of the classes that share the best score, for each of several positions.
 
-        Where there is no tie, this is the label alone, or nothing.
+        Without a tie, this is only the label, or nothing.
         """
         places = self._tie_places
         return [
@@ -249,7 +249,7 @@ class Labels:
         ]
 
     def chances(self, truth: ArrayLike) -> NDArray[np.float64]:
-        """Return how likely each label is right: 0 or 1, or the chance of a fair draw in a tie without label.
+        """Return the score of each label: 1 or 0, or in a tie without label the chance of a fair draw.
 
         `truth` has the true class of every item as an index.
 
@@ -266,7 +266,7 @@ class Labels:
         return right
 
     def take(self, rows: NDArray[Any], ids: Any = None, start: int = 0) -> Labels:
-        """Return the labels of items that have the same answers as the items at `rows`."""
+        """Return the labels at `rows`, which may repeat, for items with these ids."""
         ties, rows = NO_TIES, rows.astype(np.intp, copy=False)  # once for all arrays
         tied = self.tied[rows]
         if len(self.ties.classes):
@@ -280,22 +280,22 @@ class Labels:
     def with_proba(self, table: NDArray[Any]) -> Labels:
         """Return the labels with the probabilities of all classes (items x classes).
 
-        The label gets its confidence, where there is one, and the other classes share the rest as the table
-        has it.
+        The label gets its confidence, if there is one, and the other classes share the rest in the
+        proportions of the table.
         """
         table = np.array(table, dtype=np.float64)
         rows = np.flatnonzero(self.index >= 0)
         rows = rows[np.isfinite(self.confidence[rows])]
         own, confidence = self.index[rows], self.confidence[rows].astype(np.float64)
         rest = table[rows].sum(axis=1) - table[rows, own]
-        few = rest <= 0  # nothing else is possible, or so rounding has it
+        few = rest <= 0  # no other class is possible, up to rounding
         factor = np.divide(1 - confidence, rest, out=np.zeros(len(rows)), where=~few)
         table[rows] *= factor[:, None]
         table[rows, own] = np.where(few, 1.0, confidence)
         return replace(self, found_proba=table.astype(np.float32))
 
     def with_given(self, rows: NDArray[Any], truth: NDArray[Any], gold: GoldScore) -> Labels:
-        """Return labels in which the items at `rows` have the class that is known of them."""
+        """Return labels in which the items at `rows` have their known class."""
         index, tied = self.index.copy(), self.tied.copy()
         index[rows], tied[rows] = truth, False
         ties = self.ties
@@ -339,9 +339,9 @@ class Labels:
         return pa.table(columns, names=batch.schema.names)
 
     def columns(self) -> dict[str, pa.Array]:
-        """Return every column of the labels by name, in order; names of classes and statuses are coded.
+        """Return the columns of the labels by name, in order; classes and statuses are dictionary-encoded.
 
-        All tables, frames, files and reports take their columns from here, so a new one is one line.
+        All tables, frames, files and reports take their columns from here.
         """
         evidence, classes = self.evidence, names.name_array(self.panel.classes)
         return {
@@ -358,22 +358,24 @@ class Labels:
         """Return the columns of :meth:`to_arrow` as one batch, in which all names are dictionary-encoded."""
         import pyarrow as pa
 
-        found = self.columns()  # from_pydict would import pandas, which takes longer than a million votes
+        found = (
+            self.columns()
+        )  # from_pydict would import pandas, which takes longer than decoding a million votes
         return pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Let any library that speaks Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""
+        """Let any library that supports Arrow (polars, duckdb, ...) read the table of :meth:`to_arrow`."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_polars(self) -> Any:
-        """Return the same table as :meth:`to_arrow`, as a polars DataFrame."""
+        """Return the table of :meth:`to_arrow` as a polars DataFrame."""
         return polars_frame(self.to_arrow())
 
     def save(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
-        """Write the labels to a .parquet, .csv, .jsonl or .xlsx file, complete or not at all.
+        """Write the labels atomically to a .parquet, .csv, .jsonl or .xlsx file.
 
-        `columns` are those to write, ``["all"]`` for all: by default all, and in .csv and .xlsx files what
-        people read (item, label, confidence with two digits, runner_up and status).
+        `columns` are the columns to write, ``["all"]`` for all. By default .csv and .xlsx files have the
+        columns that people read (item, label, confidence with two digits, runner_up and status), others all.
         """
         from covote.labels.files import save
 
@@ -381,17 +383,17 @@ class Labels:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], panel: Panel | None = None) -> Labels:
-        """Read labels that were written to a file by :meth:`save` or ``covote decode -o``.
+        """Read labels that were written by :meth:`save` or ``covote decode -o``.
 
-        Which classes an item is tied between is not in the file. Without a `panel`, the classes are those
-        that occur, in the order in which they first occur, and one expert knows them all.
+        The file does not have the classes of ties. Without a `panel`, the classes are those that occur, in
+        order of first occurrence, and one expert knows them all.
         """
         from covote.labels.files import load
 
         return load(path, panel)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how many items have each confidence, by status; return the axes."""
+        """Draw a histogram of the confidence, by status; return the axes."""
         if ax is None:
             from matplotlib.figure import Figure
 
@@ -420,7 +422,7 @@ class Labels:
         return html_table(repr(self)[len("Labels(") : -1], columns, len(self))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the same table as :meth:`to_arrow`, as a pandas DataFrame."""
+        """Return the table of :meth:`to_arrow` as a pandas DataFrame."""
         import pandas as pd
 
         columns = self.columns()
@@ -433,7 +435,7 @@ class Labels:
 
 
 def joined(parts: Sequence[Labels], ids: Any = None, start: int = 0) -> Labels:
-    """Return the labels of consecutive parts as one; `ids` and `start` are those of the whole."""
+    """Join the labels of consecutive parts; `ids` and `start` are those of the whole."""
     if len(parts) == 1:
         return replace(parts[0], ids=ids, start=start)
     evidence = None

@@ -1,4 +1,4 @@
-"""Who answers what, read off the votes alone."""
+"""Infer who knows what from the votes alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covote.tables import Reading
 from covote.tables.columns import Columns
 from covote.tables.names import STRANGE, Matcher, encoded, entry_rows
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as files write items, too: 007 is text
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is text, also in files of items
 
 
 def answered_panel(
@@ -24,18 +24,18 @@ def answered_panel(
     *,
     everything: bool,
 ) -> Panel:
-    """Return the panel of votes: everyone knows every class, or each exactly what it ever answered.
+    """Return the panel of votes: each expert knows every class, or exactly the classes it answered.
 
-    Names that are all integers become integers.
+    If all names are integers, they become integers.
 
     Parameters
     ----------
     columns
-        Which column of the table is which.
+        The roles of the columns of the table.
     read
         Returns the named columns, a batch of rows at a time.
     reading
-        Which labels mean "none of mine" or "no answer", and what other names mean.
+        Which labels mean "none of mine" or "no answer", and the meanings of other names.
     everything
         Whether everyone knows every class.
     """
@@ -60,7 +60,7 @@ def answered_panel(
 
 
 def _pairs(columns: Columns, batch: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the different (expert, label) pairs of a batch; None where one is missing."""
+    """Yield the distinct (expert, label) pairs of a batch; None for a missing one."""
     encodings = [encoded(column) for column in batch]
     entries = [[*found.dictionary.to_pylist(), None] for found in encodings]
     if columns.answers is None:
@@ -86,7 +86,7 @@ def _panel(answers: dict[Any, set[Any]]) -> Panel:
 
 
 def _names(found: set[Any], what: str) -> dict[Any, Name]:
-    """Return the panel's name for everything found: integers if all of them read as such."""
+    """Return the panel's name for every name found: integers if all of them can be read as integers."""
     texts = {name: str(int(name) if _is_whole(name) else name) for name in found}
     for name in found:
         if not isinstance(name, str | int | float):
@@ -97,7 +97,7 @@ def _names(found: set[Any], what: str) -> dict[Any, Name]:
 
 
 def _is_whole(name: Any) -> bool:
-    """Whether a name is a float that was an integer: pandas makes such of integers with gaps."""
+    """Whether a name is a float that was an integer: pandas turns integers with gaps into floats."""
     return isinstance(name, float) and name.is_integer()
 
 

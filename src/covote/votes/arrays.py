@@ -1,4 +1,4 @@
-"""The arrays behind Votes: checked, sliced, regrouped, translated."""
+"""The arrays behind Votes: check, slice, convert and translate them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def smallest_int(count: int) -> np.dtype[Any]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: every stored array is one, so that compiled code sees a single type."""
+    """Return a read-only view; all stored arrays are read-only, so that compiled code sees one type."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -62,7 +62,7 @@ def plain_ids(ids: Any, start: int, stop: int) -> NDArray[Any]:
 def repeated(
     indptr: NDArray[Any], expert: NDArray[Any], label: NDArray[Any], keep_last: bool
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Return which votes stay if an expert answers an item once, and whether some had two different answers.
+    """Return which votes to keep so that an expert answers an item once, and whether any answers differ.
 
     >>> keep, differ = repeated(np.array([0, 3]), np.array([5, 2, 5]), np.array([1, 1, 0]), keep_last=False)
     >>> keep.tolist(), differ
@@ -71,7 +71,7 @@ def repeated(
     keep = np.ones(len(expert), dtype=np.bool_)
     item = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     if ((expert[1:] > expert[:-1]) | (item[1:] > item[:-1])).all():
-        return keep, False  # as nearly all votes are written
+        return keep, False  # the order in which nearly all votes are written
     order = np.lexsort((expert, item))
     again = (expert[order[1:]] == expert[order[:-1]]) & (item[order[1:]] == item[order[:-1]])
     before, after = order[:-1][again], order[1:][again]
@@ -79,11 +79,11 @@ def repeated(
     return keep, bool((label[before] != label[after]).any())
 
 
-# What votes are made from
+# Checks of the arrays that users give
 
 
 def checked_columns(array: ArrayLike, panel: Panel, drop: bool) -> tuple[NDArray[Any], bool, dict[int, int]]:
-    """Return dense votes as (experts x items), whether no one was left out, and whose votes were dropped."""
+    """Return dense votes as (experts x items), whether all are there, and the dropped votes per expert."""
     votes = _index_matrix(array, panel)
     kind = smallest_int(len(panel.classes))
     _check_range(votes, panel)
@@ -135,7 +135,7 @@ def _index_matrix(array: ArrayLike, panel: Panel) -> NDArray[Any]:
 
 
 def _check_range(votes: NDArray[Any], panel: Panel) -> None:
-    """Reject what is not an index at all, before a smaller integer type could wrap it."""
+    """Reject values out of range, before a smaller integer type could wrap them around."""
     classes = len(panel.classes)
     if votes.size == 0 or (votes.max() < classes and votes.min() >= NONE_OF_MINE):
         return
@@ -213,7 +213,7 @@ def _missing(ids: Any) -> NDArray[np.bool_]:
     return np.isnan(ids) if ids.dtype.kind == "f" else np.zeros(1, dtype=bool)
 
 
-# Votes in other shapes
+# Other layouts and parts
 
 
 def part(votes: Votes, start: int, stop: int) -> Votes:
@@ -278,7 +278,7 @@ def _own_times(votes: Votes) -> Any:
 
 
 def _own_ids(votes: Votes) -> Any:
-    """Return the ids of exactly these items, for votes that no longer share the arrays of the whole."""
+    """Return the ids of these items only, for votes that no longer share the arrays of the whole."""
     if votes.ids is None:
         return None if votes.start == 0 else np.arange(votes.start, votes.stop)
     return votes.ids[votes.start : votes.stop]
@@ -315,7 +315,7 @@ def _ragged_subset(votes: Votes, rows: NDArray[np.int64]) -> Votes:
     indptr, expert, label = votes.runs
     at: NDArray[Any]
     if 2 * len(rows) > len(votes) and not votes.soft and (rows[1:] > rows[:-1]).all():
-        # Most of the items, in order: a mask takes half the time (benchmarks: "authority ragged").
+        # For most of the items, in order, a mask takes half the time (benchmarks: "authority ragged").
         there = np.zeros(len(votes), np.bool_)
         there[rows] = True
         lengths, own = np.diff(indptr), slice(indptr[0], indptr[-1])

@@ -1,4 +1,4 @@
-"""What is wrong with a table of votes: everything, in one message."""
+"""Collect all problems of a table of votes, and report them in one message."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from covote.tables.names import STRANGE, Matcher
 
 _LISTED = 20  # names of one kind in a message
 NEARLY_NOTHING = 20
-"""Votes of which not even one in this many is left after dropping are refused: the panel is another one's."""
+"""If fewer than one in this many votes would be left after dropping, the panel does not fit the votes."""
 _DROP = "drop such answers with unknown='drop' (--unknown drop)"
 
 
 class DroppedWarning(UserWarning):
-    """Answers that were left out because their expert cannot have given them."""
+    """Answers that were dropped because their expert cannot have given them."""
 
 
 def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
-    """Say whose votes for classes that they do not know were dropped; refuse if hardly any are left."""
+    """Report the votes that were dropped because the expert does not know the class.
+
+    Raises InputError if hardly any votes are left.
+    """
     count = sum(dropped.values())
     worst = sorted(dropped.items(), key=lambda pair: -pair[1])
     who = some_of([f"{panel.names[i]!r} ({votes:,})" for i, votes in worst])
@@ -38,7 +41,7 @@ def dropped_outside(panel: Panel, dropped: Mapping[int, int], left: int) -> str:
 
 
 def unknown_class(panel: Panel, expert: int, name: object) -> str:
-    """Say that an expert answered a class that it does not know."""
+    """Return the message that an expert answered a class that it does not know."""
     known = some_of([panel.classes[k] for k in np.flatnonzero(panel.knows[expert])])
     return (
         f"expert {panel.names[expert]!r} answered {shown(name)}, which it does not know (it knows: {known}); "
@@ -48,7 +51,7 @@ def unknown_class(panel: Panel, expert: int, name: object) -> str:
 
 @dataclass
 class Count:
-    """How many answers have a fault, the first row of them (0 if it is a column's), and whose that one is."""
+    """The number of answers with a problem, the first row (0 for a column), and the expert of that row."""
 
     answers: int
     row: int
@@ -61,22 +64,22 @@ class Count:
 
 @dataclass
 class Findings:
-    """Faults of a table of votes, collected while it is read.
+    """Problems of a table of votes, collected while it is read.
 
     Attributes
     ----------
     experts, labels
         Names that the panel does not have.
     outside
-        Answers of classes that the expert does not know, by (expert, class).
+        Answers with classes that the expert does not know, by (expert, class).
     columns
-        Columns of a wide table that hold answers of no one in the panel.
+        Columns of answers in a wide table whose expert is not in the panel.
     others
-        What cannot be dropped: rows without an item, two different answers, impossible probabilities.
+        Problems that cannot be dropped: rows without an item, two different answers, invalid probabilities.
     answers, left
-        How many answers there are, and how many without those of unknown experts and classes.
+        The number of answers, and the number without those of unknown experts and classes.
     heard, said
-        Experts with an answer that fits, and classes that were answered.
+        Experts with a valid answer, and classes that were answered.
     """
 
     panel: Panel
@@ -96,18 +99,18 @@ class Findings:
     # Collecting
 
     def fault(self, message: str) -> None:
-        """Add something that cannot be dropped."""
+        """Add a problem that cannot be dropped."""
         if message not in self.others:
             self.others.append(message)
 
     def add_columns(self, names: Iterable[str], answers: Callable[[str], int]) -> None:
-        """Add columns of answers whose expert is not in the panel; `answers` counts those of a column."""
+        """Add columns of answers whose expert is not in the panel; `answers` counts a column's answers."""
         for name in names:
             self.columns[name] = Count(answers(name), 0)
             self.answers += self.columns[name].answers
 
     def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
-        """Add answers that are not votes: (expert, its code, label, its code, how many, the first row)."""
+        """Add answers that are not votes: (expert, its code, label, its code, number, first row)."""
         for expert, i, label, k, answers, row in sorted(pairs, key=lambda entry: entry[-1]):
             new = Count(0, row, str(expert))
             if i < 0:
@@ -123,14 +126,14 @@ class Findings:
             self.answers += answers
 
     def count(self, who: NDArray[Any], what: NDArray[Any]) -> None:
-        """Count votes that are left, and who gave which; where the expert is -1, there is none."""
+        """Count the valid votes, and note their experts and classes; expert -1 marks a row without a vote."""
         who, what = who[who >= 0], what[who >= 0]
         self.left += len(who)
         self.answers += len(who)
         self.heard.update(np.unique(who).tolist())
         self.said.update(np.unique(what).tolist())
 
-    # Telling
+    # Reporting
 
     @property
     def _place(self) -> str:
@@ -142,7 +145,7 @@ class Findings:
         return self.answers - self.left
 
     def _find_twins(self) -> None:
-        """Find names in two spellings of which no one can say whether they are one."""
+        """Find names in two spellings that may or may not mean the same."""
         for matcher in (self.who, self.what):
             for sentence in matcher.twins() if matcher.twice else ():
                 self.fault(sentence)
@@ -153,7 +156,7 @@ class Findings:
 
     @property
     def problems(self) -> list[str]:
-        """Everything that is wrong, one sentence for each kind."""
+        """All problems, one sentence for each kind."""
         self._find_twins()
         return [*self._unknown(), *self.others]
 
@@ -174,7 +177,7 @@ class Findings:
         return found
 
     def error(self, *, dropping: bool = False) -> CovoteError:
-        """Return the one message that says everything that is wrong."""
+        """Return an error that reports all problems in one message."""
         if dropping or not self._kinds:
             return InputError("; ".join(f"{self.where}{problem}" for problem in self.others[:_LISTED]))
         if len(self._kinds) == 1 and not self.others:
@@ -191,7 +194,7 @@ class Findings:
         )
 
     def _single(self) -> CovoteError:
-        """Say what is wrong if it is one thing, in all detail."""
+        """Return the detailed error for a single problem."""
         panel, where = self.panel, self.where
         for name in self.columns:
             return UnknownNameError(
@@ -223,13 +226,13 @@ class Findings:
         )
 
     def refuse(self, unknown: str) -> None:
-        """Reject votes with faults; with ``unknown="drop"``, those of names and classes are none."""
+        """Reject votes with problems; with ``unknown="drop"``, unknown names and classes are not problems."""
         self._find_twins()
         if self.others or (unknown != "drop" and self._kinds):
             raise self.error(dropping=unknown == "drop")
 
     def judge(self, unknown: str) -> str:
-        """Reject votes with faults, and those of which hardly any are left; return what was dropped."""
+        """Reject votes with problems, or of which hardly any are left; return a note on dropped votes."""
         self.refuse(unknown)
         if self.dropped and self.left * NEARLY_NOTHING < self.answers:
             raise InputError(
@@ -240,18 +243,18 @@ class Findings:
 
     @property
     def drop_note(self) -> str:
-        """What is dropped, in a sentence; nothing if nothing is."""
+        """A sentence about the dropped answers; "" if there are none."""
         if not self.dropped:
             return ""
         return f"{self.dropped:,} of {self.answers:,} answers were dropped: {'; '.join(self._unknown())}"
 
     def unknown_names(self) -> dict[str, Name | None]:
-        """Return the names that the panel does not have, and which of its names may be meant, if any."""
+        """Return the names that the panel does not have, with the panel's name that may be meant, or None."""
         found = {name: self.who.nearest(name) for name in (*self.columns, *self.experts)}
         return found | {name: self.what.nearest(name) for name in self.labels}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was found, for programs."""
+        """Return the problems as a dict, for programs."""
 
         def listed(kind: dict[str, Count], matcher: Matcher) -> list[dict[str, Any]]:
             return [

@@ -1,4 +1,4 @@
-"""Votes and other tables as people see them: names, HTML in notebooks, polars, files."""
+"""Display and export of votes and other tables: names, HTML for notebooks, polars, files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from covote.votes.votes import Votes
 
 SHOWN = 10
-"""Rows that a notebook shows."""
+"""The number of rows that a notebook shows."""
 
 
 def votes_table(votes: Votes, shape: Literal["long", "wide"], none: str = "none of mine") -> pa.Table:
@@ -76,7 +76,7 @@ def polars_frame(table: pa.Table) -> Any:
 
 
 def plain_column(column: pa.Array, classes: Sequence[Name]) -> Any:
-    """Return a column as pandas likes it: integers with gaps stay integers."""
+    """Return a column for pandas, in which integers with gaps stay integers."""
     import pandas as pd
     import pyarrow as pa
 
@@ -90,7 +90,7 @@ def plain_column(column: pa.Array, classes: Sequence[Name]) -> Any:
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a ``.parquet`` or ``.csv`` file, completely or not at all."""
+    """Write a table atomically to a ``.parquet`` or ``.csv`` file."""
     ending = Path(path).suffix.lower()
     if ending not in (".parquet", ".pq", ".csv"):
         raise InputError(f"{path}: a table is saved as .parquet or .csv, not as {ending!r}")

@@ -1,4 +1,4 @@
-"""The probabilities that experts give: to their answers, or to all classes that they know."""
+"""The experts' probabilities, for their answers or for all classes that they know."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SLACK = 0.005
-"""How much more than 1 probabilities may add up to, for each class: people round to two digits."""
+"""By how much the sum of probabilities may exceed 1, per class: people round to two digits."""
 
 
 def checked_probabilities(
     probabilities: ArrayLike | None, columns: NDArray[Any], panel: Panel
 ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
-    """Return (per vote, per known class), at most one of them, laid out like the dense votes."""
+    """Return (per vote, per known class), of which at most one is given, in the layout of dense votes."""
     if probabilities is None:
         return None, None
     given = np.asarray(probabilities, dtype=np.float32)
@@ -75,10 +75,10 @@ def contradiction(
     label: NDArray[Any],
     panel: Panel,
 ) -> tuple[int, str] | None:
-    """Return the first vote whose probabilities cannot be, and why; None if there is none.
+    """Return the first vote with invalid probabilities, and the reason; None if all are valid.
 
-    Those of vote p, one for each class that its expert knows, are ``flat[starts[p]:starts[p + 1]]``. They add
-    up to at most 1 (less where the expert thinks of other classes), and none is above that of the answer.
+    Those of vote p, one for each class that its expert knows, are ``flat[starts[p]:starts[p + 1]]``. They sum
+    to at most 1 (less if the expert considers other classes), and none exceeds that of the answer.
     """
     some = np.flatnonzero(np.diff(starts) > 0)
     if not len(some):
@@ -112,8 +112,8 @@ def checked_column(
 ) -> pa.Array:
     """Return the column of probabilities of a long table as float32, or lists of them.
 
-    `who` and `what` are the indices of expert and class of every row, -1 where a row is not a vote; `rows`
-    are their numbers for messages.
+    `who` and `what` are the indices of expert and class of every row, -1 if a row is not a vote; `rows` are
+    the row numbers for messages.
     """
     import pyarrow as pa
 

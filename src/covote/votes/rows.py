@@ -1,7 +1,7 @@
-"""Answer rows: each different one once, and how often it occurs.
+"""Answer rows: each distinct row once, with the number of items that have it.
 
-With few experts many items get the same answers, and items with the same answers are the same to every
-decoder. Decoders therefore learn from the different rows and label each of them once.
+With few experts many items get the same answers, and a decoder treats such items alike. So decoders learn
+from the distinct rows and label each of them once.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Taken(Protocol):
 T = TypeVar("T", bound=Taken)
 
 TABLE = 1 << 22
-"""Entries of a table that has the place of every answer; larger panels look answers up in sorted lists."""
+"""The most entries of a table with the place of every answer; larger panels search sorted lists."""
 BLOCK = 1 << 13
-"""Items whose keys are worked out together, so few that they stay in the fastest cache."""
+"""Items whose keys are computed together, few enough to stay in the fastest cache."""
 MOST = 1 << 20
-"""Different rows of several parts that are kept together; beyond it, every part is counted by itself."""
+"""The most distinct rows of several parts to keep together; beyond it, every part is counted by itself."""
 PIECE = 1 << 16
-"""Numbers (rows x classes) that are worked out at once: they stay in the cache of the processor."""
+"""Numbers (rows x classes) to compute at once, so that they stay in the processor's cache."""
 WHOLE = 1 << 25
-"""Numbers (cells x classes) that may be kept in memory; larger panels have weights piece by piece."""
+"""The most numbers (cells x classes) to keep in memory; larger panels compute weights piece by piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Rows:
 
     @cached_property
     def cell(self) -> NDArray[np.int32]:
-        """Each answer as one number: which expert gave which answer (see `Layout.cells`)."""
+        """The cell of each answer: the expert and the answer as one number (see `Layout.cells`)."""
         panel, (_, expert, label) = self.votes.panel, self.runs
         cells, digits = panel.layout.cells, len(panel.classes) + 2
         votes = np.flatnonzero(cells.label < len(panel.classes))
@@ -102,11 +102,11 @@ class Rows:
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """Each row as one number, where that :func:`fits`."""
+        """Each row as one number, if it :func:`fits`."""
         return _keys(self.votes.to_dense())
 
     def places(self, among: Rows) -> NDArray[np.int64]:
-        """Return where these rows stand among those of :func:`merged`, which has all of them."""
+        """Return the places of these rows among those of :func:`merged`, which has all of them."""
         return np.searchsorted(among.keys, self.keys)
 
     def spread(self, labels: T) -> T:
@@ -118,7 +118,7 @@ class Rows:
         return values if self.inverse is None else values[self.inverse]
 
     def pieces(self) -> Iterator[tuple[Rows, slice]]:
-        """Yield (some of the rows, which they are), so few that all classes of each fit into memory."""
+        """Yield (some of the rows, which rows they are), few enough for tables of rows x classes."""
         size = self._piece
         if len(self) <= size:
             yield self, slice(0, len(self))
@@ -130,20 +130,20 @@ class Rows:
     def _piece(self) -> int:
         panel, most = self.votes.panel, PIECE
         if len(panel.layout.cells.label) * len(panel.classes) > WHOLE:
-            # Every answer needs room for its weights, and an answer that occurs twice has them twice.
+            # Every answer needs memory for its weights, even if it occurs several times.
             most = (WHOLE >> 4) // (1 + len(self.runs.expert) // max(len(self), 1))
         return max(most // max(len(panel.classes), 1), 16)
 
     @cached_property
     def _cut(self) -> tuple[Rows, ...]:
-        """The pieces; kept, since methods that learn go over the same rows several times."""
+        """The pieces; cached, because methods that learn visit the same rows several times."""
         (indptr, expert, label), cell, found = self.runs, self.cell, []
         for first in range(0, len(self), self._piece):
             last = min(first + self._piece, len(self))
             at = slice(indptr[first], indptr[last])
             piece = Rows(self.votes.part(first, last), self.count[first:last], None)
             runs = Ragged(indptr[first : last + 1] - indptr[first], expert[at], label[at])
-            piece.__dict__.update(runs=runs, cell=cell[at])  # parts of frozen arrays; only a shortcut
+            piece.__dict__.update(runs=runs, cell=cell[at])  # fill the cached properties with slices
             found.append(piece)
         return tuple(found)
 
@@ -166,7 +166,7 @@ def _ones(size: int) -> NDArray[np.int64]:
 def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
     """Yield (answer rows, which items they are of).
 
-    Where equal rows cannot be found, the votes come in slices, so that little memory is needed.
+    Votes whose equal rows cannot be found come in slices, to save memory.
     """
     if votes.times is not None or fits(votes.panel) or not votes.is_dense or not len(votes):
         yield votes.rows, slice(0, len(votes))
@@ -178,9 +178,9 @@ def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 
 
 def answer_rows(votes: Votes) -> Rows:
-    """Find the different answer rows, where a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
+    """Find the distinct answer rows, if a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
     if votes.times is not None or not fits(votes.panel):
-        # A copy, so that votes which remember their rows are not kept alive by them.
+        # A copy, so that rows that votes cache do not keep these votes alive.
         return each_row(replace(votes))
     keys, inverse = different(_keys(votes.to_dense()))
     count = np.bincount(inverse, minlength=len(keys))
@@ -188,7 +188,7 @@ def answer_rows(votes: Votes) -> Rows:
 
 
 def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the different keys in the order in which they first come, and which one each key is.
+    """Return the distinct keys in order of first occurrence, and the place of every key among them.
 
     >>> [found.tolist() for found in different(np.array([7, 3, 7]))]
     [[7, 3], [0, 1, 0]]
@@ -198,7 +198,7 @@ def different(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def each_row(votes: Votes) -> Rows:
-    """Return every entry of the votes as a row of its own."""
+    """Return every entry of the votes as its own row."""
     return Rows(votes, item_counts(votes), None)
 
 
@@ -219,9 +219,9 @@ def fits(panel: Panel) -> bool:
 
 
 def merged(parts: Iterable[Rows | None]) -> Votes | None:
-    """Return the different rows of several parts in the order of their keys, and how often each occurs.
+    """Return the distinct rows of several parts in the order of their keys, and how often each occurs.
 
-    None where a part is, or where there are more than `MOST` of them.
+    None if any part is None, or if there are more than `MOST` rows.
     """
     keys, count = np.empty(0, np.int64), np.empty(0, np.int64)
     waiting: list[tuple[Array, Array]] = []
@@ -230,7 +230,7 @@ def merged(parts: Iterable[Rows | None]) -> Votes | None:
     def together() -> tuple[Array, Array]:
         found, counts = (np.concatenate(arrays) for arrays in zip((keys, count), *waiting, strict=True))
         several, which = different(found)
-        # Counts stay far below 2**53, where sums of floats are exact.
+        # Sums of floats are exact, because counts stay far below 2**53.
         return several, np.bincount(which, weights=counts, minlength=len(several)).astype(np.int64)
 
     for part in parts:
@@ -251,7 +251,7 @@ def merged(parts: Iterable[Rows | None]) -> Votes | None:
 
 
 def _bare(votes: Votes, columns: Array, count: Array) -> Votes:
-    """Return rows of answers as votes of their own, without the items."""
+    """Return rows of answers as votes, without item ids."""
     return replace(
         votes, columns=columns, runs=None, start=0, stop=columns.shape[1], times=frozen(count), ids=None,
         complete=is_complete(columns), vote_probability=None, class_probability=None, class_start=None,
@@ -263,7 +263,7 @@ def _base(panel: Panel) -> int:
 
 
 def _keys(dense: Votes) -> NDArray[np.int64]:
-    """Write every answer row as one number, a digit per expert; "none of mine" is 0, "not asked" 1."""
+    """Encode every answer row as one number, a digit per expert; "none of mine" is 0, "not asked" 1."""
     assert dense.columns is not None
     base, keys = _base(dense.panel), np.zeros(len(dense), dtype=np.int64)
     for start in range(0, len(dense), BLOCK):

@@ -1,8 +1,8 @@
 """Tables of votes: names to indices and back.
 
-There is one way from a table to votes, wherever the table comes from: a batch of rows becomes indices
-(:meth:`Reader.codes`), or an error that names the row, and the rows of whole items become votes
-(:meth:`Reader.votes`). ``Votes.from_table`` has one batch, a file many.
+Every table takes the same way to votes: :meth:`Reader.codes` turns a batch of rows into indices, or raises an
+error that names the row, and :meth:`Reader.votes` turns the rows of whole items into votes.
+``Votes.from_table`` has one batch, a file many.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Codes(NamedTuple):
     item
         The ids.
     who, what
-        Expert and class; both are -1 where a row is not a vote.
+        Expert and class; both are -1 if a row is not a vote.
     row
         The number of each row in its table.
     chance
@@ -91,10 +91,10 @@ class Codes(NamedTuple):
 
 @dataclass(frozen=True)
 class Reader:
-    """How to read tables; see :meth:`covote.Votes.from_table`.
+    """Reads tables of votes; see :meth:`covote.Votes.from_table`.
 
-    `where` begins a message: the file and a comma. `trimmed` says that there are no blanks around items, or
-    that they count. What is wrong with a table is collected in :attr:`found`, for the caller to judge.
+    `where` is the beginning of messages: the file and a comma. With `trimmed`, items have no blanks around
+    them, or the blanks matter. Problems of a table are collected in :attr:`found`, for the caller to judge.
     """
 
     panel: Panel
@@ -104,7 +104,7 @@ class Reader:
 
     @cached_property
     def meanings(self) -> dict[str, Any]:
-        """What is meant by names that the panel does not have."""
+        """The meanings of names that the panel does not have."""
         if self.reading.rename is None:
             return {}
         plain = [Matcher(self.panel.names), Matcher(self.panel.classes, self.reading, labels=True)]
@@ -124,20 +124,20 @@ class Reader:
 
     @cached_property
     def found(self) -> Findings:
-        """What is wrong with the tables that were read."""
+        """The problems of the tables that were read."""
         return Findings(self.panel, self.experts, self.classes, self.where)
 
     def columns(self, names: list[str], shape: str, look: Callable[[], pa.Table]) -> Columns:
-        """Return which column of a table is which."""
+        """Return the roles of the columns of a table."""
         with naming(self.where.removesuffix(", ")):
             return find_columns(names, self.reading.columns, shape, (self.experts, self.classes), look)
 
     def loosely(self) -> dict[str, Name | None]:
-        """Return the names that were matched over case, blanks and accents so far."""
+        """Return the names that have been matched despite case, blanks and accents."""
         return self.experts.loosely | self.classes.loosely
 
     def notes(self) -> list[str]:
-        """Say which names were matched loosely, and what was taken for no answer."""
+        """Return notes on the names that were matched loosely, and on the labels read as no answer."""
         pairs = sorted(self.loosely().items())
         said = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
         silent = [repr(old) for old, new in pairs if new is None]
@@ -150,10 +150,10 @@ class Reader:
         return [*found, *([f"read as no answer: {some_of(silent)}"] if silent else [])]
 
     def read(self, table: Any, shape: str, rows: NDArray[np.int64] | int, *, untyped: bool = False) -> Votes:
-        """Return the votes of a table, its items in the order in which they first come.
+        """Return the votes of a table, with items in order of first occurrence.
 
-        Its rows are numbered as given, or from a number on. Items of an `untyped` table are integers if all
-        of them are written so.
+        `rows` are the numbers of its rows, or the number of the first one. Items of an `untyped` table become
+        integers if all of them are written as integers.
         """
         found = arrow_table(table)
         if isinstance(rows, int):
@@ -169,7 +169,7 @@ class Reader:
         return votes
 
     def _numbers(self, column: Any) -> pa.Array:
-        """Return items that are text as integers if all are written so."""
+        """Return items that are text as integers if all of them are written as integers."""
         ids = flat(column)
         whole = whole_ids(without_blanks(ids) if self.reading.match == "loose" else ids)
         return ids if whole is None else whole
@@ -192,7 +192,7 @@ class Reader:
     def _items(
         self, column: Any, others: Sequence[Any], rows: NDArray[np.int64]
     ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
-        """Return the items, and which rows to keep, None for all: empty ones are left out."""
+        """Return the items and the rows to keep, None for all rows; rows without an item are left out."""
         ids = plain_items(column, self.where)
         if self.reading.match == "loose" and not self.trimmed:
             ids = without_blanks(ids)
@@ -219,7 +219,10 @@ class Reader:
         *,
         whole: bool = False,
     ) -> Votes:
-        """Return the votes of a wide batch: the columns of some experts. Is it the whole table?"""
+        """Return the votes of a wide batch, given the columns of some experts.
+
+        If the batch is the `whole` table, rows with the same item are merged.
+        """
         from covote.votes import Votes
 
         ids, size = None, len(rows)
@@ -238,10 +241,10 @@ class Reader:
         refused: list[tuple[Any, int, Any, int, int, int]] = []
         for i, column in zip(experts, columns, strict=True):
             codes, entries, at = self.classes.codes(column)
-            known = np.append(self.panel.knows[i], True)  # codes below 0 are looked at apart
+            known = np.append(self.panel.knows[i], True)  # codes below 0 are handled separately
             wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
             if wrong.any():
-                bad = np.flatnonzero(wrong[at])  # a dictionary may hold labels that no row has
+                bad = np.flatnonzero(wrong[at])  # a dictionary may have labels that occur in no row
                 which, first, count = np.unique(at[bad], return_index=True, return_counts=True)
                 refused += [
                     (self.panel.names[i], i, entries[e], int(codes[e]), int(n), int(rows[bad[p]]))
@@ -259,9 +262,9 @@ class Reader:
     def _once(
         self, ids: pa.Array, columns: Sequence[Any], rows: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """Return the places of a wide table's rows without copies of others; None for all of them.
+        """Return the places of a wide table's rows, with one row per item; None for all rows.
 
-        Rows of one item with different answers are rejected, unless the first or the last is wanted.
+        Rows of one item with different answers are rejected, unless `duplicates` selects the first or last.
         """
         import pyarrow.compute as pc
 
@@ -281,7 +284,7 @@ class Reader:
     # Long: one row for each vote
 
     def codes(self, columns: Sequence[Any], rows: NDArray[np.int64]) -> Codes:
-        """Return a long batch as indices; its columns are item, expert, label and, maybe, probabilities.
+        """Return a long batch as indices; its columns are item, expert, label and optionally probabilities.
 
         `rows` are the numbers of its rows.
         """
@@ -332,9 +335,9 @@ class Reader:
 
     @cached_property
     def _verdicts(self) -> NDArray[np.int8]:
-        """What to do with each pair of codes, each from -4 on: 0 it is a vote, 1 it is none, 2 refuse it.
+        """What each pair of codes, which start at -4, is: 0 a vote, 1 not a vote, 2 to be rejected.
 
-        Expert i and class k are at ``i * (classes + 4) + k``; codes below 0 are so at the end.
+        Expert i and class k are at ``i * (classes + 4) + k``, which puts codes below 0 at the end.
         """
         experts, classes = self.panel.knows.shape
         found = np.full((experts + 4, classes + 4), 2, dtype=np.int8)
@@ -346,9 +349,9 @@ class Reader:
     # Rows of whole items to votes
 
     def votes(self, codes: Codes, at: NDArray[np.int64], ids: pa.Array) -> Votes:
-        """Return the votes on some items, all of whose rows are here: row p is about item ``at[p]``.
+        """Return the votes on some items, given all their rows; row p is about item ``at[p]``.
 
-        They are dense where that takes less room.
+        The votes are dense if that takes less memory.
         """
         from covote.votes import Votes
 
@@ -358,7 +361,7 @@ class Reader:
         if dense:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
             fill(columns, codes, at)
-            # As many answers as rows: no one answers twice, and nothing has to be looked up.
+            # If there are as many answers as rows, no expert answered an item twice.
             if self.reading.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
                 return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
         order = np.flatnonzero(codes.who >= 0)
@@ -382,7 +385,7 @@ class Reader:
         )
 
     def conflicts(self, codes: Codes, at: NDArray[np.int64]) -> str:
-        """Say that experts give two different answers to an item; nothing if no one does.
+        """Return a message about experts who gave two different answers to an item; "" if there are none.
 
         Row p is about item ``at[p]``.
         """
@@ -411,7 +414,7 @@ class Reader:
 
 
 def read_file(path: str | os.PathLike[str], panel: Panel | None, reading: Reading) -> Votes:
-    """Return all votes of a file; without a panel, everyone knows everything."""
+    """Return all votes of a file; without a panel, everyone knows every class."""
     from covote.tables.batches import Source  # which loads pyarrow
 
     source = Source(path, exports=True)
@@ -442,7 +445,7 @@ def given(columns: NDArray[Any]) -> int:
 
 
 def fill(columns: NDArray[Any], codes: Codes, at: NDArray[np.int64]) -> None:
-    """Put rows into `columns` (experts x items), later over earlier ones: row p is about item ``at[p]``."""
+    """Write rows into `columns` (experts x items), later ones over earlier; row p is about item ``at[p]``."""
     who, what = codes.who, codes.what
     if who.min(initial=0) < 0:
         voted = np.flatnonzero(who >= 0)

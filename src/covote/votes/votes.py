@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["NONE_OF_MINE", "NOT_ASKED", "Ragged", "Votes"]
 
 PART = 1 << 18
-"""Items per part: small enough to stay lean, large enough that the loop over parts costs nothing."""
+"""Items per part: few enough to save memory, many enough that the loop over parts costs nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,13 +38,13 @@ class Votes:
     """The answers of a panel's experts, stored dense or ragged behind one interface.
 
     Build them with :meth:`from_dense` (class indices) or :meth:`from_table` (names). Two codes are not
-    classes: ``NOT_ASKED`` (-1) and ``NONE_OF_MINE`` (-2), the answer of an expert that was asked and says
-    that the item belongs to none of the classes it knows.
+    classes: ``NOT_ASKED`` (-1), and ``NONE_OF_MINE`` (-2) for an expert who was asked and says that the item
+    belongs to none of the classes they know.
 
     Attributes
     ----------
     panel
-        Who could answer what.
+        Who knows what.
     columns
         Dense votes as (experts x items), one contiguous row per expert; None if the votes are ragged.
     runs
@@ -52,17 +52,17 @@ class Votes:
     start, stop
         Which items of `columns` these votes are: a part shares the arrays of the whole.
     vote_probability
-        The probability that the expert gave to its answer, laid out as the votes are; None if unknown.
+        The probability that the expert gave to its answer, in the layout of the votes; None if unknown.
     class_probability
         The probabilities that the expert gave to the classes it knows; None if unknown. Dense: one row for
         each expert and each class it knows, in this order, (sum of sizes x items). Ragged: flat, those of
         vote p at ``class_start[p]:class_start[p + 1]``.
     ids
-        The ids of all items of the whole, an Arrow or a numpy array; None for 0, 1, 2, ... Those of these
-        items are :attr:`items`.
+        The ids of all items of the whole, an Arrow or a numpy array; None for 0, 1, 2, ... :attr:`items` has
+        the ids of these items.
     times
-        How many items each entry stands for, where the votes are different answer rows (see :attr:`rows`);
-        None where each is an item.
+        How many items each entry stands for, if the votes are distinct answer rows (see :attr:`rows`); None
+        if each entry is an item.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> votes = Votes.from_dense([[0, 1, 0], [1, 1, -1]], panel)
@@ -102,15 +102,15 @@ class Votes:
         ----------
         array
             Indices into ``panel.classes``; -1 where the expert was not asked, -2 where it answered "none of
-            mine". An array of the smallest integer type in Fortran order is used as it is, not copied.
+            mine". An array of the smallest integer type in Fortran order is used without a copy.
         items
-            One id per item; default: 0, 1, 2, ....
+            One id per item (default: 0, 1, 2, ...).
         probabilities
-            Optional: (items x experts), the probability of each vote; or (items x experts x classes), what
-            each expert gave to each class; or (items x sum of sizes), to the classes it knows.
+            Optional: the probability of each vote (items x experts), of each class by each expert (items x
+            experts x classes), or of the classes that each expert knows (items x sum of sizes).
         unknown
-            What to do with a vote for a class that the expert does not know: refuse it, or drop it, of which
-            a warning tells.
+            What to do with a vote for a class that the expert does not know: raise an error, or drop it with
+            a warning.
         """
         check_choice("unknown", unknown, ("error", "drop"))
         columns, complete, dropped = arrays.checked_columns(array, panel, unknown == "drop")
@@ -134,8 +134,8 @@ class Votes:
     ) -> Votes:
         """Take votes item after item: (expert index, class index) at ``indptr[n]:indptr[n + 1]``.
 
-        An expert may answer an item once. `probabilities` is one per vote, or flat, one per vote and class
-        that its expert knows.
+        An expert may answer an item once. `probabilities` is a flat array with one entry per vote, or one per
+        vote and class that its expert knows.
         """
         runs = Ragged(*arrays.checked_runs(indptr, expert, label, panel))
         vote, per_class, starts = ragged_probabilities(probabilities, runs.expert, panel)
@@ -154,10 +154,10 @@ class Votes:
         items: Any = None,
         complete: bool = False,
     ) -> Votes:
-        """Take arrays that were checked already: nothing is checked, nothing is copied.
+        """Build votes from arrays that are known to be valid: nothing is checked or copied.
 
-        Either `columns` (experts x items, C order) or `runs`, in the types that the checked constructors
-        choose; `items` is an Arrow or a numpy array. `complete` may be said only if no one was left out.
+        Give either `columns` (experts x items, C order) or `runs`, in the types that the checked constructors
+        choose; `items` is an Arrow or a numpy array. Set `complete` only if every expert answered every item.
         """
         if runs is not None:
             runs = Ragged(*(frozen(array) for array in runs))
@@ -185,15 +185,15 @@ class Votes:
         table
             Long (columns ``item, expert, label``, optionally ``probability``, or ``probabilities``: a list
             over the classes the expert knows) or wide (an item column and one column for each expert).
-            Columns are found by these or other usual names (task, worker, ...), else by what they hold;
-            columns of a wide table that hold no answers are ignored. A missing label means "not asked".
+            Columns are found by these or other usual names (task, worker, ...), else by their contents;
+            columns of a wide table without answers are ignored. A missing label means "not asked".
         panel
-            Who knows what; without it, everyone knows everything, as in a crowd.
+            Who knows what (default: everyone knows every class, as in a crowd).
         reading, options
-            How columns, names and cells are understood: a :class:`covote.Reading`, or its fields as keywords
+            How to interpret columns, names and cells: a :class:`covote.Reading`, or its fields as keywords
             (`item`, `expert`, `label`, `none`, `blank`, `unknown`, `duplicates`, `match`, `rename`).
         shape, layout
-            Say which, if the guess would be wrong.
+            The shape of the table and the layout of the votes (default: detected).
         first_row
             The number of the table's first row in error messages.
 
@@ -228,13 +228,13 @@ class Votes:
     ) -> Votes:
         """Read votes from a Parquet, CSV, TSV, JSON-lines or Excel file into memory.
 
-        `panel` may be a file, too; the rest is as for :meth:`from_table`. For files that do not fit into
-        memory, see :class:`covote.files.VoteFile`.
+        `panel` may also be a file; the other parameters are those of :meth:`from_table`. For files that do
+        not fit into memory, see :class:`covote.files.VoteFile`.
         """
         given = Panel.load(panel) if isinstance(panel, str | os.PathLike) else panel
         return tables.read_file(path, given, Reading.of(reading, options))
 
-    # What there is
+    # Contents
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -266,7 +266,7 @@ class Votes:
 
     @cached_property
     def rows(self) -> Rows:
-        """The different answer rows, and which one each item has."""
+        """The distinct answer rows, and the row of each item."""
         return answer_rows(self)
 
     @property
@@ -278,7 +278,7 @@ class Votes:
 
     @property
     def ragged(self) -> Ragged:
-        """The votes item after item, boundaries from 0."""
+        """The votes item after item, with boundaries that start at 0."""
         runs = self.to_ragged().runs
         assert runs is not None
         first, last = runs.indptr[0], runs.indptr[-1]
@@ -314,23 +314,23 @@ class Votes:
         return arrays.subset(self, np.asarray(rows))
 
     def for_panel(self, panel: Panel, *, unknown: Literal["error", "drop"] = "error") -> Votes:
-        """Return the votes seen with another panel, matched by the names of experts and classes.
+        """Return the votes for another panel, matched by the names of experts and classes.
 
-        ``unknown="drop"`` leaves out experts and classes that the other panel does not have: so
-        ``votes.for_panel(panel.without("ann"), unknown="drop")`` are the votes without ann's.
+        ``unknown="drop"`` leaves out experts and classes that the other panel does not have:
+        ``votes.for_panel(panel.without("ann"), unknown="drop")`` returns the votes without Ann's.
         """
         check_choice("unknown", unknown, ("error", "drop"))
         return self if panel == self.panel else arrays.translated(self, panel, unknown == "drop")
 
-    # How they look
+    # Tables and display
 
     def to_arrow(self, shape: Literal["long", "wide"] = "long") -> pa.Table:
-        """Return a table of names: long (item, expert, label) or wide (item and a column for each expert)."""
+        """Return a table of names: long (item, expert, label) or wide (item and one column per expert)."""
         check_choice("shape", shape, ("long", "wide"))
         return frames.votes_table(self, shape)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Let any library that speaks Arrow (polars, duckdb, ...) read the long table."""
+        """Let any library that supports Arrow (polars, duckdb, ...) read the long table."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, shape: Literal["long", "wide"] = "long") -> pd.DataFrame:

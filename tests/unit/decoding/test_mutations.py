@@ -48,8 +48,8 @@ MUTATIONS = {
         ("methods/em.py", "np.rint(np.log(share / share.sum()) * UNIT)", "np.rint(0 * share)"),
         ("methods/em.py", "counts.counts / ONE + self.smoothing", "counts.counts / ONE + 1 + self.smoothing"),
     ],
-    "coupling": [("methods/soft.py", "(votes), 0)) / self.power", "(votes), 0))")],
-    "mean": [("methods/soft.py", "(votes), 0)  # -inf", "(votes), 0) + 1  # -inf")],
+    "coupling": [("methods/soft.py", "np.log(q) / self.power", "np.log(q)")],
+    "mean": [("methods/soft.py", "self.confidence(self.q(rows.votes))", "1 + self.q(rows.votes)")],
     "supervised": [("methods/supervised.py", "3 * lessons.posterior", "0 * lessons.posterior")],
 }
 """(file, what it has, what it gets instead): what a tired developer may type."""
