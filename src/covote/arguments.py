@@ -1,4 +1,4 @@
-"""What arguments may be, and how values stand in messages."""
+"""Checks of arguments, and the formatting of values in messages."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Name = str | int
 """A class or an expert: a string or an integer. ``1`` and ``"1"`` are two different names."""
 _SHOWN = 6  # names in a message
 _LONGEST = 60  # characters of a name in a message
-_FILES = 1000  # in a folder, among which the one that was meant is looked for
+_FILES = 1000  # files of a folder to search for the one that was meant
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def renamed(**names: str) -> Callable[[Function], Function]:
-    """Let a function take some keywords under their former names, too.
+    """Let a function also accept some keywords under their former names.
 
     >>> @renamed(times="redundancy")
     ... def wanted(redundancy=1):
@@ -51,7 +51,7 @@ def renamed(**names: str) -> Callable[[Function], Function]:
 
 
 def check_count(value: int, what: str, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`, or say what is wrong with it.
+    """Return `value` as an int of at least `least`, or raise an error.
 
     >>> check_count(3, "redundancy")
     3
@@ -70,7 +70,7 @@ def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def check_size(classes: int, size: int) -> tuple[int, int]:
-    """Return the number of classes and the size of the experts as ints, or say why no panel fits them."""
+    """Return the number of classes and the size of the experts as ints, or raise an error."""
     classes = check_count(classes, "the number of classes", 2)
     size = check_count(size, "the size of an expert", 2)
     if size > classes:
@@ -82,7 +82,7 @@ def check_size(classes: int, size: int) -> tuple[int, int]:
 
 
 def check_probability(value: float, what: str) -> float:
-    """Return a probability strictly between 0 and 1, or say what is wrong with it."""
+    """Return a probability strictly between 0 and 1, or raise an error."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -93,7 +93,7 @@ def check_probability(value: float, what: str) -> float:
 
 
 def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
-    """Return one probability per class that sum to 1; uniform if None.
+    """Return one probability per class, which sum to 1 (default: uniform).
 
     >>> check_prior(None, 4)
     array([0.25, 0.25, 0.25, 0.25])
@@ -128,7 +128,7 @@ def check_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
 def check_tables(tables: Any, panel: Panel) -> list[NDArray[np.float64]]:
     """Return one confusion table per expert (true class x class that the expert knows); rows sum to 1.
 
-    A table may also be given as (classes x classes), with 0 for what the expert does not know.
+    A table may also be (classes x classes), with 0 for classes that the expert does not know.
     """
     if len(tables) != len(panel):
         raise InputError(f"{len(tables)} confusion tables for {len(panel)} experts; give one per expert")
@@ -167,7 +167,7 @@ def _checked_table(panel: Panel, i: int, table: Any) -> NDArray[np.float64]:
 
 
 def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: str) -> NDArray[np.float64]:
-    """Return one number per name, given as one for all, as a list, or by name."""
+    """Return one number per name, from one number for all, a list, or a mapping by name."""
     if isinstance(given, Mapping):
         values = np.full(len(names), np.nan)
         for name, value in given.items():
@@ -187,16 +187,16 @@ def per_name(given: Any, names: tuple[Name, ...], position: Any, what: str, of: 
     return values
 
 
-# How values stand in messages
+# Values in messages
 
 
 @contextmanager
 def naming(place: str | os.PathLike[str]) -> Iterator[None]:
-    """Let messages about what is in a file begin with its name."""
+    """Prefix messages about the contents of a file with its name."""
     try:
         yield
     except (InputError, UnknownNameError) as error:
-        named = str(error).startswith(str(place))  # as all text does with no name
+        named = str(error).startswith(str(place))  # also true if the name is empty
         raise type(error)(str(error) if named else f"{place}: {error}") from error
 
 
@@ -211,7 +211,7 @@ def some_of(names: Sequence[Name]) -> str:
 
 
 def shown(name: object) -> str:
-    """Return a name as a message has it: a stray quote can make one of a whole file.
+    """Return a name for a message, shortened: a stray quote can turn a whole file into one name.
 
     >>> shown("skin"), len(shown("skin" * 1000))
     ("'skin'", 63)
@@ -221,7 +221,7 @@ def shown(name: object) -> str:
 
 
 def did_you_mean(name: object, known: Sequence[Name]) -> str:
-    """Suggest the name that was meant: another type of the same text, or a near miss."""
+    """Return a suggestion for the name that was meant: the same text as another type, or a near miss."""
     meant = nearest(name, known)
     if meant is None:
         return ""
@@ -231,7 +231,7 @@ def did_you_mean(name: object, known: Sequence[Name]) -> str:
 
 
 def nearest(name: object, known: Sequence[Name]) -> Name | None:
-    """Return the name that was meant: of the same text, or a near miss; None if none is near.
+    """Return the name that was meant: one with the same text, or a near miss; None if none is near.
 
     >>> nearest("dr lee", ["dr-lee", "ann"])
     'dr-lee'
@@ -251,7 +251,7 @@ def no_file(path: str | os.PathLike[str]) -> FileError:
     if not place.parent.is_dir():
         return FileError(f"no file {path}: there is no folder {place.parent}")
     others = [other for other in islice(place.parent.iterdir(), _FILES) if other.is_file()]
-    # Of two with the same stem the later one counts: the one with the same ending.
+    # Of two files with the same stem the later one wins, which has the same ending.
     others.sort(key=lambda other: (other.suffix == place.suffix, other.name))
     names = {other.stem: other.name for other in others}
     meant = nearest(place.stem, list(names))
@@ -259,5 +259,5 @@ def no_file(path: str | os.PathLike[str]) -> FileError:
 
 
 def money(amount: float) -> str:
-    """Return a cost as people write it, and never as nothing if it is something."""
+    """Return a cost for people; a small cost is never shown as 0."""
     return "below 0.01" if 0 < amount < 0.01 else f"{amount:,.2f}"

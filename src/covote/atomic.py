@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Write files atomically: complete, or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from covote.errors import FileError, InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path next to `path`, and rename it to `path` if the block ends well.
+    """Yield a temporary path next to `path`, and rename it to `path` if the block succeeds.
 
-    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. The
-    temporary path has no meaningful name, and where the system allows it the file has none at all until it is
-    complete: not even a killed process leaves one behind. What is not a file (a pipe, a device) gets a copy
-    of the complete file.
+    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. If the
+    system allows it, the temporary file has no name at all until it is complete, so that even a killed
+    process leaves nothing behind. A target that is not a file (a pipe, a device) gets a copy of the complete
+    file.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.exists() and not target.is_file():
             place = _copied_to(target)
         else:
-            # A link stays a link: what it points to is replaced.
+            # A link stays a link: its target is replaced.
             real = Path(os.path.realpath(target))
             place = _nameless(real) if _can_be_nameless(real.parent) else _named(real)
         with place as temporary:
@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
-    """Reject a place where no file can be written; commands ask before they work for minutes."""
+    """Reject a place where no file can be written; commands check this before they work for minutes."""
     target = Path(path)
     if target.is_dir():
         raise FileError(f"cannot write {target}: it is a folder; give a file name inside it")
@@ -68,7 +68,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 def check_apart(
     outputs: Iterable[str | os.PathLike[str] | None], inputs: Iterable[str | os.PathLike[str] | None]
 ) -> None:
-    """Reject to write over a file that is read, whatever path or link names it, and two files to one place.
+    """Reject outputs that would overwrite an input, by whatever path or link, or each other.
 
     >>> check_apart(["labels.csv", "labels.csv"], [])
     Traceback (most recent call last):
@@ -94,9 +94,10 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def locked(path: Path, taken: str) -> int | None:
-    """Lock a file, made for that, until the process ends or the handle is closed; return the handle.
+    """Lock a file, created if needed, until the process ends or the handle is closed; return the handle.
 
-    Raises FileError with the words `taken` if another process has it. None where files cannot be locked.
+    Raises FileError with the message `taken` if another process has locked it. Returns None if files cannot
+    be locked here.
     """
     try:
         import fcntl
@@ -104,14 +105,14 @@ def locked(path: Path, taken: str) -> int | None:
         return None
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:  # told by whoever writes there next
+    except OSError:  # reported by whoever writes there next
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(handle)
         raise FileError(taken) from error
-    except OSError:  # some network folders know no locks
+    except OSError:  # some network folders do not support locks
         os.close(handle)
         return None
     return handle
@@ -138,12 +139,12 @@ def _nameless(target: Path) -> Iterator[Path]:
         opened = Path(f"/proc/self/fd/{handle}")
         yield opened
         os.fchmod(handle, _mode(target))
-        # Only with a folder given does Python follow the link that stands for the open file.
+        # Python follows the link that stands for the open file only if src_dir_fd is given.
         link = partial(os.link, opened, src_dir_fd=handle, follow_symlinks=True)
         try:
             link(target)
         except FileExistsError:
-            # A link cannot replace a file, a renamed link can; the name exists for that moment only.
+            # A link cannot replace a file, but a renamed link can; its name exists only for a moment.
             _remove_strays(target)
             temporary = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
             link(temporary)
@@ -153,7 +154,7 @@ def _nameless(target: Path) -> Iterator[Path]:
 
 
 def _remove_strays(target: Path) -> None:
-    """Remove what processes that were killed while renaming left next to a file."""
+    """Remove files that processes killed while renaming left next to a file."""
     for path in target.parent.glob(f".{escape(target.name)}.*.*"):
         process = path.name.removeprefix(f".{target.name}.").partition(".")[0]
         if process.isdecimal() and not Path(f"/proc/{process}").exists():
@@ -181,7 +182,7 @@ def _can_be_nameless(folder: Path) -> bool:
 
 
 def _mode(target: Path) -> int:
-    """Return the mode of the file that is replaced, or what an ordinary open() would give to a new one."""
+    """Return the mode of the file to be replaced, or the mode that open() would give to a new file."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)
@@ -190,7 +191,7 @@ def _mode(target: Path) -> int:
 
 
 def make_folder(folder: Path, option: str) -> Path:
-    """Make a folder unless it is there, and return it; if it cannot be made, the error names `option`."""
+    """Create a folder if needed, and return it; if it cannot be created, the error names `option`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -201,6 +202,6 @@ def make_folder(folder: Path, option: str) -> Path:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` to `path` as UTF-8, completely or not at all."""
+    """Write `text` atomically to `path`, as UTF-8."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")

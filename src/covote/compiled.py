@@ -1,9 +1,9 @@
-"""The one door to numba: loops run as plain Python until compiling them pays.
+"""The only module that uses numba: loops run as plain Python until compiling them pays.
 
-A loop over arrays is declared with :func:`kernel`, a function that only kernels call with :func:`helper`.
-Both are ordinary Python functions. A kernel counts the steps that it makes as plain Python; when a call
-would take it past its budget, numba compiles it (or loads what an earlier process compiled), and it stays
-compiled. The answers are the same either way, so no one else knows whether numba is loaded.
+A loop over arrays is declared with :func:`kernel`; a function that only kernels call is declared with
+:func:`helper`. Both are ordinary Python functions. A kernel counts the steps that it makes as plain Python.
+When a call would exceed its budget, numba compiles it (or loads what an earlier process compiled), and it
+stays compiled. The results are the same either way.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-# A plain step takes about half a microsecond. Each budget is what it would buy: no one waits more than twice
-# as long as with the better of the two ways.
+# A plain step takes about half a microsecond. Each budget takes as long as what it delays, so no one waits
+# more than twice as long as with the better choice.
 STEPS_TO_LOAD = 2_000_000
 """Plain steps of all kernels together before numba is loaded, which takes a second."""
 STEPS_TO_COMPILE = 1_000_000
 """Plain steps of one kernel before it is compiled."""
 STEPS_PER_ELEMENT = 20
-"""Steps for each element of its arrays that a kernel without an estimate of its own makes: an answer is
-looked at once for every class that its expert knows, or more often."""
+"""Steps per array element of a kernel without its own estimate: an answer is visited at least once for
+every class that its expert knows."""
 STEPS_IF_KEPT = 30_000
-"""The same for a kernel that an earlier process has compiled and kept: it only has to be read."""
+"""The same for a kernel that an earlier process compiled and cached: it only has to be loaded."""
 
 announce: Callable[[], None] | None = None
-"""Called before a kernel is compiled that no earlier process has compiled; the command line says so."""
+"""Called before a kernel is compiled for the first time on this machine; the command line prints a note."""
 _mode: Literal["auto", "plain", "compiled"] = "auto"
 _made = 0.0  # plain steps of all kernels
 _lock = RLock()
@@ -42,7 +42,7 @@ _inside = local()
 class _Helper:
     """A function that only kernels call: plain Python in plain kernels, compiled into compiled ones."""
 
-    # Ways in from Python and from C take a third of the compiling; only kernels need one of them.
+    # The entry points from Python and from C take a third of the compiling; only kernels need one.
     _entries: ClassVar = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -103,14 +103,14 @@ class _Kernel(_Helper):
     def _as_plain(self, args: tuple[Any, ...]) -> Any:
         _inside.plain = True
         try:
-            # Compiled arithmetic wraps around and divides silently, and so it does here.
+            # Compiled arithmetic wraps around and divides by zero silently, so plain arithmetic does too.
             with np.errstate(all="ignore"):
                 return _unboxed(self.plain(*args))
         finally:
             _inside.plain = False
 
     def _pays(self, args: tuple[Any, ...]) -> bool:
-        """Count the steps of a call, and say whether it is better made by compiled code."""
+        """Count the steps of a call, and return whether compiled code should run it."""
         global _made
         if not self._budget:
             mark = _mark(self.__wrapped__)
@@ -133,9 +133,9 @@ def kernel(
 ) -> Callable[..., Any]:
     """Declare a loop that is compiled when that pays.
 
-    `steps` takes the arguments of a call and estimates how many steps it makes; without it, the elements of
-    all array arguments are counted. Other options go to numba. What numba takes seconds to compile, kernels
-    do without: sorting, `np.partition`, the assignment of one slice to another.
+    `steps` takes the arguments of a call and estimates how many steps it makes (default: by the number of
+    elements of all array arguments). Other options go to numba. Kernels avoid what numba takes seconds to
+    compile: sorting, `np.partition`, the assignment of one slice to another.
 
     >>> @kernel
     ... def total(values):
@@ -160,7 +160,7 @@ def helper(function: Callable[..., Any] | None = None, **options: Any) -> Callab
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Run the kernels of this thread as plain Python: for small work that must not wait for the compiler."""
+    """Run the kernels of this thread as plain Python, for small work that must not wait for the compiler."""
     before, _inside.plain = getattr(_inside, "plain", False), True
     try:
         with np.errstate(all="ignore"):
@@ -171,7 +171,7 @@ def plainly() -> Iterator[None]:
 
 @contextmanager
 def running(mode: Literal["auto", "plain", "compiled"]) -> Iterator[None]:
-    """Run every kernel of this process as plain Python, or compiled, whatever pays: for tests of the two."""
+    """Run every kernel of this process as plain Python or compiled, whichever pays, to test both."""
     global _mode
     before, _mode = _mode, mode
     try:
@@ -188,7 +188,7 @@ def _elements(*args: Any) -> int:
 
 
 def _unboxed(value: Any) -> Any:
-    """Return numpy's numbers as Python's, as numba does."""
+    """Convert numpy's numbers to Python's, as numba does."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) is tuple:
@@ -197,9 +197,9 @@ def _unboxed(value: Any) -> Any:
 
 
 def _sources(function: Callable[..., Any]) -> set[str]:
-    """Return the files that compiled code follows from.
+    """Return the source files of compiled code.
 
-    These are the function's own, and those of the helpers and the named tuples that it may use.
+    These are the function's own file, and those of the helpers and named tuples that it may use.
     """
     found: set[str] = set()
     waiting = [function]
@@ -218,9 +218,9 @@ def _sources(function: Callable[..., Any]) -> set[str]:
 
 
 def _folder(function: Callable[..., Any]) -> Path | None:
-    """Return covote's own folder for what is compiled from its sources: other sources, another folder.
+    """Return the folder for the compiled function, which depends on its sources.
 
-    Nothing that was compiled from older sources is ever read. None if the function has no source file.
+    So code that was compiled from older sources is never loaded. None if the function has no source file.
     """
     try:
         text = 0
@@ -235,16 +235,16 @@ def _folder(function: Callable[..., Any]) -> Path | None:
 
 
 def _mark(function: Callable[..., Any]) -> Path | None:
-    """Return the file which says that an earlier process has compiled a function.
+    """Return the file whose existence means that an earlier process has compiled a function.
 
-    Where it is wrong, because someone has emptied the folder, time is lost and nothing else.
+    If it is wrong, because someone has emptied the folder, only time is lost.
     """
     folder = _folder(function)
     return folder and folder / f"{function.__qualname__}.kept"
 
 
 def _numba() -> Any:
-    """Load numba, and teach it that a helper or kernel inside compiled code is its compiled version."""
+    """Load numba, and make it use the compiled version of helpers and kernels inside compiled code."""
     import numba
     from numba.core import types
     from numba.extending import typeof_impl
@@ -271,7 +271,7 @@ def _jit(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:
-        # No folder that numba may write to: it compiles again in every process.
+        # Numba cannot write to any folder, so it compiles again in every process.
         return numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = before

@@ -1,8 +1,8 @@
-"""The whole error tree.
+"""covote's exceptions.
 
-Every error of covote is a :class:`CovoteError` and also the builtin a caller would expect, so that
+Every exception is a :class:`CovoteError` and also the builtin exception that a caller would expect, so that
 ``except ValueError`` keeps working. A message names the offending value and the remedy; the command line
-prints it as it is and exits with status 2.
+prints it unchanged and exits with status 2.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class UnknownNameError(CovoteError, LookupError):
 
 
 class CoverError(CovoteError, ValueError):
-    """Experts that cannot cover every pair of classes, where a cover was asked for."""
+    """Experts who cannot cover every pair of classes, although a cover was requested."""
 
 
 class TooLargeError(CovoteError, MemoryError):
-    """A task that would need more memory or work than there is."""
+    """A task that would need more memory or time than is available."""
 
 
 class ExpertError(CovoteError, RuntimeError):
-    """An expert that was asked and failed: an exception, a time-out, an answer that cannot be used."""
+    """An expert that failed to answer: an exception, a time-out, an unusable answer."""
 
 
 class FileError(CovoteError, OSError):
@@ -41,7 +41,7 @@ class FileError(CovoteError, OSError):
 
 
 class DataError(FileError):
-    """A dataset that is missing, or not as it was published."""
+    """A dataset that is missing, or differs from the published one."""
 
 
 class MissingDependencyError(CovoteError, ImportError):
@@ -49,4 +49,4 @@ class MissingDependencyError(CovoteError, ImportError):
 
 
 class EngineError(CovoteError, RuntimeError):
-    """A cluster that cannot be reached, or that lost the work."""
+    """A cluster that cannot be reached, or that lost its work."""

@@ -1,9 +1,9 @@
-"""The one way to report progress and to be stopped: every search, run and read uses it.
+"""Progress reports and requests to stop, for every search, run and read.
 
 >>> with Work(20, print) as work:
 ...     for words in ("first half", "second half"):
 ...         if work.advance(10, words):
-...             break  # Ctrl-C was pressed: return what there is
+...             break  # Ctrl-C was pressed: return the best result so far
 10 20 first half
 20 20 second half
 """
@@ -16,21 +16,22 @@ from collections.abc import Callable
 from types import FrameType
 
 Progress = Callable[[int, int, str], None]
-"""What a caller may pass to hear of progress: it is called with (steps done, steps in all, message)."""
+"""A callback for progress, called with (steps done, total steps, message)."""
 
 
 class Work:
     """A piece of work: counts its steps, reports them, and remembers a request to stop.
 
-    As a context, it turns the first Ctrl-C into the wish to stop, so that the work can end with what it has;
-    a second Ctrl-C interrupts as usual. Work that cannot end early does without the context.
+    As a context manager, it turns the first Ctrl-C into a request to stop, so that the work can end with its
+    best result; a second Ctrl-C interrupts as usual. Work that cannot end early is not used as a context
+    manager.
 
     Parameters
     ----------
     total
-        How many steps there are, of any unit: moves, bytes, items.
+        The number of steps, in any unit: moves, bytes, items.
     progress
-        Who wants to hear of them. If it raises KeyboardInterrupt, that is a wish to stop, too.
+        Called with every report. If it raises KeyboardInterrupt, that is also a request to stop.
     """
 
     def __init__(self, total: int, progress: Progress | None = None) -> None:
@@ -42,9 +43,9 @@ class Work:
         self._before: signal.Handlers | Callable[[int, FrameType | None], object] | int | None = None
 
     def part(self, message: str, total: int = 0, share: int = 0) -> Work:
-        """Return a part of the work, of `total` steps of its own that are worth `share` steps of the whole.
+        """Return a part of the work with `total` steps, which count for `share` steps of the whole.
 
-        Whatever the part reports, the whole reports `message`. To stop one is to stop both.
+        Whatever the part reports, the whole reports `message`. Stopping one stops both.
         """
         part = Work(total)
         part._whole, part._share, part._message = self, share, message
@@ -63,7 +64,7 @@ class Work:
             self._whole.stop()
 
     def advance(self, steps: int, message: str = "") -> bool:
-        """Count steps and report them, with the last message if none is given; return whether to stop."""
+        """Count and report steps, by default with the last message; return whether to stop."""
         before, self.done = self.done, min(self.total, self.done + steps)
         if self._whole is not None:
             worth = [self._share * done // max(1, self.total) for done in (before, self.done)]

@@ -1,4 +1,4 @@
-"""Whom to ask next, and when to stop."""
+"""Choose which expert to ask next, and when to stop."""
 
 from covote.asking.answers import Answers
 from covote.asking.asker import RULES, Asker, Unreachable

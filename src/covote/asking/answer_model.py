@@ -1,4 +1,4 @@
-"""How experts answer: probabilities of answers, learned from counts and shrunk towards what is common."""
+"""Models of how experts answer: uniform, or learned from counts and shrunk towards common answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from covote.votes import NONE_OF_MINE
 Array = NDArray[Any]
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""How many common answers an expert may be lent; leaving one answer out decides."""
+"""Candidate numbers of common answers to add to an expert's own; leave-one-out decides."""
 SMALL = 1e-7
-"""Classes that are less probable than this do not count when a question is chosen."""
+"""Classes less probable than this are ignored when a question is chosen."""
 ROUNDS = 30
-"""Steps in which the common choices among classes are found."""
+"""Iterations to find the common choices among classes."""
 LARGEST = 1 << 28
 """Largest table (answers x classes), in cells: a gigabyte."""
 
@@ -47,7 +47,7 @@ class Uniform:
         self._panel = panel
         right, sizes = np.clip(accuracy, 1e-6, 1 - 1e-6), panel.sizes
         inside, outside = (np.clip(rate, 1e-9, 1 - 1e-9) for rate in none)
-        alone = sizes == 1  # an expert who knows one class has no wrong answer but "none of mine"
+        alone = sizes == 1  # the only wrong answer of an expert who knows one class is "none of mine"
         self._chance = np.stack(
             [
                 np.where(alone, 1.0, right) * (1 - inside),
@@ -72,7 +72,7 @@ class Uniform:
         return found
 
     def is_known(self, answers: Answers, best: Ints) -> Flags:
-        """Return the items for which the model knows enough: all of them."""
+        """Return the items for which the model has enough data: all of them."""
         return np.ones(answers.size, dtype=np.bool_)
 
     def gains(self, share: Array, wanted: Flags) -> Array:
@@ -83,15 +83,15 @@ class Uniform:
 
 
 class Learned:
-    """Experts who answer as they were counted to, with common answers lent to those who were seen little.
+    """Experts who answer as often as counted, shrunk towards common answers if there are few counts.
 
     About a class they know, an expert is expected to be right as often as about all classes they know, and to
-    spread mistakes evenly; about another, to answer as all experts do who do not know the class
-    (:func:`_choices`). How many such answers they are lent is found on the counts themselves: as many as make
-    an answer most probable, given all the others (leave-one-out). Experts who always give the same answer are
-    lent next to nothing, those who answer by a common similarity a lot.
+    make all mistakes equally often; about another class, to answer like all experts who do not know it
+    (:func:`_choices`). The number of such answers to add is chosen on the counts themselves, to make each
+    answer most probable given all the others (leave-one-out): next to none for experts who always give the
+    same answer, many for experts who answer by a common similarity.
 
-    Where an expert answered fewer than `least` items of a class they do not know, their answers say nothing
+    If an expert answered fewer than `least` items of a class they do not know, their answers say nothing
     about it. Ours.
     """
 
@@ -221,7 +221,7 @@ def _shrunk(panel: Panel, first: Ints, counts: Array) -> tuple[NDArray[np.float3
 
 
 def _strength(counts: Array, heard: Array, expected: Array, where: NDArray[np.bool_]) -> float:
-    """Return how many expected answers make each answer most probable, given the expert's others."""
+    """Return the number of expected answers that makes each answer most probable, given the others."""
     cells = where & (counts > 0)
     said, total, likely = counts[cells], heard[cells], expected[cells]
     scores = [
@@ -234,10 +234,10 @@ def _strength(counts: Array, heard: Array, expected: Array, where: NDArray[np.bo
 def _choices(panel: Panel, first: Array, counts: Array) -> NDArray[np.float64]:
     """Return (answers x classes): how much experts who do not know a class prefer each answer.
 
-    The answers are the classes, then "none of mine". An expert chooses among those they can give in
+    The answers are the classes, then "none of mine". An expert chooses among the answers they can give in
     proportion to these numbers (Luce, 1959, Individual Choice Behavior), which are found as by Hunter (2004,
-    MM algorithms for generalized Bradley-Terry models). A choice among all answers is added to those that
-    were made, spread evenly, so that no number is zero.
+    MM algorithms for generalized Bradley-Terry models). One choice, spread evenly over all answers, is added
+    to those that were made, so that no number is zero.
     """
     classes = len(panel.classes)
     made, more = np.full((classes + 1, classes), 0.02), 0.02 * (classes + 1)

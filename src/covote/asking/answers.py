@@ -1,4 +1,4 @@
-"""What was asked and answered: the state from which everything about an item follows."""
+"""The questions and answers so far: the state from which everything about an item follows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAITING = -3
 
 
 class Answers(NamedTuple):
-    """What was asked about some items, one entry per question.
+    """The questions about some items, one entry per question.
 
     There are `size` items, 0 to size - 1. Each question has the position of its `item` and `expert`, and an
     `answer`: a class index, ``NONE_OF_MINE``, ``NO_ANSWER`` or ``WAITING``.
@@ -53,14 +53,14 @@ class Answers(NamedTuple):
         return given
 
     def asked(self, experts: int) -> Flags:
-        """Return (items x experts) who was asked."""
+        """Return which experts were asked (items x experts)."""
         found = np.zeros((self.size, experts), dtype=np.bool_)
         found[self.item, self.expert] = True
         return found
 
 
 def spread(panel: Panel, answers: Answers, amount: Array) -> Array:
-    """Return (items x classes) an amount per question, added up over the classes that its expert knows.
+    """Add an amount per question to the classes that its expert knows; return (items x classes).
 
     Whole amounts stay whole.
     """
@@ -103,7 +103,7 @@ class Log:
         return self._columns[2][: self.size]
 
     def append(self, item: Array, expert: Array) -> None:
-        """Write down questions, at most one per item."""
+        """Append questions, at most one per item."""
         begin, end = self.size, self.size + len(item)
         if end > len(self._columns[0]):
             room = max(1024, end, self.size * 3 // 2)
@@ -115,7 +115,7 @@ class Log:
         self.size = end
 
     def append_all(self, item: Array, expert: Array, answer: Array) -> None:
-        """Write down questions in the order in which they were asked, several per item."""
+        """Append all questions in the order in which they were asked, several per item."""
         order = np.argsort(item, kind="stable")
         follows = np.append(False, item[order][1:] == item[order][:-1])
         previous = np.full(len(item), -1, dtype=np.int64)
@@ -128,20 +128,20 @@ class Log:
         self.size = len(item)
 
     def remove_last(self) -> tuple[int, int, int]:
-        """Take back the question that was asked last; return its item, expert and answer."""
+        """Remove the last question; return its item, expert and answer."""
         item, expert, answer, previous = (int(column[self.size - 1]) for column in self._columns)
         self.last[item] = previous
         self.size -= 1
         return item, expert, answer
 
     def about(self, rows: Array) -> Answers:
-        """Return what was asked about some items, in the order of `rows`."""
+        """Return the questions about some items, in the order of `rows`."""
         row, entry = self._entries(rows)
         expert, answer = self.expert[entry], self.answer[entry]
         return Answers(len(rows), row, expert.astype(np.int64), answer.astype(np.int64))
 
     def find(self, items: Array, experts: Array) -> Ints:
-        """Return the position of the question to each expert about each item; -1 if there was none."""
+        """Return the position of the question to each expert about each item; -1 if there is none."""
         row, entry = self._entries(items)
         same = self.expert[entry] == experts[row]
         found = np.full(len(items), -1, dtype=np.int64)

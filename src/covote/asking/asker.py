@@ -1,4 +1,4 @@
-"""Asker: many items in flight, each asked of no more experts than it needs."""
+"""Asker: ask about many items at once, each of no more experts than needed."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ RULES: dict[str, Any] = {
 
 NONE_TEXT = "none of mine"
 PIECE = 1 << 18
-"""Cells (items x classes, items x experts) that are looked at together."""
+"""Cells (items x classes, items x experts) to process at once."""
 
 
 class Unreachable(NamedTuple):
-    """Items that cannot be settled, and between which classes.
+    """Items that cannot be settled, and the pairs of classes that remain possible.
 
-    `items` are their ids. `pairs` lists (class, class, items in which both are possible), most items first.
+    `items` are their ids. `pairs` lists (class, class, number of items for which both are possible), most
+    items first.
     """
 
     items: NDArray[Any]
@@ -73,12 +74,12 @@ class Asker:
     total
         The most that all items together may cost.
     limit
-        How many answers an expert gives at most; one number, one per expert, or by name.
+        The most answers that an expert gives: one number, one per expert, or by name.
     away
         Experts who cannot be asked; see also :meth:`leave` and :meth:`return_`.
     partial
-        Whether to begin on a panel that cannot support the promise of the rule. Items that stay open are then
-        listed by :meth:`unreachable`.
+        Whether to start with a panel that cannot support the guarantee of the rule. :meth:`unreachable` then
+        lists the items that stay open.
     seed
         Decides among equally good experts. The same seed and answers give the same questions.
 
@@ -124,7 +125,7 @@ class Asker:
         self._stuck = np.zeros(size, dtype=np.bool_)
         self._waiting = np.zeros(size, dtype=np.int32)
         self._spent = np.zeros(size)
-        self._asked = np.zeros(len(panel), dtype=np.int64)  # questions per expert, unanswered ones apart
+        self._asked = np.zeros(len(panel), dtype=np.int64)  # questions per expert, except unanswered ones
 
     def _pieces(self, rows: Array) -> Iterator[Array]:
         step = max(1, PIECE // max(len(self.panel), len(self.panel.classes)))
@@ -132,7 +133,7 @@ class Asker:
             yield rows[begin : begin + step]
 
     def _standing(self, rows: Array) -> Any:
-        """Return what the rule makes of the answers about some items."""
+        """Return the rule's view of the answers about some items."""
         return self._judge.standing(self._log.about(rows), self._may_answer())
 
     def _may_answer(self) -> Flags:
@@ -143,14 +144,14 @@ class Asker:
     # Asking
 
     def next(self, which: int | Sequence[Any] | Array | None = None) -> Questions:
-        """Return what to ask next about items that wait for no answer.
+        """Return the next questions about items that are not waiting for an answer.
 
         Parameters
         ----------
         which
-            The largest number of items to ask about, in their order; or the ids of the items. By default all.
+            The largest number of items to ask about, in their order, or the ids of the items (default: all).
 
-        An empty result means that there is nothing to ask until an answer comes, or at all.
+        An empty result means that there is nothing left to ask, at least until the next answer.
         """
         offer = Offer(self._cost, np.where(self._away, 0, self._limit - self._asked))
         item, expert = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
@@ -166,7 +167,7 @@ class Asker:
         return self._questions(np.concatenate(item), np.concatenate(expert))
 
     def _rows(self, which: int | Sequence[Any] | Array | None) -> Ints:
-        """Return the items to ask about: they are open and wait for no answer."""
+        """Return the items to ask about, which are open and not waiting for an answer."""
         free = ~self._settled & ~self._stuck & (self._waiting == 0)
         if which is None or isinstance(which, int | np.integer):
             count = len(self) if which is None else check_count(int(which), "the number of items", 0)
@@ -193,7 +194,7 @@ class Asker:
         return found
 
     def _affordable(self, chosen: Ints) -> Ints:
-        """Return the questions that the total budget buys, in their order, -1 for the others."""
+        """Return the questions that the total budget pays for, in their order; -1 for the others."""
         if math.isinf(self._total):
             return chosen
         price = np.where(chosen >= 0, self._cost[chosen], 0.0)
@@ -204,14 +205,14 @@ class Asker:
         return Questions(self.panel, item.astype(np.int64), expert.astype(np.int64), self._ids)
 
     def waiting(self) -> Questions:
-        """Return the questions whose answers are awaited: what to ask again after an interruption."""
+        """Return the questions without an answer yet, to ask again after an interruption."""
         entries = np.flatnonzero(self._log.answer == WAITING)
         return self._questions(self._log.item[entries], self._log.expert[entries])
 
     # Answers
 
     def tell(self, item: Any, expert: Name, answer: Name | None) -> None:
-        """Take the answer from an expert about an item, all by name.
+        """Record the answer of an expert about an item, all by name.
 
         `answer` is a class, ``"none of mine"``, or None if the expert did not answer.
         """
@@ -226,7 +227,7 @@ class Asker:
         self._take(rows, np.array([i]), np.array([code]))
 
     def tell_all(self, questions: Questions, answers: ArrayLike) -> None:
-        """Take the answers to some questions: class indices, -1 for no answer, -2 for "none of mine"."""
+        """Record the answers to some questions: class indices, -1 for no answer, -2 for "none of mine"."""
         codes = np.asarray(answers)
         if codes.shape != questions.item.shape or codes.dtype.kind not in "iu":
             raise InputError(
@@ -256,7 +257,7 @@ class Asker:
         self._settle(touched)
 
     def _check_places(self, rows: Array, experts: Array) -> None:
-        """Reject questions about items and experts that are not there."""
+        """Reject questions about items and experts that do not exist."""
         for what, values, size in (("item", rows, len(self)), ("expert", experts, len(self.panel))):
             wrong = (values < 0) | (values >= size)
             if values.dtype.kind not in "iu" or wrong.any():
@@ -266,7 +267,7 @@ class Asker:
                 )
 
     def _check_answers(self, rows: Array, experts: Array, codes: Array, where: Array) -> None:
-        """Reject answers without a question, before anything is changed."""
+        """Reject invalid answers and answers without a question, before anything is changed."""
         panel = self.panel
         refused = where < 0
         if refused.any():
@@ -300,13 +301,13 @@ class Asker:
         return self._ids.name(int(rows[row])), self.panel.names[int(experts[row])]
 
     def _settle(self, rows: Array) -> None:
-        """Find out which items are settled; the others are open."""
+        """Update which items are settled; the others are open."""
         for some in self._pieces(rows if len(self.panel.classes) > 1 else rows[:0]):
             self._settled[some] = self._judge.settled(self._standing(some))
             self._stuck[some] = False
 
     def undo(self) -> Question:
-        """Take back the question that was asked last, with its answer, and return it."""
+        """Remove the last question, with its answer, and return it."""
         if not self._log.size:
             raise InputError("nothing was asked yet, so there is nothing to undo")
         n, i, answer = self._log.remove_last()
@@ -317,14 +318,14 @@ class Asker:
         self._settle(np.array([n]))
         return next(iter(self._questions(np.array([n]), np.array([i]))))
 
-    # Experts who come and go
+    # Availability of experts
 
     def leave(self, *experts: Name) -> None:
-        """Stop asking these experts; answers that are awaited may still come."""
+        """Stop asking these experts; they may still answer earlier questions."""
         self._away[[self.panel.expert_index(name) for name in experts]] = True
 
     def return_(self, *experts: Name) -> None:
-        """Ask these experts again, also about items that could not be settled without them."""
+        """Ask these experts again, even about items that could not be settled without them."""
         self._away[[self.panel.expert_index(name) for name in experts]] = False
         self._stuck[:] = False
 
@@ -340,7 +341,7 @@ class Asker:
 
     @property
     def stuck(self) -> Flags:
-        """Which items cannot be settled: no expert who is left, or can be paid, tells the rest apart."""
+        """Which items cannot be settled: no available, affordable expert can tell the rest apart."""
         return self._stuck.copy()
 
     @property
@@ -360,7 +361,7 @@ class Asker:
         return tuple(self.panel.classes[k] for k in np.flatnonzero(found))
 
     def unreachable(self) -> Unreachable:
-        """Return the items that cannot be settled, and the pairs of classes that no expert told apart."""
+        """Return the items that cannot be settled, and the pairs of classes that remain possible."""
         rows = np.flatnonzero(self._stuck)
         together = np.zeros((len(self.panel.classes),) * 2, dtype=np.int64)
         for some in self._pieces(rows):
@@ -377,10 +378,10 @@ class Asker:
         return Unreachable(rows if ids is None else ids[rows], pairs)
 
     def labels(self) -> Labels:
-        """Return the labels of the items that are settled, or cannot be settled better.
+        """Return the labels of the items that are settled, or that cannot be settled.
 
-        An item that is still open has no label and the status ``incomplete``. An item that is stuck has the
-        leading class, if there is one, and the status ``tied``.
+        An open item has no label and the status ``incomplete``. A stuck item has the leading class, if there
+        is one, and the status ``tied``.
         """
         verdicts, sizes, classes = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for rows in self._pieces(np.arange(len(self))) if len(self) else [np.arange(0)]:
@@ -414,7 +415,7 @@ class Asker:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to an ``.npz`` file, completely or not at all."""
+        """Write the whole state atomically to an ``.npz`` file."""
         made: Any = self.rule
         if type(made) is not RULES.get(made.name):
             raise InputError(f"the rule {made.name!r} is not one of covote's, so its state cannot be saved")
@@ -440,7 +441,7 @@ class Asker:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Asker:
-        """Read what :meth:`save` wrote, and continue from there."""
+        """Read a state that :meth:`save` wrote, to continue from it."""
         with saved.reading(path) as (head, arrays):
             panel = Panel.from_dict(head["panel"])
             own = {name[5:]: array for name, array in arrays.items() if name.startswith("rule_")}
@@ -458,7 +459,7 @@ class Asker:
         return asker
 
     def _restore(self, item: Array, expert: Array, answer: Array) -> None:
-        """Take over questions and answers in the order in which they were asked, if they fit the panel."""
+        """Restore questions and answers in the order in which they were asked, if they fit the panel."""
         columns = [saved.integers(column) for column in (item, expert, answer)]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("questions and answers differ in number")

@@ -1,4 +1,4 @@
-"""The arguments of an Asker: costs, budgets and limits, checked once."""
+"""Checks of an Asker's arguments: costs, budgets and limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checked_costs(panel: Panel, cost: Any) -> NDArray[np.float64]:
 
 
 def checked_money(amount: float | None, what: str, cost: Array) -> float:
-    """Return a budget that buys an answer (default: infinite)."""
+    """Return a budget that pays for at least one answer (default: infinite)."""
     if amount is None:
         return math.inf
     if isinstance(amount, bool) or not isinstance(amount, int | float | np.number) or math.isnan(amount):
@@ -40,7 +40,7 @@ def checked_money(amount: float | None, what: str, cost: Array) -> float:
 
 
 def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
-    """Return how many answers each expert may give (default: any number)."""
+    """Return the most answers that each expert may give (default: any number)."""
     if limit is None:
         return np.full(len(panel), 1 << 53)  # beyond any number of items, and exact as a float
     limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
@@ -51,7 +51,7 @@ def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
 
 
 def check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
-    """Reject a rule whose promise needs more experts than there are."""
+    """Reject a rule whose guarantee needs more experts than there are."""
     if not rule.redundancy:
         return
     if away.all():

@@ -1,4 +1,4 @@
-"""From what each expert is worth to the next question: an argmax under costs and budgets."""
+"""Choose the next question: the expert whose answer is worth most, under costs and budgets."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from covote.panel import Panel
 Array = NDArray[Any]
 _PRIME = 2147483647
 _FREE = 1e-12
-"""What an answer that costs nothing is taken to cost."""
+"""The cost that is assumed for a free answer, to divide by it."""
 _EVEN = 1e-9
-"""Experts whose worth differs by less than this share are equally good."""
+"""Experts whose values differ by less than this share count as equally good."""
 
 
 class Verdict(NamedTuple):
-    """What the answers say about some items.
+    """What the answers imply about some items.
 
     Attributes
     ----------
     label
         The leading class; -1 if several lead.
     tied
-        Whether other classes are not ruled out.
+        Whether other classes are still possible.
     violations
         How many answers contradict the leading class.
     confidence
-        Its probability; NaN if the rule knows no probabilities.
+        The probability of the leading class; NaN if the rule has no probabilities.
     """
 
     label: Ints
@@ -41,30 +41,30 @@ class Verdict(NamedTuple):
 
 
 class Judge(Protocol):
-    """A rule on one panel: a pure function of the answers.
+    """A rule for one panel: a pure function of the answers.
 
-    `standing` is what the rule makes of the answers about some items; `may_answer` flags the experts whose
-    answers may still come.
+    A `standing` is the rule's view of the answers about some items; `may_answer` flags the experts who may
+    still answer.
     """
 
     def standing(self, answers: Answers, may_answer: Flags) -> Any:
-        """Return what the answers say: a few arrays with one row per item."""
+        """Summarise the answers in a few arrays with one row per item."""
 
     def settled(self, standing: Any) -> Flags:
         """Return which items are settled."""
 
     def worth(self, standing: Any, wanted: Flags) -> NDArray[np.float64]:
-        """Return (items x experts) what an answer is worth; 0 if it does not help. Others may be left out."""
+        """Return the value of an answer (items x experts), 0 if it does not help; only `wanted` ones count."""
 
     def verdict(self, standing: Any) -> Verdict:
         """Return the labels."""
 
     def possible(self, standing: Any) -> Flags:
-        """Return (items x classes) which classes are not ruled out."""
+        """Return which classes are not ruled out (items x classes)."""
 
 
 class Rule(Protocol):
-    """Whom to ask next, and when to stop: a frozen dataclass, whose fields an Asker saves."""
+    """A rule that decides whom to ask next and when to stop: a frozen dataclass whose fields are saved."""
 
     @property
     def name(self) -> str:
@@ -72,24 +72,24 @@ class Rule(Protocol):
 
     @property
     def redundancy(self) -> int:
-        """How many common experts every pair of classes needs for the promise of the rule; 0: none."""
+        """How many common experts every pair of classes needs for the rule's guarantee; 0: none."""
 
     def judge(self, panel: Panel) -> Judge:
         """Return the rule for a panel."""
 
 
 class Offer(NamedTuple):
-    """Who can be asked: the cost of an answer from each expert, and how many more each can give."""
+    """The cost of an answer from each expert, and how many more answers each can give."""
 
     cost: NDArray[np.float64]
     left: Ints
 
 
 class Turns:
-    """Who is asked first among equally good experts: group by group, each in its order.
+    """The order among equally good experts: group by group, and within a group one after another.
 
     Experts in one group have no class in common, so asking one of them leaves the others as good as before.
-    Every item begins in another of the largest groups, at another place.
+    Items start in different ones of the largest groups, at different places.
     """
 
     def __init__(self, panel: Panel) -> None:
@@ -99,7 +99,7 @@ class Turns:
     def _groups(self) -> tuple[Ints, Ints, Ints]:
         """Put each expert into the first group without a common class: (group, place, sizes of the groups).
 
-        Panels that :func:`covote.design` builds from parallel classes have them in order, so they are found.
+        This finds the parallel classes of panels that :func:`covote.design` builds from them, in order.
         """
         knows = self._panel.knows
         taken = np.zeros((1, knows.shape[1]), dtype=np.bool_)
@@ -117,7 +117,7 @@ class Turns:
         return group, place, np.array(sizes or [1])
 
     def of(self, items: Ints, seed: int) -> Ints:
-        """Return (items x experts) the turn of each expert; it depends on the seed and the item."""
+        """Return the turn of each expert (items x experts), which depends on the seed and the item."""
         group, place, sizes = self._groups
         largest = int(sizes.max())
         full = int((sizes == largest).sum())
@@ -129,7 +129,7 @@ class Turns:
 
 
 def _mixed(seed: int, items: Ints) -> Ints:
-    """Return a number that looks random for each item."""
+    """Return a pseudo-random number for each item."""
     x = (seed % _PRIME * 16807 + items % _PRIME * 69621 + 1) % _PRIME
     for shift, factor in ((13, 48271), (15, 69621), (13, 16807)):
         x = (x ^ (x >> shift)) * factor % _PRIME
@@ -137,21 +137,21 @@ def _mixed(seed: int, items: Ints) -> Ints:
 
 
 def choose(judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array, turns: Ints) -> Ints:
-    """Choose the next expert to ask about each item; -1 if there is no one else to ask.
+    """Choose the next expert to ask about each item; -1 if there is no one left to ask.
 
     Parameters
     ----------
     judge, standing
-        The rule, and what it makes of the answers.
+        The rule, and its view of the answers.
     free
-        (items x experts) who can be asked.
+        Who can be asked (items x experts).
     offer
-        What an answer costs, and how many are left of each expert; what is chosen is taken off. If an expert
-        has fewer left than there are items, the first items get them.
+        The cost of an answer, and how many answers each expert has left, from which the chosen ones are
+        subtracted. If an expert has fewer left than there are items, the first items get them.
     money
-        What may be spent on each item.
+        The money left for each item.
     turns
-        (items x experts) who is asked first if several are equally good.
+        The order among equally good experts (items x experts).
     """
     wanted = free & (offer.left > 0) & (offer.cost <= money[:, None])
     value = np.where(wanted, judge.worth(standing, wanted), 0.0) / np.maximum(offer.cost, _FREE)
@@ -164,7 +164,7 @@ def choose(judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array,
 
 
 def _first_best(value: Array, turns: Ints) -> Ints:
-    """Return the expert of the greatest value in each row, the first in turn; -1 if all values are 0."""
+    """Return the expert with the greatest value in each row, the first in turn; -1 if all values are 0."""
     most = value.max(axis=1, initial=0.0, keepdims=True)
     late = np.iinfo(turns.dtype).max
     best = np.where(value >= most * (1 - _EVEN), turns, late).argmin(axis=1)
@@ -172,7 +172,7 @@ def _first_best(value: Array, turns: Ints) -> Ints:
 
 
 def _beyond(expert: Ints, left: Ints) -> Flags:
-    """Return the rows whose expert has no answer left, after those for the rows before them."""
+    """Return the rows whose expert has no answer left after the rows before them."""
     over = np.zeros(len(expert), dtype=np.bool_)
     asked = np.bincount(expert[expert >= 0], minlength=len(left))
     for i in np.flatnonzero(asked > left):

@@ -1,6 +1,6 @@
 """Rules that count contradictions: :class:`Elimination`, :class:`Repair` and :class:`Vote`.
 
-A class is contradicted by each expert who knows it and named another.
+An expert contradicts a class by naming another one although they know it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from covote.panel import Panel
 
 Array = NDArray[Any]
 _LEAST = 1e-9
-"""An expert who tells less than this apart does not help."""
+"""The least value of an answer; below it, the expert does not help."""
 
 
 @dataclass(frozen=True)
 class Elimination:
     """Ask the expert who tells most possible classes apart; stop when one class is left.
 
-    A class is possible while no authority who was asked contradicted it. The rule needs no model: with
-    experts who are right about what they know, the result is never wrong, whatever they answer about the
-    rest. If an expert must have been wrong, the classes with the fewest contradictions are possible.
+    A class is possible until an authority contradicts it. The rule needs no model: if experts are right about
+    what they know, the result is never wrong, whatever they answer about the rest. If an expert must have
+    been wrong, the classes with the fewest contradictions are possible.
 
     Theory: section 6. At most ``bounds.elimination_bound(K, m)`` answers on a panel that covers every pair.
     """
@@ -43,11 +43,11 @@ class Elimination:
 
 @dataclass(frozen=True)
 class Repair:
-    """Drop a class when more authorities contradicted it than may be wrong; stop when one class is left.
+    """Drop a class when more authorities contradict it than may be wrong; stop when one class is left.
 
-    With at most `wrong` wrong answers about an item from experts who know its class, the result is never
-    wrong. It needs a panel on which 2 wrong + 1 experts know each pair of classes: of those who know the
-    truth and a rival, at least wrong + 1 answer right, and each of them contradicts the rival.
+    If at most `wrong` experts who know the class of an item answer wrong, the result is never wrong. The
+    panel needs 2 wrong + 1 experts for each pair of classes: of those who know the truth and a rival, at
+    least wrong + 1 answer right, and each of them contradicts the rival.
 
     Theory: sections 3 and 6.
 
@@ -77,12 +77,12 @@ class Repair:
 class Vote:
     """Stop when no answer still to come can change the authority vote of all experts.
 
-    The label is the one that the paper's decoder would give if every expert had been asked, whoever is wrong:
-    the share of its authorities that a class has already is above the share that any other can still reach.
-    The rule asks the authorities of the leading class first. Items on which the full vote ties are asked of
-    every expert.
+    The label is the one that the paper's decoder would give if every expert were asked, whoever is wrong: the
+    share of authorities that a class has already exceeds the share that any other class can still reach. The
+    rule asks the authorities of the leading class first. Every expert is asked about items on which the full
+    vote ties.
 
-    Counting that ends when the result is certain is curtailed sampling (Wald, 1947, Sequential Analysis).
+    Stopping a count when the result is certain is curtailed sampling (Wald, 1947, Sequential Analysis).
     """
 
     name: ClassVar[str] = "vote"
@@ -95,14 +95,14 @@ class Vote:
 
 @dataclass(frozen=True)
 class Standing:
-    """What was counted, (items x classes).
+    """Counts (items x classes).
 
     Attributes
     ----------
     against, votes
         How many authorities contradicted a class, and how many named it.
     first, second
-        By what classes lead: the largest `first`, then the largest `second`.
+        The criteria by which classes lead: the largest `first`, then the largest `second`.
     possible
         Which classes are not ruled out.
     """
@@ -136,7 +136,7 @@ def _lead(first: Array, second: Array) -> Array:
 
 
 class Counting:
-    """Elimination and repair on one panel: `wrong` is how many answers about an item may be wrong."""
+    """Elimination and repair for one panel; `wrong` answers about an item may be wrong."""
 
     def __init__(self, panel: Panel, wrong: int = 0) -> None:
         self.panel, self.wrong = panel, wrong
@@ -149,7 +149,7 @@ class Counting:
         return Standing(against, votes, -against, votes, possible)
 
     def counts(self, answers: Answers) -> tuple[Array, Array]:
-        """Return (items x classes) contradictions and votes."""
+        """Return contradictions and votes (items x classes)."""
         classes = len(self.panel.classes)
         heard, named = answers.heard, answers.answer >= 0
         asked = spread(self.panel, answers, heard.astype(np.int64))
@@ -170,7 +170,7 @@ class Counting:
         return found
 
     def _known_weight(self, weight: Array) -> NDArray[np.float64]:
-        """Return (items x experts) the weight of the classes that each expert knows.
+        """Return the weight of the classes that each expert knows (items x experts).
 
         Whole weights are exact in single precision, which is twice as fast.
         """
@@ -186,23 +186,23 @@ class Counting:
         return Verdict(label, ~self.settled(standing), against, unknown)
 
     def possible(self, standing: Standing) -> Flags:
-        """Return (items x classes) which classes are not ruled out."""
+        """Return which classes are not ruled out (items x classes)."""
         return standing.possible
 
 
 class FullVote(Counting):
-    """The vote of all experts on one panel, while some of their answers are missing."""
+    """The vote of all experts of one panel, while some of their answers are missing."""
 
     def standing(self, answers: Answers, may_answer: Flags) -> Standing:
-        """Compare shares of authorities: the one that a class can still reach leads, then the one it has.
+        """Compare shares of authorities: first the share that a class can still reach, then the one it has.
 
-        Shares of small integers are equal as floats exactly if they are equal.
+        Ratios of small integers are equal as floats exactly if they are equal.
         """
         against, votes = self.counts(answers)
         came = answers.answer != WAITING
         change = np.where(came, -1, 1) * (may_answer[answers.expert] == came)
         heard = against + votes
-        # As a rule whoever was heard could be asked, and no one else was: no need to count again.
+        # Usually all who answered could still be asked, and no one else was asked: no need to count again.
         usual = bool((change == -answers.heard.astype(np.int64)).all())
         moved = -heard if usual else spread(self.panel, answers, change)
         unheard = self.panel.knows[may_answer].sum(axis=0) + moved

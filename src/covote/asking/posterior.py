@@ -1,4 +1,4 @@
-"""Posterior: the probability of each class given the answers, from a model of how experts answer."""
+"""Posterior: ask by the probability of each class, from a model of how experts answer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from covote.votes.rows import each_row
 Array = NDArray[Any]
 
 LEAST = 5
-"""Items of a class that an expert must have answered before their answers about the class are believed."""
+"""Items of a class that an expert must have answered before their answers about it are used."""
 _LEAST_GAIN = 1e-12
-"""What an answer is worth at least: an item that is not settled is asked of everyone in the end."""
+"""The least value of an answer, so that everyone is asked in the end about an item that is not settled."""
 
 
 class Counts(Protocol):
-    """What was learned about experts, such as the ``Statistics`` of a decoder."""
+    """Counts of the experts' answers, such as the ``Statistics`` of a decoder."""
 
     panel: Panel
 
@@ -37,14 +37,14 @@ class Counts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Ask what lowers the expected error most per unit of cost; stop when the error is small enough.
+    """Ask the question that lowers the expected error most per unit of cost, until the error is small.
 
     The rule relies on a model. With `counts` (see :meth:`learned`) the model is how often each expert gave
-    each answer to each class. Where an expert has answered fewer than `least` items of a class that they do
-    not know, their answers say nothing about that class, and a label that rests on such answers needs
-    elimination: every other class contradicted by an authority. Without `counts` the model is that experts
+    each answer to each class. If an expert has answered fewer than `least` items of a class that they do not
+    know, their answers say nothing about that class, and a label that depends on such answers needs
+    elimination: an authority must contradict every other class. Without `counts` the model is that experts
     answer uniformly at random about what they do not know. Real experts do not: if they answer by similarity,
-    that model promises 99% and delivers 60 to 74%. Use it for simulations only.
+    that model promises 99% and delivers 60 to 74%. Use it only for simulations.
 
     Theory: section 6.
 
@@ -53,17 +53,17 @@ class Posterior:
     error
         The largest probability of a wrong label.
     accuracy
-        How often experts are right about classes they know, without `counts`; one number, one per expert, or
+        Without `counts`: how often experts are right about classes they know; one number, one per expert, or
         by name.
     prior
         One probability per class (default: equal).
     none
-        How often an expert who knows the class says "none of mine", and how often one who does not.
+        The rates of "none of mine" of experts who know the class, and of experts who do not.
     counts
         Learned counts: (answers x classes), answers numbered expert by expert, their classes, then "none of
         mine".
     least
-        How many items an expert must have answered about a class they do not know.
+        How many items of a class an expert must have answered if they do not know the class.
     """
 
     error: float = 0.01
@@ -133,9 +133,9 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed about some items: (items x classes) probabilities and contradictions.
+    """Probabilities and contradictions of some items (items x classes).
 
-    `best` is the most probable class of each item, and `is_known` whether the model has seen enough to tell.
+    `best` is the most probable class of each item, and `is_known` tells whether the model has enough data.
     """
 
     share: Array
@@ -145,7 +145,7 @@ class Belief:
 
 
 class Weighing:
-    """The rule on one panel: weighs the answers about an item by their probability."""
+    """The rule for one panel, which weighs the answers about an item by their probability."""
 
     def __init__(self, panel: Panel, model: Uniform | Learned, prior: Array, error: float) -> None:
         self._panel, self._model, self._prior, self._error = panel, model, prior, error
@@ -159,7 +159,7 @@ class Weighing:
         return Belief(_shares(log), against, best, self._model.is_known(answers, best))
 
     def settled(self, standing: Belief) -> Flags:
-        """Return the items whose error is small enough; where the model knows too little, one class left."""
+        """Return the items with a small error, or one class left where the model has too little data."""
         rows = np.arange(len(standing.best))
         sure = 1.0 - standing.share[rows, standing.best] <= self._error
         rivals = standing.against <= standing.against[rows, standing.best, None]
@@ -182,7 +182,7 @@ class Weighing:
         return Verdict(np.where(even, -1, standing.best), even, against, most.astype(np.float32))
 
     def possible(self, standing: Belief) -> Flags:
-        """Return (items x classes) which classes are more probable than the allowed error."""
+        """Return which classes are more probable than the allowed error (items x classes)."""
         found: Flags = standing.share > self._error
         found[np.arange(len(found)), standing.best] = True
         return found

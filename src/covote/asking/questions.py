@@ -1,4 +1,4 @@
-"""Questions to experts, and the ids of the items that they are about."""
+"""Questions to experts, and the ids of their items."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ItemIds:
         return n if self.array is None else _plain(self.array[n])
 
     def positions(self, items: Sequence[Any] | Array) -> Ints:
-        """Return where these ids are; reject those that are not there."""
+        """Return the positions of these ids; raise an error for an unknown id."""
         if self.array is None:
             given = np.asarray(items)
             if given.dtype.kind in "iu" or not len(given):
@@ -65,7 +65,7 @@ class ItemIds:
 
 
 def _checked(items: Sequence[Any] | Array) -> Array:
-    """Return ids as an array; reject an id that is there twice."""
+    """Return ids as an array; raise an error for a repeated id."""
     given = list(items) if not isinstance(items, np.ndarray) else items
     ids = np.asarray(given)
     if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):

@@ -1,4 +1,4 @@
-"""States in files: arrays and a head that describes them, in an ``.npz`` file without pickles."""
+"""Saved states of an Asker: arrays and a JSON header in an ``.npz`` file without pickles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMAT = "covote asking 2"
 
 
 def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write the state of an Asker, all or nothing."""
+    """Write the state of an Asker atomically."""
     text = json.dumps({"format": _FORMAT, **head}, default=lambda value: value.tolist()).encode()  # numpy's
     with atomic.replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, head=np.frombuffer(text, dtype=np.uint8), **arrays)
@@ -29,10 +29,10 @@ def write(path: str | os.PathLike[str], head: dict[str, Any], arrays: dict[str, 
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
-    """Give what :func:`write` wrote: the head and the arrays.
+    """Yield the header and the arrays that :func:`write` wrote.
 
-    Whatever goes wrong in the block, the file is to blame: damaged archives, headers, texts and numbers fail
-    in many ways, each of which ends in one message.
+    Any exception inside the block is reported as a damaged file: damaged archives, headers, texts and numbers
+    fail in many ways.
     """
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -53,19 +53,19 @@ def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict
 
 
 def flags(values: Array, size: int | None = None) -> NDArray[np.bool_]:
-    """Return stored flags, if they are flags and as many as they should be."""
+    """Return stored flags, or raise ValueError if they are not flags, or not as many as expected."""
     if values.dtype != np.bool_ or values.ndim != 1 or (size is not None and len(values) != size):
         raise ValueError(f"{values.dtype} of shape {values.shape} instead of flags")
     return values
 
 
 def integers(values: Array) -> NDArray[np.int64]:
-    """Return stored integers, if they are a list of them."""
+    """Return stored integers, or raise ValueError if they are not a list of integers."""
     if values.dtype.kind not in "iu" or values.ndim != 1:
         raise ValueError(f"{values.dtype} of shape {values.shape} instead of integers")
     return values.astype(np.int64)
 
 
 def _words(error: Exception) -> str:
-    """Return the reason in a few words, on one line."""
+    """Return a short reason on one line."""
     return " ".join(str(error).split())[:100] or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a panel accepts: names, who knows what, costs. Each check names the value and the remedy."""
+"""Checks of a panel's names, knowledge and costs; each error names the value and the remedy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from covote.arguments import Name, did_you_mean
 from covote.errors import InputError, TooLargeError, UnknownNameError
 
 LONGEST_INTEGER = 1000
-"""Digits of an integer that is a name; Python itself refuses to write those of thousands."""
+"""The most digits of an integer name; Python itself does not print integers of thousands of digits."""
 
 
 def zeros(experts: int, classes: int) -> NDArray[np.bool_]:
-    """Return an all-False matrix, or say that there is not enough memory for it."""
+    """Return an all-False matrix, or raise an error if there is not enough memory."""
     try:
         return np.zeros((experts, classes), dtype=bool)
     except MemoryError as error:
@@ -45,7 +45,7 @@ def class_names(classes: int | Iterable[Name]) -> tuple[Name, ...]:
 
 
 def plain_name(name: object) -> Name:
-    """Return numpy's strings and integers as Python's."""
+    """Convert numpy's strings and integers to Python's."""
     if isinstance(name, np.integer):
         return int(name)
     if isinstance(name, np.str_):
@@ -54,7 +54,7 @@ def plain_name(name: object) -> Name:
 
 
 def unique_names(names: Iterable[Name], what: str) -> tuple[Name, ...]:
-    """Check names of classes or experts: strings or integers, no two alike."""
+    """Check names of classes or experts: strings or integers, no two equal."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise InputError(f"the {what} names must be a list of strings or integers, not {names!r}")
     seen: dict[Name, None] = {}
@@ -102,7 +102,7 @@ def knows_matrix(knows: ArrayLike, classes: int) -> NDArray[np.bool_]:
             raise InputError(f"knows[{i}, {k}] is {matrix[i, k]!r}; it must be True or False (1 or 0)")
     flags = matrix.flags
     if matrix.dtype == bool and flags.owndata and flags.c_contiguous and not flags.writeable:
-        return matrix  # frozen already: another panel's, or made for this one
+        return matrix  # already read-only: taken from another panel, or made for this one
     frozen = np.array(matrix, dtype=bool, order="C")
     frozen.flags.writeable = False
     return frozen
@@ -151,7 +151,7 @@ def cost_vector(cost: ArrayLike | None, names: tuple[Name, ...]) -> NDArray[np.f
 
 
 def lookup(index: Mapping[Name, int], name: Name, what: str, known: Sequence[Name]) -> int:
-    """Return the place of a name, or say which name was meant."""
+    """Return the place of a name, or raise an error that suggests the name that was meant."""
     try:
         return index[plain_name(name)]
     except (KeyError, TypeError):

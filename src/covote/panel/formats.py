@@ -1,6 +1,6 @@
-"""Panel files: TOML a person can write, JSON, and tables (CSV, spreadsheets).
+"""Panel files: TOML that people can write, JSON, and tables (CSV, spreadsheets).
 
-Plain dicts out, and back; reading what was written gives the same panel.
+Panels are plain dicts here. Reading a file that was written here gives the same panel.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from covote.tables.sheets import read_sheet
 
 _OF_AN_EXPERT = ("name", "knows", "cost", "model")
 _TABLES = ("csv", "tsv", "xlsx")
-_OWN_TABLE = '"expert","cost"'  # how the CSV files that we write begin
+_OWN_TABLE = '"expert","cost"'  # the beginning of the CSV files that are written here
 
 
 def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
-    """Return "toml", "json" or "csv" by the ending of the file's name; other tables can only be read."""
+    """Return "toml", "json" or "csv" by the file's ending; other tables can only be read."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in _WRITERS and not (reading and ending in _TABLES):
         known = ".toml, .json, .csv, .tsv or .xlsx" if reading else ".toml, .json or .csv"
@@ -35,7 +35,7 @@ def format_of(path: str | os.PathLike[str], *, reading: bool = False) -> str:
 
 
 def is_panel_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a panel: by its name, a table by its cells, since it may be a list of classes."""
+    """Whether a file is a panel: by its ending, or by its cells if it is a table."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in _TABLES:
         return ending in ("toml", "json")
@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     if kind in _TABLES:
         return loads(decoded(data, path), kind)
     try:
-        # Bytes, because text mode changes line breaks inside names; -sig for what spreadsheets write.
+        # Bytes, because text mode changes line breaks inside names; -sig for files from spreadsheets.
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(
@@ -106,9 +106,9 @@ def checked_experts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def with_options(expert: dict[str, Any]) -> dict[str, Any]:
-    """Return an expert whose model's options, if they stand next to the model, are inside it.
+    """Return an expert in which options next to the model have been moved into it.
 
-    Which options there are is the model's matter; only what looks like an entry of the expert stays.
+    The model decides which options exist; entries that resemble those of an expert stay where they are.
     """
     options = {
         key: value
@@ -128,7 +128,7 @@ def with_options(expert: dict[str, Any]) -> dict[str, Any]:
 
 def _toml_value(value: Any) -> str:
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but TOML also wants DEL escaped.
+        # TOML uses JSON's escapes, but also requires DEL to be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -153,7 +153,10 @@ def _toml_dumps(data: Mapping[str, Any]) -> str:
 def _toml_loads(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also integers of thousands of digits, and deep nesting
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # including integers of thousands of digits, and deep nesting
         raise InputError(f"not a TOML file: {error}") from error
 
 
@@ -174,15 +177,16 @@ def _json_loads(text: str) -> dict[str, Any]:
     return data
 
 
-# Tables. We write a matrix: one row per expert, one column per class, integers bare; a string that looks
-# like an integer, or that begins with an apostrophe, gets an apostrophe in front, as in spreadsheets.
+# Tables are written as a matrix, with one row per expert and one column per class. Integers are written bare;
+# a string that looks like an integer, or begins with an apostrophe, gets an apostrophe in front, as in
+# spreadsheets.
 
 
 def _csv_dumps(data: Mapping[str, Any]) -> str:
     if any("model" in expert for expert in data["experts"]):
         raise InputError("a CSV panel has no room for models; save it as .toml or .json")
     out = io.StringIO()
-    # Everything is quoted, so that names with line breaks or blanks at their ends come back as they were.
+    # Everything is quoted, so that names with line breaks or blanks at their ends are read back unchanged.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(["expert", "cost", *map(cell_of, data["classes"])])
     for expert in data["experts"]:

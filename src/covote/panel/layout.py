@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 MANY = 2_000
-"""Classes beyond which it pays to look for those that the same experts know."""
+"""Number of classes above which it pays to group the classes that the same experts know."""
 
 
 class Lists(NamedTuple):
@@ -24,10 +24,10 @@ class Lists(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Every answer that some expert can give, numbered expert by expert: its classes, then "none of mine".
+    """Every answer that an expert can give, numbered expert by expert: its classes, then "none of mine".
 
-    `start[i]` is the first cell of expert i; `expert` and `label` say what a cell means. The label of "none
-    of mine" is the number of classes.
+    `start[i]` is the first cell of expert i; `expert` and `label` are the expert and the answer of each cell.
+    The label of "none of mine" is the number of classes.
     """
 
     start: NDArray[np.int64]
@@ -36,11 +36,11 @@ class Cells(NamedTuple):
 
 
 class Authorities(NamedTuple):
-    """The authorities of every class, with what a vote weighs in whole numbers.
+    """The authorities of every class, with the weights of their votes in whole numbers.
 
-    Those of class k are ``experts[first[k]:first[k + 1]]``, filled up to a multiple of four by experts of
-    weight 0. A vote for k has the `weight` lcm(d) / d_k, so N_k / d_k is compared exactly (Paper: Eq. (4));
-    it is of use only where `common`, the lcm, is below 255. `one` counts votes, `counts` is d_k.
+    Those of class k are ``experts[first[k]:first[k + 1]]``, padded to a multiple of four with experts of
+    weight 0. A vote for k has the `weight` lcm(d) / d_k, so N_k / d_k is compared exactly (Paper: Eq. (4)).
+    The weights are set only if `common`, the lcm, is below 255. `one` counts votes, `counts` is d_k.
     """
 
     first: Array
@@ -52,7 +52,7 @@ class Authorities(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """One class of each group of classes that the same experts know, and how many classes a group has."""
+    """One class of each group of classes that the same experts know, and the sizes of the groups."""
 
     layout: Layout
     sizes: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Flat arrays that say who knows what; each is worked out when it is first asked for.
+    """Flat arrays of who knows what, each computed on first use.
 
     >>> layout = Layout(np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool))
     >>> layout.known.start.tolist(), layout.known.members.tolist()
@@ -94,7 +94,7 @@ class Layout:
 
     @cached_property
     def later(self) -> NDArray[np.int64]:
-        """How many classes after each class its experts know, one expert after another."""
+        """For each class, the number of later classes that its experts know, summed over the experts."""
         rest = self.known.start[self.owner + 1] - np.arange(len(self.owner)) - 1
         return np.bincount(self.known.members, rest, minlength=self.knows.shape[1]).astype(np.int64)
 
@@ -105,7 +105,7 @@ class Layout:
 
     @cached_property
     def groups(self) -> Groups:
-        """Classes that the same experts know, taken together where there are many of them.
+        """The classes, grouped by the experts who know them if there are many classes.
 
         >>> knows = np.zeros((1, 3000), dtype=bool)
         >>> knows[0, :7] = True
@@ -137,7 +137,7 @@ class Layout:
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
-        """(classes x words) of 64 bits: bit i of class k says whether expert i knows k."""
+        """Bit i of row k tells whether expert i knows class k (classes x words of 64 bits)."""
         experts, classes = self.knows.shape
         padded = np.zeros((classes, -(-experts // 64) * 64), dtype=bool)
         padded[:, :experts] = self.knows.T
@@ -145,12 +145,12 @@ class Layout:
 
     @cached_property
     def authorities(self) -> Authorities:
-        """The authorities of every class, and what their votes weigh."""
+        """The authorities of every class, and the weights of their votes."""
         start, authority = _lists(self.knows.T)
         counts = np.diff(start)
         common = math.lcm(*(int(d) for d in counts if d))
         first = np.concatenate([[0], np.cumsum(-(-counts // 4) * 4)])
-        # Where each authority stands in the lists with filling.
+        # The place of each authority in the padded lists.
         slot = np.arange(len(authority)) + np.repeat(first[:-1] - start[:-1], counts)
         experts = np.zeros(first[-1], dtype=np.int64)
         weight, one = np.zeros(first[-1], dtype=np.uint8), np.zeros(first[-1], dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""How many experts know both classes of a pair."""
+"""Count the experts who know both classes of a pair."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from covote.arguments import Name
 from covote.panel.layout import Layout
 
-_CELLS = 1 << 22  # counts of one block, and pairs that are counted for it
+_CELLS = 1 << 22  # the most counts of one block, and the most pairs to count for it
 _DENSE = 0.003
-"""Share of all pairs that an expert covers on average, above which a matrix product is the faster way:
-about 0.02 ns for each cell and expert, against 8 ns for each pair that an expert covers."""
+"""Share of all pairs that an expert covers on average above which a matrix product is faster: it takes
+about 0.02 ns for each cell and expert, and counting takes 8 ns for each pair that an expert covers."""
 
 
 class _Block(NamedTuple):
-    """Counts of the pairs (first + i, first + j); those with j > i are meant, and are in no other block."""
+    """Counts of the pairs (first + i, first + j); only those with j > i count, each in one block."""
 
     first: int
     counts: NDArray[np.signedinteger]
@@ -31,7 +31,7 @@ class _Block(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """The later classes that an expert knows together with one of a block's classes, one run after another.
+    """The later classes that an expert knows together with a class of a block, one run after another.
 
     Class `codes % width` of a block with `width` columns is known with its row ``codes // width``; the
     n-th run is ``codes[ends[n] - lengths[n]:ends[n]]`` and belongs to ``experts[n]``.
@@ -46,7 +46,7 @@ class _Runs(NamedTuple):
 def pair_count_blocks(layout: Layout) -> Iterator[_Block]:
     """Yield how many experts know both classes of each pair, for a few classes at a time.
 
-    A few rows at a time keep tens of thousands of classes within little memory.
+    So even tens of thousands of classes need little memory.
 
     >>> knows = np.array([[1, 1, 0], [0, 1, 1]], dtype=bool)
     >>> [np.triu(block.counts, 1).tolist() for block in pair_count_blocks(Layout(knows))]
@@ -67,7 +67,7 @@ def _is_dense(layout: Layout) -> bool:
 
 
 def _product(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return left.T @ right; a few experts at a time, as numbers take four times the room of truth values."""
+    """Return left.T @ right, a few experts at a time, since floats take four times the memory of Booleans."""
     counts = np.zeros((left.shape[1], right.shape[1]), dtype=np.float32)  # exact up to 2^24 experts
     step = max(1, _CELLS // right.shape[1])
     for i in range(0, len(left), step):
@@ -76,7 +76,7 @@ def _product(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.in
 
 
 def _rows(layout: Layout, pairs: NDArray[np.int64] | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the classes low..high - 1 of each block; `pairs` are to be counted for each class."""
+    """Yield the classes low..high - 1 of each block; `pairs` is the number of pairs to count per class."""
     classes = layout.knows.shape[1]
     before = np.concatenate([[0], np.cumsum(np.zeros(classes) if pairs is None else pairs)])
     low = 0
@@ -138,14 +138,14 @@ def _weights(block: _Block, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def pairs_below(layout: Layout, times: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield the pairs k < j that fewer than `times` experts know together, in order, some at a time."""
+    """Yield the pairs k < j that fewer than `times` experts know, in order, some at a time."""
     for block in pair_count_blocks(layout):
         k, j = np.nonzero((block.counts < times) & block.later())
         yield k + block.first, j + block.first
 
 
 def pairs_at_risk(layout: Layout, missing: int) -> NDArray[np.int64]:
-    """Return for each expert how many pairs are known by it and by at most `missing` - 1 others.
+    """Return for each expert the number of its pairs that at most `missing` - 1 others know.
 
     >>> pairs_at_risk(Layout(np.array([[1, 1, 0], [1, 1, 1]], dtype=bool)), 1)
     array([0, 2])
@@ -174,18 +174,18 @@ def pairs_at_risk(layout: Layout, missing: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Outage:
-    """What the loss of some experts does to a panel; true if every pair stays covered.
+    """The effect of losing some experts; true if every pair stays covered.
 
     Attributes
     ----------
     missing
         How many experts may be lost.
     survives
-        Whether every pair stays covered, whichever expert is lost.
+        Whether every pair stays covered, whichever experts are lost.
     critical
-        The experts that matter, with the number of pairs that are lost if the expert leaves with all the
-        others (at most `missing` - 1) that know the pair; most pairs first. With one missing they are
-        the single points of failure, and what the outage of each costs.
+        The critical experts, each with the number of pairs that are lost if it leaves together with all other
+        experts who know the pair (at most `missing` - 1); most pairs first. If one expert may be lost, these
+        are the single points of failure, with the cost of each outage.
     """
 
     missing: int

@@ -40,12 +40,12 @@ class Certificate:
     Attributes
     ----------
     size
-        What was minimised: the number of experts, for `select` their total cost, with a budget their bound on
-        the error.
+        The quantity that was minimised: the number of experts, for `select` their total cost, with a budget
+        their bound on the error.
     lower
-        No panel for the same task can have a smaller `size`.
+        A lower bound: no panel for the same task can have a smaller `size`.
     bound
-        Which bound says so.
+        The name of that bound.
     construction
         How the panel was built, in words.
     redundancy
@@ -99,9 +99,9 @@ class Panel:
     cost
         One finite, non-negative cost per expert (default: 1 each).
     models
-        What answers for each expert, as written in a panel file; kept as it is.
+        The model that answers for each expert, as written in a panel file; stored unchanged.
     certificate
-        What is proved about this panel, if covote built it.
+        The proof that comes with the panel, if covote built it.
 
     >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> panel
@@ -157,11 +157,11 @@ class Panel:
         put(self, "certificate", certificate)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What can be derived is derived again in the other process.
+        # Derived values are computed again in the other process.
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Copies in other processes are as read-only as the original.
+        # Copies in other processes are read-only, like the original.
         for name in ("knows", "cost"):
             state[name].flags.writeable = False
         self.__dict__.update(state)
@@ -179,7 +179,8 @@ class Panel:
     ) -> Panel:
         """Build a panel from what each expert knows: lists of classes, or "all".
 
-        A mapping gives the experts' names, too; alone, it also gives the classes, as they first come.
+        A mapping also names the experts. Without `blocks`, a mapping also gives the classes, in order of
+        first occurrence.
 
         >>> Panel.from_blocks(5, [[0, 1, 2], [0, 3, 4], [1, 2, 3], [1, 2, 4]]).covers()
         True
@@ -214,11 +215,11 @@ class Panel:
         return {name: i for i, name in enumerate(self.names)}
 
     def class_index(self, name: Name) -> int:
-        """Return the column of a class."""
+        """Return the index of a class, its column in `knows`."""
         return lookup(self._class_index, name, "class", self.classes)
 
     def expert_index(self, name: Name) -> int:
-        """Return the row of an expert."""
+        """Return the index of an expert, its row in `knows`."""
         return lookup(self._expert_index, name, "expert", self.names)
 
     @cached_property
@@ -238,7 +239,7 @@ class Panel:
         return [tuple(self.classes[k] for k in np.flatnonzero(row)) for row in self.knows]
 
     def authorities(self, name: Name) -> tuple[Name, ...]:
-        """Return the experts that know the class (C_k)."""
+        """Return the experts who know the class (C_k)."""
         return tuple(self.names[i] for i in np.flatnonzero(self.knows[:, self.class_index(name)]))
 
     # Pairs
@@ -266,10 +267,10 @@ class Panel:
 
     @property
     def redundancy(self) -> int:
-        """The fewest experts that know a common pair (the smallest lambda_kj).
+        """The smallest number of experts who know a common pair (the smallest lambda_kj).
 
-        0 means that some pair is uncovered. With a single class there are no pairs, and the number of experts
-        is returned.
+        0 means that at least one pair is uncovered. With a single class there are no pairs, and this is the
+        number of experts.
         """
         return len(self) if len(self.classes) == 1 else int(np.argmax(self._pair_histogram > 0))
 
@@ -283,7 +284,7 @@ class Panel:
         return len(self.classes) == 1 or self.redundancy >= redundancy
 
     def uncovered(self, redundancy: int = 1, most: int | None = None) -> list[tuple[Name, Name]]:
-        """Return the pairs of classes that fewer than `redundancy` experts know together, the first `most`.
+        """Return the pairs of classes that fewer than `redundancy` experts know, at most `most` of them.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 0]])
         >>> panel.uncovered(most=1), panel.count_uncovered()
@@ -302,26 +303,26 @@ class Panel:
         return found
 
     def count_uncovered(self, redundancy: int = 1) -> int:
-        """Return how many pairs of classes fewer than `redundancy` experts know together."""
+        """Return the number of pairs of classes that fewer than `redundancy` experts know."""
         if redundancy < 1:
             raise InputError(f"redundancy must be at least 1, not {redundancy}")
         return int(self._pair_histogram[:redundancy].sum())
 
     def correctable(self) -> int:
-        """How many wrong answers per item can always be repaired: the largest f with lambda >= 2f + 1.
+        """Return how many wrong answers per item can always be repaired: the largest f, lambda >= 2f + 1.
 
-        theory: section 3. A panel that does not even cover repairs none.
+        Theory: section 3. A panel that does not cover every pair can repair none.
         """
         return max(0, (self.redundancy - 1) // 2)
 
     def detectable(self) -> int:
-        """How many wrong answers per item can always be noticed: the largest f with lambda >= f + 1."""
+        """Return how many wrong answers per item can always be detected: the largest f, lambda >= f + 1."""
         return max(0, self.redundancy - 1)
 
     def survives(self, missing: int = 1) -> Outage:
-        """Return whether every pair stays covered if any `missing` experts are lost, and who matters.
+        """Return whether every pair stays covered if any `missing` experts are lost, and who is critical.
 
-        theory: section 3. Every pair must be known by `missing` + 1 experts.
+        Theory: section 3. Every pair must be known by `missing` + 1 experts.
 
         >>> panel = Panel(["cat", "dog", "fox"], [[1, 1, 1], [1, 1, 0]], ["ann", "bob"])
         >>> bool(panel.survives()), panel.survives().critical
@@ -331,7 +332,7 @@ class Panel:
         if not self._pair_histogram[1 : missing + 1].any():
             risk = np.zeros(len(self), dtype=np.int64)
         elif not self._pair_histogram[missing + 1 :].any():
-            risk = self.sizes * (self.sizes - 1) // 2  # all that an expert knows, as in planes
+            risk = self.sizes * (self.sizes - 1) // 2  # all pairs of an expert, as in planes
         else:
             risk = pairs_at_risk(self.layout, missing)
         worst_first = np.argsort(-risk, kind="stable")[: np.count_nonzero(risk)].tolist()
@@ -393,7 +394,7 @@ class Panel:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the panel to a ``.toml``, ``.json`` or ``.csv`` file, completely or not at all."""
+        """Write the panel atomically to a ``.toml``, ``.json`` or ``.csv`` file."""
         atomic.write_text(path, formats.dumps(self.to_dict(), formats.format_of(path)))
 
     @classmethod
@@ -406,9 +407,9 @@ class Panel:
     def from_table(cls, table: Any) -> Panel:
         """Read a panel from a table in memory: pandas, polars, pyarrow, a dict of columns.
 
-        It is read as a file with these cells would be: a matrix of marks with one row for each expert (or one
-        for each class, if its first column is called "class"), lists of classes, or the columns expert and
-        class with one row for each class that an expert knows.
+        The table is read like a file with these cells: a matrix of marks with one row per expert (or one per
+        class, if its first column is called "class"), lists of classes, or the columns expert and class with
+        one row for each class that an expert knows.
 
         >>> Panel.from_table({"Doctor": ["ann", "bob"], "skin": ["x", ""], "eye": [True, True]}).blocks()
         [('skin', 'eye'), ('eye',)]
@@ -416,7 +417,7 @@ class Panel:
         return cls.from_dict(panel_of_rows(rows_of(table)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the panel as plain lists and dicts, as the panel files have it."""
+        """Return the panel as plain lists and dicts, in the structure of panel files."""
         experts = []
         for name, known, cost, model in zip(self.names, self.blocks(), self.cost, self.models, strict=True):
             expert: dict[str, Any] = {"name": name, "knows": list(known)}
@@ -429,7 +430,7 @@ class Panel:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Panel:
-        """Build a panel from what :meth:`to_dict` gives."""
+        """Build a panel from the result of :meth:`to_dict`."""
         experts = formats.checked_experts(data)
         return cls.from_blocks(
             data["classes"],
@@ -439,10 +440,10 @@ class Panel:
             models=[expert.get("model") for expert in experts],
         )
 
-    # How it looks
+    # Display
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw who knows what, as a matrix, with matplotlib; return the axes."""
+        """Draw the matrix of who knows what with matplotlib; return the axes."""
         return pictures.plot(self, ax)
 
     def _repr_html_(self) -> str:
@@ -456,14 +457,14 @@ class Panel:
 
     @cached_property
     def _digest(self) -> bytes:
-        """A fingerprint of all but models and certificate: panels are compared often, and may be large."""
+        """A fingerprint of everything except models and certificate, to compare large panels quickly."""
         content = hashlib.blake2b(repr((self.classes, self.names, self.knows.shape)).encode())
         content.update(np.packbits(self.knows).data)
         content.update((self.cost + 0.0).data)  # 0 and -0 are the same cost
         return content.digest()
 
     def __eq__(self, other: object) -> bool:
-        """Same classes, experts, knowledge, costs and models; the certificate does not matter."""
+        """Whether classes, experts, knowledge, costs and models are equal, whatever the certificates."""
         if not isinstance(other, Panel):
             return NotImplemented
         return self is other or (self._digest == other._digest and self.models == other.models)

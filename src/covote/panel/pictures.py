@@ -1,4 +1,4 @@
-"""How a panel looks: one line, a matrix of characters, a table in a notebook, a picture."""
+"""Display of a panel: one line, a matrix of characters, a table in a notebook, a picture."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from covote.panel import Panel
 
-_LEGEND = 12  # lines that say which column is which class
-_MOST_CHECKED = 4_000_000  # cells of `knows`; beyond it, a repr does not pay for a check of all pairs
+_LEGEND = 12  # the most lines of the legend
+_MOST_CHECKED = 4_000_000  # cells of `knows` up to which a repr checks all pairs
 
 
 def summary(panel: Panel) -> str:
-    """Return one line: how many experts and classes, which sizes, what is covered."""
+    """Return one line: the numbers of experts and classes, the sizes, and the coverage."""
     experts, classes = panel.knows.shape
     sizes = panel.sizes
     parts = [f"{experts} expert{'s' * (experts != 1)}", f"{classes} class{'es' * (classes != 1)}"]
@@ -39,9 +39,9 @@ def summary(panel: Panel) -> str:
 
 
 def text_matrix(panel: Panel, *, width: int = 100, height: int = 40) -> str:
-    """Return the matrix of who knows what, as characters; cut to `width` columns and `height` rows.
+    """Return the matrix of who knows what as characters, cut to `width` columns and `height` rows.
 
-    Classes with names that are too long for that have numbers, and a legend.
+    If the names of the classes are too long, the columns have numbers, and a legend follows.
 
     >>> from covote import Panel
     >>> print(text_matrix(Panel(["a", "b", "c"], [[1, 1, 0], [0, 1, 1]])))
@@ -61,7 +61,7 @@ def text_matrix(panel: Panel, *, width: int = 100, height: int = 40) -> str:
     cell = max(map(_columns, labels))
     legend: list[str] = []
     if (cell + 1) * len(labels) > width - margin:
-        # Long class names: number the columns instead, by their place in panel.classes.
+        # The class names are long: number the columns instead, by their place in panel.classes.
         if any(str(k) != label for k, label in enumerate(labels)):
             legend = ["", *_legend(labels, width)]
         labels = [str(k) for k in range(len(labels))]
@@ -79,7 +79,7 @@ def text_matrix(panel: Panel, *, width: int = 100, height: int = 40) -> str:
 
 
 def _legend(labels: list[str], width: int) -> list[str]:
-    """Return lines that say which number is which class."""
+    """Return the lines of the legend, which name the class of each number."""
     hard = "\N{NO-BREAK SPACE}"  # lines break between classes only
     text = ", ".join(f"{k} {label}".replace(" ", hard) for k, label in enumerate(labels))
     lines = wrap(text, width, break_on_hyphens=False, max_lines=_LEGEND, placeholder=" …")
@@ -87,7 +87,7 @@ def _legend(labels: list[str], width: int) -> list[str]:
 
 
 def _columns(text: str) -> int:
-    """Return how wide a terminal shows a text: Chinese takes two columns, a combining accent none.
+    """Return the width of a text in a terminal: Chinese takes two columns, a combining accent none.
 
     >>> _columns("skin"), _columns("皮膚"), _columns("e\u0301")
     (4, 4, 1)
@@ -130,11 +130,11 @@ def plot(panel: Panel, ax: Axes | None = None) -> Axes:
     from matplotlib.colors import ListedColormap
 
     if ax is None:
-        # A Figure of its own, not pyplot's: no global state, no window, nothing to close.
+        # A new Figure instead of pyplot's: no global state, no window, nothing to close.
         from matplotlib.figure import Figure
 
         experts, classes = panel.knows.shape
-        wide = max(2 + 0.3 * classes, 0.11 * len(summary(panel)))  # the title, too, needs its room
+        wide = max(2 + 0.3 * classes, 0.11 * len(summary(panel)))  # the title needs room as well
         size = (min(16.0, wide), min(16.0, 1.2 + 0.3 * max(1, experts)))
         ax = Figure(figsize=size, layout="constrained").add_subplot()
     ax.imshow(

@@ -1,7 +1,7 @@
-"""Panels in tables as people make them.
+"""Read panels from tables as people make them.
 
-A matrix of marks either way round, lists of classes, or one row for each class that an expert knows; with
-titles, notes, costs and sums.
+A table may be a matrix of marks in either orientation, lists of classes, or one row for each class that an
+expert knows, and it may have titles, notes, costs and totals.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Rows = list[list[str]]
 
 
 def cell_of(name: str | int) -> str:
-    """Return a name as a table has it: text that looks like an integer gets an apostrophe in front."""
+    """Return a name as written in a table: text that looks like an integer gets an apostrophe in front."""
     if isinstance(name, str) and (_INTEGER.fullmatch(name) or name.startswith("'")):
         return "'" + name
     return str(name)
@@ -53,7 +53,7 @@ def name_of(cell: str) -> str | int:
 
 
 def rows_of(table: Any) -> Rows:
-    """Return the cells of a table in memory, its columns' names first; an index that says something, too."""
+    """Return the cells of a table in memory, with the column names first, and with a named index."""
     found = arrow_table(table, "a panel")
     names = found.column_names
     index = [name for name in names if name.startswith("__index_level_")]
@@ -65,7 +65,7 @@ def rows_of(table: Any) -> Rows:
 
 
 def panel_of_rows(rows: Rows) -> dict[str, Any]:
-    """Return the panel in the cells of a table, as plain lists and dicts.
+    """Return the panel that the cells of a table describe, as plain lists and dicts.
 
     >>> panel_of_rows([["Doctor", "skin", "eye"], ["Ann", "x", ""], ["Bob", "yes", "ja"]])["experts"]
     [{'name': 'Ann', 'knows': ['skin']}, {'name': 'Bob', 'knows': ['skin', 'eye']}]
@@ -93,7 +93,7 @@ def panel_of_rows(rows: Rows) -> dict[str, Any]:
 
 
 def _begins_a_table(rows: Rows) -> bool:
-    """Whether what follows a title is a table: a matrix, or a heading that names its columns."""
+    """Whether rows after a title begin a table: a matrix, or a heading that names its columns."""
     called = any(is_called(cell, EXPERTS | CLASSES | KNOWS) for cell in rows[0] if cell)
     return _is_matrix(rows) or (called and sum(map(bool, rows[0])) > 1) or _begins_a_table_below(rows)
 
@@ -103,7 +103,7 @@ def _begins_a_table_below(rows: Rows) -> bool:
 
 
 def _without_notes(rows: Rows) -> Rows:
-    """Return the rows without remarks at the foot: one cell alone, with a sentence or a legend in it."""
+    """Return the rows without remarks at the end: a single cell with a sentence or a legend."""
     while len(rows) > 2 and sum(map(bool, rows[-1])) == 1 and _is_remark(next(filter(None, rows[-1]))):
         rows = rows[:-1]
     return without_empty(rows)
@@ -127,7 +127,7 @@ def _is_cost(heading: str) -> bool:
 
 
 def has_panel(rows: Rows) -> bool:
-    """Whether the cells are those of a panel, not one class after another."""
+    """Whether the cells describe a panel, and not a list of classes."""
     rows = without_empty(rows)
     return bool(rows) and len(rows[0]) > 1 and (len(rows) > 1 or is_called(rows[0][0], EXPERTS))
 
@@ -146,7 +146,7 @@ def _is_matrix(rows: Rows) -> bool:
 
 
 def _upright(rows: Rows) -> Rows:
-    """Return a matrix with one row for each expert, the experts first."""
+    """Return a matrix with one row per expert, and with the experts in the first column."""
     corner = rows[0][0]
     first = re.split(r"[\\/|,]", corner)[0]  # of "class / doctor"
     below = any(_is_cost(row[0]) for row in rows[1:]) and not any(map(_is_cost, rows[0]))
@@ -229,7 +229,7 @@ def _without_totals(rows: Rows) -> Rows:
 
 
 def _without_remarks(rows: Rows) -> Rows:
-    """Return a matrix without columns of remarks: called so, and with something else than marks in them."""
+    """Return a matrix without columns that are called remarks and hold something other than marks."""
     remarks = {
         c
         for c, name in enumerate(rows[0])
@@ -249,7 +249,7 @@ def _numbers(cells: list[str]) -> bool:
 
 
 def _cost_column(head: list[str], body: Rows) -> int | None:
-    """Return the column of costs: the second if it is called so, else another one that holds no marks."""
+    """Return the column of costs: the second one by its name, or another one that also holds no marks."""
     for c, name in enumerate(head):
         if c and _is_cost(name):
             cells = {folded(row[c]) for row in body}
@@ -259,7 +259,7 @@ def _cost_column(head: list[str], body: Rows) -> int | None:
 
 
 def _costs(body: Rows, column: int | None) -> tuple[list[float], list[str]]:
-    """Return the cost of each row, and what is wrong with them: 80, 1.5, 1,5 and 80 € are numbers."""
+    """Return the cost of each row, and a list of problems; 80, 1.5, 1,5 and 80 € are numbers."""
     found, wrong = [], []
     for number, row in _numbered(body):
         cell = row[column] if column is not None and column < len(row) else ""
@@ -288,7 +288,7 @@ def _long_columns(head: list[str]) -> tuple[int, int, int | None] | None:
 
 
 def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
-    """Return the panel of a table with the columns expert and class; a class may be a list of them."""
+    """Return the panel of a table with the columns expert and class, which may hold a list of classes."""
     width = max(who, what) + 1
     body = [Row.like(row, row + [""] * (max(width, len(rows[0])) - len(row))) for row in rows[1:]]
     empty = [f"row {n} has no expert" for n, row in _numbered(body) if not row[who]]
@@ -320,7 +320,7 @@ def _long(rows: Rows, who: int, what: int, mark: int | None) -> dict[str, Any]:
 
 
 def _lists(rows: Rows) -> dict[str, Any]:
-    """Return the panel of rows that begin with an expert and go on with what it knows."""
+    """Return the panel of rows that consist of an expert and then the classes it knows."""
     head = is_called(rows[0][0], EXPERTS) or any(is_called(cell, KNOWS) for cell in rows[0][1:2])
     known: dict[str, list[str]] = {}
     for row in rows[1 if head else 0 :]:
