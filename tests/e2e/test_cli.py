@@ -224,7 +224,7 @@ def test_a_budget_can_be_spent_on_the_worst_case(covote, tmp_path):
     told = covote("select", "pool.toml", "--budget", 2, "--goal", "worst-case").out
     assert "at least 75% of the items can be recovered" in told
     ran = covote("select", "pool.toml", "--goal", "worst-case")
-    assert (ran.status, "a goal says how to spend a budget; give a budget, too" in ran.err) == (2, True)
+    assert (ran.status, "a goal says how to spend a budget; give a budget as well" in ran.err) == (2, True)
 
 
 def test_check_lists_the_single_points_of_failure(covote, tmp_path):

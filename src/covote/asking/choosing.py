@@ -54,7 +54,7 @@ class Judge(Protocol):
         """Return which items are settled."""
 
     def worth(self, standing: Any, wanted: Flags) -> NDArray[np.float64]:
-        """Return the value of an answer (items x experts), 0 if it does not help; only `wanted` ones count."""
+        """Return the value of each `wanted` answer (items x experts); 0 if it does not help."""
 
     def verdict(self, standing: Any) -> Verdict:
         """Return the labels."""

@@ -1,4 +1,4 @@
-"""Blocks of class indices: what every construction returns, and what can be done with them."""
+"""Blocks of class indices, which every construction returns, and operations on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Blocks = NDArray[np.int32]
 
 CHUNK = 1 << 22
-"""Pairs that are looked at together; bounds the memory in addition to the pair counts."""
+"""Pairs to process at once; bounds the memory in addition to the pair counts."""
 
 OWN = 16_000
 """The slack of a class with itself: always covered, never critical."""
@@ -20,7 +20,7 @@ OWN = 16_000
 class Cover(NamedTuple):
     """Blocks (experts x size, int32) of the classes 0..v-1, and the construction in words.
 
-    While a cover is being built, -1 marks room that no class has taken yet.
+    While a cover is being built, -1 marks a free place.
     """
 
     blocks: Blocks
@@ -28,14 +28,14 @@ class Cover(NamedTuple):
 
 
 class Built(NamedTuple):
-    """Class indices of each expert, which may differ in number, and the construction in words."""
+    """The class indices of each expert, in possibly unequal numbers, and the construction in words."""
 
     blocks: Sequence[Blocks]
     construction: str
 
 
 def padded(blocks: Sequence[Blocks], size: int) -> Blocks:
-    """Stack blocks of up to `size` classes; -1 marks the room that is left."""
+    """Stack blocks of up to `size` classes; -1 marks free places."""
     stacked = np.full((len(blocks), size), -1, dtype=np.int32)
     for row, block in zip(stacked, blocks, strict=True):
         row[: len(block)] = block
@@ -43,18 +43,18 @@ def padded(blocks: Sequence[Blocks], size: int) -> Blocks:
 
 
 def widened(blocks: Blocks, size: int) -> Blocks:
-    """Add room to every block until it has `size` places."""
+    """Add free places to every block until it has `size` places."""
     room = np.full((len(blocks), size - blocks.shape[1]), -1, dtype=np.int32)
     return np.hstack([blocks, room])
 
 
 def relabelled(blocks: Blocks, classes: NDArray[np.int32]) -> Blocks:
-    """Replace index i by classes[i]; room stays room."""
+    """Replace index i by classes[i]; free places stay free."""
     return np.where(blocks < 0, np.int32(-1), classes[blocks])
 
 
 def without_room(blocks: Blocks, classes: int) -> Blocks:
-    """Give all room to classes, in turn, so that every block is full; blocks of fewer than two classes go.
+    """Fill all free places with classes, in turn, and drop blocks of fewer than two classes.
 
     >>> without_room(np.array([[0, 1, -1], [2, -1, -1]], dtype=np.int32), 4)
     array([[0, 1, 2]], dtype=int32)
@@ -71,7 +71,7 @@ def without_room(blocks: Blocks, classes: int) -> Blocks:
 
 
 def multiplied(cover: Cover, times: int, classes: int, size: int) -> Cover:
-    """Let every point of a cover stand for `times` classes; the last point for fewer, if need be."""
+    """Let every point of a cover stand for `times` classes, and the last point for fewer if necessary."""
     points = -(-classes // times)
     copies = np.hstack([np.where(cover.blocks < 0, -1, cover.blocks + i * points) for i in range(times)])
     blocks = np.where(copies >= classes, -1, copies).astype(np.int32)
@@ -79,13 +79,13 @@ def multiplied(cover: Cover, times: int, classes: int, size: int) -> Cover:
 
 
 def linking(classes: int, known: int, size: int) -> int:
-    """Return how many experts link the classes beyond the `known` ones, of which a cover exists."""
+    """Return how many experts link further classes to the `known` ones, which have a cover."""
     hub = classes - known
     return 0 if hub <= 0 else -(-known // (size - hub)) if hub < size else 1 << 29
 
 
 def resized(cover: Cover, classes: int, size: int) -> Cover:
-    """Drop classes from a cover, or link a few more to all that it has."""
+    """Drop classes from a cover, or link a few more classes to all of its classes."""
     known = int(cover.blocks.max()) + 1
     if known >= classes:
         blocks = np.where(cover.blocks >= classes, np.int32(-1), cover.blocks)
@@ -116,14 +116,14 @@ def pair_counts(blocks: ArrayLike, classes: int) -> NDArray[np.int32]:
 
 
 def uniform_need(classes: int, times: int = 1) -> NDArray[np.int16]:
-    """Return the need of a cover (classes x classes): every pair is to lie in `times` blocks."""
+    """Return the need of a cover (classes x classes): every pair must lie in `times` blocks."""
     need = np.full((classes, classes), times, dtype=np.int16)
     np.fill_diagonal(need, 0)
     return need
 
 
 def slack_of(need: NDArray[np.integer], blocks: Blocks) -> NDArray[np.int16]:
-    """Return how many of the blocks, which may have room, hold each pair, minus how many should."""
+    """Return how many of the blocks, which may have free places, hold each pair, minus how many should."""
     classes = len(need)
     held = pair_counts(np.where(blocks < 0, classes, blocks), classes + 1)[:classes, :classes]
     slack = (held - need).astype(np.int16)
@@ -132,7 +132,7 @@ def slack_of(need: NDArray[np.integer], blocks: Blocks) -> NDArray[np.int16]:
 
 
 def _pair_codes(rows: NDArray[np.int32], classes: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the pairs of each block as x * classes + y, with x left of y, a part of the blocks at a time."""
+    """Yield the pairs of each block as x * classes + y, with x left of y, for some blocks at a time."""
     left, right = np.triu_indices(rows.shape[1], 1)
     step = max(1, CHUNK // max(1, len(left)))
     for at in range(0, len(rows), step):
@@ -145,9 +145,8 @@ def prune(
 ) -> NDArray[np.int32]:
     """Drop blocks whose pairs are all covered often enough without them, or by others (`covered`).
 
-    Among several that could go, the one goes first whose pairs would be left with most cover: it is the least
-    likely to make another one indispensable. Pairs that the blocks do not cover `times` times are left as
-    they are.
+    Of several redundant blocks, the one whose pairs keep the most cover is dropped first: it is the least
+    likely to make another one indispensable. Pairs that the blocks do not cover `times` times are ignored.
 
     >>> prune([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3], [0, 1, 2]], 4).tolist()
     [[0, 2, 3], [1, 2, 3], [0, 1, 2]]
@@ -167,7 +166,7 @@ def prune(
         spare, cover = spare[free], cover[free]
         if len(spare) == 0:
             break
-        # Few pairs that become critical first; the earliest block on ties.
+        # Prefer the block that makes the fewest pairs critical, and the earliest one on ties.
         first = int((cover == 1).sum(axis=1).argmin())
         row = rows[spare[first]]
         gone.append(int(spare[first]))
@@ -177,29 +176,29 @@ def prune(
 
 
 def _redundant(rows: NDArray[np.int32], counts: NDArray[np.int32], times: int) -> NDArray[np.intp]:
-    """Return the blocks of which each one alone could go."""
+    """Return the blocks that are redundant, each taken alone."""
     flat = counts.ravel()
     parts = [(flat[codes] > times).all(axis=1) for codes in _pair_codes(rows, len(counts))]
     return np.flatnonzero(np.concatenate(parts))
 
 
 def without_least_needed(blocks: Blocks, need: NDArray[np.integer]) -> Blocks:
-    """Drop the block without which fewest pairs fall short of their need; the first where several are.
+    """Drop the block without which the fewest pairs fall short of their need, the first one on ties.
 
     >>> without_least_needed(np.array([[0, 1, 2], [0, 1, 3], [2, 3, 0]]), np.ones((4, 4))).tolist()
     [[0, 1, 3], [2, 3, 0]]
     """
-    slack = np.pad(slack_of(need, blocks), (0, 1), constant_values=OWN)  # room, which is -1, is not critical
+    slack = np.pad(slack_of(need, blocks), (0, 1), constant_values=OWN)  # free places (-1) are not critical
     left, right = np.triu_indices(blocks.shape[1], 1)
     critical = (slack[blocks[:, left], blocks[:, right]] <= 0).sum(axis=1)
     return np.delete(blocks, int(critical.argmin()), axis=0)
 
 
 def prune_many(blocks: NDArray[np.int32], classes: int, times: int = 1) -> NDArray[np.int32]:
-    """As :func:`prune`, where a table of all pairs would be too large: the earliest blocks go first.
+    """Like :func:`prune`, for covers too large for a table of all pairs: drop the earliest blocks first.
 
-    One class at a time is counted with all others. What it proves of the blocks that know it, that they are
-    needed, stays true when others go; so in a cover with little to spare, a few classes prove it of all.
+    The pairs of one class are counted at a time, which proves that some of its blocks are needed. That stays
+    true when other blocks are dropped, so in a tight cover a few classes prove that all blocks are needed.
 
     >>> prune_many(np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3], [0, 1, 2]]), 4).tolist()
     [[0, 2, 3], [1, 2, 3], [0, 1, 2]]

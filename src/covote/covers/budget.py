@@ -1,8 +1,9 @@
-"""The experts of a pool that make the fewest errors for what can be spent (theory: section 7).
+"""Choose the experts of a pool with the smallest bound on the error within a budget (theory: section 7).
 
-What an expert removes from the bound on the error, less the more others there are, is submodular. So the
-experts that remove most, or most for their cost, come close to the best choice; exchanges come closer; what
-all the others could remove at most says how close, and in small pools leaves few choices to look at.
+The reduction of the bound on the error is submodular: an expert reduces it by less, the more other experts
+there are. So choosing the experts that reduce it most, or most for their cost, comes close to the best
+choice, and exchanges come closer. The most that all others could still reduce it bounds the gap; in small
+pools it leaves few choices to examine.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 
 FREE = 1e-12
-"""Stands for a cost of 0 where one has to divide by it."""
+"""Replaces a cost of 0, to divide by it."""
 
 
 @dataclass(frozen=True)
 class Affordable:
-    """Who is chosen, their bound on the error, and what no choice for this budget can be below."""
+    """The chosen experts, their bound on the error, and a lower bound for all choices within the budget."""
 
     chosen: Flags
     error: float
@@ -54,18 +55,18 @@ class Pool:
         self.touched = 0
 
     def weights(self, chosen: Flags) -> Array:
-        """Return what is left of every pair's weight."""
+        """Return the weight of every pair that remains after the chosen experts."""
         left = self._weights.copy()
         for i in np.flatnonzero(chosen).tolist():
             self.add(left, i)
         return left
 
     def add(self, left: Array, i: int) -> None:
-        """Let an expert take its share of the weights, in place."""
+        """Subtract an expert's share from the weights, in place."""
         apply(left, self._knows[i], self._both[i], self._one[i])
 
     def gains(self, left: Array) -> Array:
-        """Return what every expert would take away from the error."""
+        """Return by how much every expert would reduce the error."""
         self.touched += self._float.size * len(left)
         inside = np.einsum("ik,ik->i", self._float @ left, self._float) / 2
         across = self._float @ left.sum(axis=1) - 2 * inside
@@ -73,14 +74,14 @@ class Pool:
         return found
 
     def fits(self, chosen: Flags) -> Flags:
-        """Return who can still be paid."""
+        """Return the experts whom the remaining budget can pay."""
         spent = float(self.cost[chosen].sum())
         found: Flags = ~chosen & (self.cost <= (self.budget - spent) * (1 + 1e-12))
         return found
 
 
 def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = None) -> Affordable:
-    """Choose experts within the budget; those in `kept` are among them."""
+    """Choose experts within the budget, including those in `kept`."""
     empty = np.zeros_like(kept)
     ways = [_greedy(pool, kept, kept, empty, by_cost) for by_cost in (True, False)]
     best = min(ways, key=lambda way: way.error)
@@ -95,7 +96,7 @@ def afford(pool: Pool, kept: Flags, effort: str, progress: Progress | None = Non
 
 
 def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool) -> Affordable:
-    """Take the expert that removes most (for its cost), again and again, but none of those barred."""
+    """Repeatedly add the expert that reduces the error most (for its cost), except the barred ones."""
     chosen, left, lower = chosen.copy(), pool.weights(chosen), 0.0
     while True:
         gains = pool.gains(left)
@@ -111,16 +112,16 @@ def _greedy(pool: Pool, chosen: Flags, kept: Flags, barred: Flags, by_cost: bool
 
 
 def _at_most(pool: Pool, gains: Array, chosen: Flags, kept: Flags) -> float:
-    """Return what any others could remove in addition to these, if parts of experts could be paid.
+    """Return the most that any other experts could reduce the error by, if fractions could be hired.
 
-    However they are chosen, each removes at most its gain in addition to these: submodularity. All of
-    them together cost at most what those who must stay leave of the budget.
+    Whichever are chosen, each reduces the error by at most its gain next to the chosen ones (submodularity),
+    and together they cost at most the budget that the experts who must stay leave over.
     """
     return _parts(np.where(chosen, 0.0, gains), pool.cost, pool.budget - float(pool.cost[kept].sum()))
 
 
 def _parts(gains: Array, cost: Array, money: float) -> float:
-    """Return the most that money can buy of these gains, if parts of experts could be paid."""
+    """Return the largest total gain that the money can buy, if fractions of experts could be hired."""
     order = np.argsort(-gains / np.maximum(cost, FREE), kind="stable")
     gains, cost = gains[order], cost[order]
     share = np.clip((money - (np.cumsum(cost) - cost)) / np.maximum(cost, FREE), 0, 1)

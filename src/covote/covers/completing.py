@@ -35,13 +35,13 @@ Lacks = NDArray[np.int64]
 Knows = NDArray[np.bool_]
 
 DENSE = 0.3
-"""Share of missing pairs, among the classes that miss any, from which a designed cover is tried."""
+"""Share of missing pairs, among the classes that miss any, above which a designed cover is tried."""
 
 DESIGNED = 1_000
-"""Most classes for which that is tried; beyond, only if all pairs are missing."""
+"""The most classes for which a designed cover is tried, unless all pairs are missing."""
 
 TRIES = 20
-"""Orders of equally good lessons that are tried; one beyond `LARGE` cells of experts x classes."""
+"""How many orders of equally good lessons to try; above `LARGE` cells (experts x classes) only one."""
 
 LARGE = 20_000
 
@@ -66,7 +66,7 @@ def complete(
         The experts to start from; there may be none.
     size
         How many classes each new expert can learn; or the capacities of the available people, of whom as few
-        as possible are used, the largest first.
+        as possible are used, in descending order.
     redundancy
         How many experts must know each pair.
     teach
@@ -85,8 +85,8 @@ def complete(
     Returns
     -------
     The given experts, then the new ones, named ``new-1``, ``new-2``, ... The certificate counts the new
-    experts; :func:`fillers` says which of their classes only fill a place. Ctrl-C during the search returns
-    the best panel so far.
+    experts; :func:`fillers` lists the classes that only fill a place. Ctrl-C during the search returns the
+    best panel so far.
 
     >>> panel = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [1, 3, 5]])
     >>> whole = complete(panel, 3)
@@ -131,9 +131,9 @@ def _price(panel: Panel, new_cost: float | None) -> float:
 
 
 def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, ...]]:
-    """Return for each expert after the first `given` the classes that every pair can do without.
+    """Return the classes that are not needed for any pair, for each expert after the first `given`.
 
-    They only fill a place: the expert may learn others instead, or fewer.
+    They only fill a place: the expert may learn other classes instead, or fewer.
 
     >>> whole = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "c"], ["b", "c", "a"]])
     >>> fillers(whole, 2)
@@ -154,7 +154,7 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
 
 
 def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
-    """Return new experts of equal size: the best of greedy ones, and of what a designed cover must keep."""
+    """Return new experts of equal size: greedy ones or the pruned blocks of a designed cover."""
     from covote.covers.search.portfolio import best_cover
 
     classes = len(need)
@@ -187,7 +187,7 @@ def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) ->
 def _few_of_the_capacities(
     need: Need, capacities: Sequence[int], effort: str, seed: int, work: Work
 ) -> tuple[Blocks, Sizes, str]:
-    """Return new experts of the given capacities, the largest first, or say why they are too few."""
+    """Return new experts of the given capacities, the largest first, or raise an error with the reason."""
     sizes = np.sort(checked_capacities(capacities, len(need)))[::-1].copy()
     refutation = refute(need, sizes)
     if refutation is not None:
@@ -209,12 +209,12 @@ def _few_of_the_capacities(
 
 
 def _reporting(work: Work, experts: int) -> Work:
-    """Return a part of the work that says how many new experts there are so far."""
+    """Return a part of the work whose message is the number of new experts so far."""
     return work.part(f"{experts} new experts so far", work.total, work.total)
 
 
 def _checked(panel: Panel, rows: list[NDArray[np.int32]], price: float, certificate: Certificate) -> Panel:
-    """Return the panel with the new experts, if it covers by an independent count; else fail loudly."""
+    """Return the panel with the new experts; raise an error unless an independent count confirms it."""
     knows = zeros(len(rows), len(panel.classes))
     for known, row in zip(knows, rows, strict=True):
         known[row] = True
@@ -234,13 +234,13 @@ def _new_names(panel: Panel) -> Iterator[Name]:
 
 
 def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
-    """Teach the experts the fewest further classes that make every pair known `redundancy` times.
+    """Teach the experts the fewest further classes so that every pair is known `redundancy` times.
 
-    No one knows more than `size` classes afterwards, unless it knew them before. The certificate counts the
+    No one knows more than `size` classes afterwards, except those who did before. The certificate counts the
     lessons (expert and class).
 
-    Ours. Greedy: the next lesson is the one (expert, class) that covers the most missing pairs; then every
-    lesson that the others make needless is dropped. Several orders of equally good lessons are tried.
+    Ours. Greedy: the next lesson is the (expert, class) that covers the most missing pairs; in the end,
+    lessons that the others make redundant are dropped. Several orders of equally good lessons are tried.
     """
     need = np.maximum(0, redundancy - panel.pair_counts()).astype(np.int64)
     np.fill_diagonal(need, 0)
@@ -267,11 +267,11 @@ def _taught(panel: Panel, size: int, redundancy: int, seed: int) -> Panel:
 
 
 def fewest_lessons(need: Lacks, sizes: NDArray[np.integer]) -> tuple[int, str]:
-    """Return how many lessons there must be at least, and which bound says so.
+    """Return a lower bound on the number of lessons, and its name.
 
     A missing pair needs a lesson about one of its two classes, so disjoint missing pairs need one each (a
-    matching). And an expert of s classes that gets a lessons covers at most a s + a (a - 1) / 2 new pairs:
-    most if one of the largest experts gets them all.
+    matching). An expert of s classes who gets a lessons covers at most a s + a (a - 1) / 2 new pairs, which
+    is largest if one of the largest experts gets all lessons.
 
     >>> fewest_lessons(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]]), np.array([2, 1]))
     (1, 'counting')
@@ -291,13 +291,13 @@ def fewest_lessons(need: Lacks, sizes: NDArray[np.integer]) -> tuple[int, str]:
 
 
 def _lessons(knows: Knows, need: Lacks, room: NDArray[np.int64], rng: np.random.Generator) -> Knows | None:
-    """Give the lesson that covers the most missing pairs, again and again; None where no one has room."""
+    """Repeatedly give the lesson that covers the most missing pairs; None if no one can learn more."""
     gain = knows.astype(np.int64) @ (need > 0)
     while need.any():
         allowed = ~knows & (room > 0)[:, None]
         value = np.where(allowed, gain, -1)
         if value.max() <= 0:
-            # No one who has room knows a partner: begin with a class that misses some, at a large expert.
+            # No one who can learn more knows a partner: teach a needy class to a large expert first.
             value = np.where(allowed & np.any(need, axis=1), knows.sum(axis=1, keepdims=True), -1)
             if value.max() < 0:
                 return None
@@ -316,7 +316,7 @@ def _lessons(knows: Knows, need: Lacks, room: NDArray[np.int64], rng: np.random.
 
 
 def _without_needless(panel: Panel, knows: Knows | None, redundancy: int) -> Knows | None:
-    """Drop lessons that are not needed, the least useful first."""
+    """Drop redundant lessons, the least useful first."""
     if knows is None:
         return None
     counts = knows.T.astype(np.int64) @ knows

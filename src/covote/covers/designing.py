@@ -1,4 +1,4 @@
-"""design(): panels from nothing."""
+"""Design a panel from scratch."""
 
 from __future__ import annotations
 
@@ -53,10 +53,8 @@ def design(
     experts
         Number of experts for "random" (default: until every pair is covered).
 
-    Returns
-    -------
-    A panel that has been checked independently of how it was built; its `certificate` says which lower bound
-    holds and how it was built. Ctrl-C during the search returns the best panel so far.
+    Returns ------- A panel that has been verified independently of its construction. Its `certificate` has
+    the lower bound and the construction. Ctrl-C during the search returns the best panel so far.
 
     >>> panel = design(13, 4)
     >>> print(panel.certificate)
@@ -132,9 +130,9 @@ def _auto(
 def _checked(
     names: tuple[Name, ...], cover: Built, redundancy: int, bound: tuple[int, str], must_cover: bool
 ) -> Panel:
-    """Return the panel with its certificate if it covers by an independent count; else fail loudly.
+    """Return the panel with its certificate; raise an error unless an independent count confirms the cover.
 
-    A panel of a given number of random experts need not cover; it has no certificate then.
+    A given number of random experts need not cover; such a panel has no certificate.
     """
     knows = zeros(len(cover.blocks), len(names))
     for row, block in zip(knows, cover.blocks, strict=True):

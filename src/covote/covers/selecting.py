@@ -1,4 +1,4 @@
-"""Choose the cheapest experts of a pool that still cover every pair."""
+"""Choose the cheapest experts of a pool who still cover every pair."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from covote.progress import Progress, Work
 Flags = NDArray[np.bool_]
 
 PROVABLE = 5_000, 30_000
-"""Most entries of a problem for which branch and bound is tried: in any case, and if the gap is small."""
+"""The most entries of a problem for branch and bound: in general, and if the gap is small."""
 
 SMALL_GAP = 0.2
 
 GOALS = ("average", "worst-case")
 
 MOST_TRIED = 5_000
-"""Exchanges that are looked at for the worst case."""
+"""The most exchanges to examine for the worst case."""
 
 EASY = 300
-"""Steps of a first local search, after which the bound of an easy problem is met."""
+"""Steps of the first local search, which solves easy problems."""
 
 
 @renamed(times="redundancy")
@@ -54,8 +54,8 @@ def select(
 ) -> Panel:
     """Choose the cheapest experts of a panel who still cover every pair, each `redundancy` times.
 
-    With a `budget`, choose the experts that it pays for with the smallest bound on the error instead, whether
-    they cover every pair or not.
+    With a `budget`, choose the affordable experts with the smallest bound on the error instead, whether they
+    cover every pair or not.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ def select(
     redundancy
         How many experts must know each pair.
     keep
-        Names of experts that must stay.
+        Names of experts who must stay.
     budget
-        What the chosen experts may cost together, at most.
+        The most that the chosen experts may cost together.
     accuracy, prior
-        With a budget: how often experts are right inside their expertise (one number, default 1; one for
-        each; or by name), and the probability of every class. See :func:`covote.bounds.confusion_bound`.
+        With a budget: how often experts are right inside their expertise (one number, default 1; one per
+        expert; or by name), and the probability of every class. See :func:`covote.bounds.confusion_bound`.
     goal
-        With a budget: "average", the least bound on the error if experts answer evenly what they do not know
-        (default); or "worst-case", the most items that can be recovered whatever they answer then
-        (:func:`covote.bounds.worst_case_accuracy`; exchanges from the other choice on).
+        With a budget: "average" (default), the smallest bound on the error if all answers of experts outside
+        their expertise are equally likely; or "worst-case", the most items that can be recovered whatever
+        they answer (:func:`covote.bounds.worst_case_accuracy`), found by exchanges from the first choice.
     effort
         "fast", "normal" (up to about 5 seconds) or "max" (a minute).
     seed
@@ -84,8 +84,8 @@ def select(
     Returns
     -------
     The chosen experts, in the order of the pool, with a certificate: their total cost (with a budget: their
-    bound on the error), a lower bound that holds for every choice, and so the gap that may be left. Ctrl-C
-    during the search returns the best choice so far.
+    bound on the error), and a lower bound for every choice. Ctrl-C during the search returns the best choice
+    so far.
 
     >>> pool = Panel.from_blocks(list("abcd"), ["abc", "abd", "cd", "abcd"], cost=[2, 2, 1, 7])
     >>> chosen = select(pool)
@@ -101,13 +101,13 @@ def select(
     if goal is not None:
         check_choice("goal", goal, GOALS)
         if budget is None:
-            raise InputError("a goal says how to spend a budget; give a budget, too")
+            raise InputError("a goal says how to spend a budget; give a budget as well")
     if budget is not None:
         return _within(panel, budget, redundancy, kept, accuracy, prior, goal, effort, progress)
     if accuracy is not None or prior is not None:
-        raise InputError("accuracy and prior say how to spend a budget; give a budget, too")
+        raise InputError("accuracy and prior say how to spend a budget; give a budget as well")
     _check_cover(panel, redundancy)
-    # Experts that must stay, or cost nothing, or without whom a pair is lost.
+    # Experts who must stay, who cost nothing, or without whom a pair is lost.
     fixed = kept | (panel.cost == 0) | _forced(panel, redundancy)
     problem = _rest(panel, fixed, redundancy)
     candidates = np.flatnonzero(~fixed)
@@ -136,7 +136,7 @@ def _within(
     panel: Panel, budget: float, redundancy: int, kept: Flags, accuracy: Any, prior: ArrayLike | None,
     goal: str | None, effort: str, progress: Progress | None,
 ) -> Panel:  # fmt: skip
-    """Return the experts with the least bound on the error that a budget pays for."""
+    """Return the experts within a budget who have the smallest bound on the error."""
     if redundancy != 1:
         raise InputError("with a budget, redundancy cannot be promised; leave it out")
     if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 <= float(budget) < math.inf:
@@ -214,7 +214,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
 
 
 def cost_unit(cost: NDArray[np.float64]) -> float:
-    """Return a number of which all costs are multiples, 0 if there is no decimal one.
+    """Return a number of which all costs are multiples; 0 if there is no such decimal number.
 
     >>> cost_unit(np.array([1.5, 2.25])), cost_unit(np.array([1.0, 2**0.5]))
     (0.75, 0)
@@ -259,7 +259,7 @@ def _check_cover(panel: Panel, redundancy: int) -> None:
 
 
 def _forced(panel: Panel, redundancy: int) -> Flags:
-    """Return the experts without whom some pair would be known too rarely."""
+    """Return the experts without whom a pair would be covered too rarely."""
     critical = panel.pair_counts() == redundancy
     np.fill_diagonal(critical, False)
     known = [np.flatnonzero(row) for row in panel.knows]
@@ -267,7 +267,7 @@ def _forced(panel: Panel, redundancy: int) -> Flags:
 
 
 def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
-    """Return what is left to choose in addition to the fixed experts."""
+    """Return the problem of choosing experts in addition to the fixed ones."""
     need = np.full((len(panel.classes),) * 2, redundancy, dtype=np.int32)
     if fixed.any():
         need -= panel.only(*(panel.names[i] for i in np.flatnonzero(fixed))).pair_counts()
@@ -275,7 +275,7 @@ def _rest(panel: Panel, fixed: Flags, redundancy: int) -> PoolCover:
 
 
 def _without_redundant(panel: Panel, inside: Flags, kept: Flags, redundancy: int) -> Flags:
-    """Drop experts that the others make unnecessary, the most expensive first."""
+    """Drop redundant experts, the most expensive first."""
     inside = inside.copy()
     counts = panel.only(*(panel.names[i] for i in np.flatnonzero(inside))).pair_counts()
     np.fill_diagonal(counts, np.iinfo(np.int32).max)
@@ -288,7 +288,7 @@ def _without_redundant(panel: Panel, inside: Flags, kept: Flags, redundancy: int
 
 
 def _counting(panel: Panel, kept: Flags, redundancy: int) -> tuple[float, str]:
-    """Return the least cost of the number of experts that every cover by experts of this size must have."""
+    """Return the least cost of as many experts as every cover by experts of this size needs."""
     if len(panel.classes) < 2 or len(panel) == 0:
         return 0.0, "no pairs"
     fewest, name = best_lower_bound(len(panel.classes), int(panel.sizes.max()), redundancy)

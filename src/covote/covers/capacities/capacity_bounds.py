@@ -1,10 +1,10 @@
 """Proofs that experts of given capacities cannot fill a need.
 
-The need is a symmetric matrix: how many experts must (still) know each pair. A class x with total need D_x
-wants experts that know it and whose capacities, less 1 each, sum to at least D_x. Give every expert a
-weight w >= 0, and let W(D) be the least weight of experts that can serve a class of need D. An expert of
-capacity c knows at most c classes, so the sum of W(D_x) over the classes is at most the sum of w c over the
-experts. Weight c - 1 is the counting of pairs, weight 1 the Schonheim bound; rounded weights lie between.
+The need is a symmetric matrix: how many experts must (still) know each pair. The experts who know a class x
+of total need D_x must have capacities that, less 1 each, sum to at least D_x. Give every expert a weight w >=
+0, and let W(D) be the least weight of experts that can serve a class of need D. An expert of capacity c knows
+at most c classes, so the sum of W(D_x) over the classes is at most the sum of w c over the experts. The
+weight c - 1 counts pairs, the weight 1 gives the Schonheim bound, and rounded weights lie between them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from covote.bounds import best_lower_bound
 Ints = NDArray[np.int64]
 
 WORK = 20_000_000
-"""Most table entries that the rounded weights may cost."""
+"""The most table entries to compute for rounded weights."""
 
 
 def refute(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str | None:
@@ -71,7 +71,7 @@ def _uniform(need: NDArray[np.int16]) -> int:
 
 
 def fewest_per_class(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> Ints:
-    """Return, per class, the fewest of these experts that can serve it; more than there are, if none can."""
+    """Return, per class, the fewest of these experts that can serve it; if none can, more than there are."""
     largest_first = np.sort(sizes)[::-1].astype(np.int64) - 1
     reach = np.concatenate([[0], np.cumsum(largest_first)])
     by_degree = np.searchsorted(reach, need.sum(axis=1, dtype=np.int64))
@@ -101,9 +101,9 @@ def _rounded_weights(sizes: NDArray[np.int32], most: int) -> Iterator[Ints]:
 
 
 def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[int, str]:
-    """Return how many of these experts, the largest first, must be used at least, and which bound says so.
+    """Return a lower bound on how many of these experts, the largest first, are needed, and its name.
 
-    One more than there are means that all of them are too few. `sizes` come largest first.
+    One more than there are means that all of them are too few. `sizes` must be in descending order.
 
     >>> need = np.ones((7, 7), dtype=np.int16) - np.eye(7, dtype=np.int16)
     >>> fewest_blocks(need, np.full(9, 3))
@@ -126,10 +126,11 @@ def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[in
 
 
 def crossing_bound(need: NDArray[np.int16], size: int) -> int:
-    """Return how many experts of this size are needed to let some classes meet the others.
+    """Return a lower bound on the experts of this size who are needed to let some classes meet the others.
 
-    An expert that knows a of the some has at most a (size - a) pairs across, and C(a, 2) among the some;
-    counting the latter with any weight gives a bound. The some are those with most need, any number of them.
+    An expert who knows a of the chosen classes has at most a (size - a) pairs across, and C(a, 2) among the
+    chosen; counting the latter with any weight gives a bound. The chosen classes are the n with the most
+    need, for every n.
 
     >>> need = np.zeros((9, 9), dtype=np.int16)
     >>> need[0, 1:] = need[1:, 0] = 1  # a new class must meet eight others
@@ -138,7 +139,7 @@ def crossing_bound(need: NDArray[np.int16], size: int) -> int:
     """
     order = np.argsort(-need.sum(axis=1, dtype=np.int64), kind="stable")
     sorted_need = need[np.ix_(order, order)].astype(np.int64)
-    # Per number n of the some: the need among the first n, and from them to the rest.
+    # For every n: the need among the first n classes, and from them to the rest.
     among = np.cumsum(np.tril(sorted_need, -1).sum(axis=1))
     across = np.cumsum(sorted_need.sum(axis=1)) - 2 * among
     best = 0
@@ -152,7 +153,7 @@ def crossing_bound(need: NDArray[np.int16], size: int) -> int:
 
 
 def _clique(need: NDArray[np.int16]) -> tuple[list[int], int]:
-    """Return classes of which every two are needed together, found greedily, and how often they are."""
+    """Return a greedily found set of classes of which every two are needed together, and how often."""
     inside: list[int] = []
     for x in np.argsort(-need.astype(bool).sum(axis=1), kind="stable"):
         if need[x, inside].all():

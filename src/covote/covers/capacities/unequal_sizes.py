@@ -20,10 +20,10 @@ from covote.errors import CoverError, InputError
 from covote.progress import Progress, Work
 
 MOST_TIMES = 1_000
-"""The counts of a search are small whole numbers."""
+"""The largest redundancy, because searches count in small integers."""
 
 RUNS = 4
-"""The moves are shared between this many runs, each from a new greedy start."""
+"""The number of runs, each from a new greedy start, among which the moves are divided."""
 
 
 def capacity_cover(
@@ -36,8 +36,8 @@ def capacity_cover(
 ) -> Built:
     """Return class indices for experts of these capacities, in this order, and how they were found.
 
-    A :class:`~covote.errors.CoverError` says that they cannot cover, and why; or that no cover was found, and
-    what would help.
+    Raises :class:`~covote.errors.CoverError` if the experts provably cannot cover, with the reason, or if no
+    cover was found, with a remedy.
 
     >>> blocks, how = capacity_cover(6, [4, 4, 4])
     >>> [len(block) for block in blocks]
@@ -94,7 +94,7 @@ def _search(
 
 
 def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.int32]:
-    """Return the capacities as an array, or say which one is wrong."""
+    """Return the capacities as an array, or raise an error that names the invalid one."""
     if isinstance(capacities, str | bytes) or not isinstance(capacities, Iterable):
         raise InputError(f"size {capacities!r}; give a whole number, or one capacity per expert")
     if len(capacities) == 0:
@@ -110,14 +110,14 @@ def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.in
 
 
 def check_times(times: int) -> int:
-    """Return how often pairs must be covered, if it is a number that the searches can count to."""
+    """Return how often pairs must be covered, or raise an error if it is too large for the searches."""
     if check_count(times, "redundancy") > MOST_TIMES:
         raise InputError(f"redundancy={times}; the search for new experts counts to {MOST_TIMES:,} only")
     return int(times)
 
 
 def experts_listed(sizes: NDArray[np.int32]) -> str:
-    """Say how many experts there are of which capacity."""
+    """List the numbers of experts by capacity."""
     capacities, counts = np.unique(sizes, return_counts=True)
     parts = [f"{n} of capacity {c}" for c, n in zip(capacities, counts, strict=True)]
     return f"{len(sizes)} experts ({', '.join(parts)})"
@@ -128,9 +128,9 @@ def _pairs(classes: int, times: int) -> str:
 
 
 def remedy(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str:
-    """Say how many more experts of the largest capacity are needed at least."""
+    """Return advice on how many more experts of the largest capacity are needed at least."""
     largest = int(sizes.max())
-    # Each class can meet all that it must with experts of its own.
+    # With this many, every class can meet all others by its own experts.
     numbers = range(1, int(need.sum()) // (largest - 1) + len(need) + 1)
     more = 1 + bisect_left(numbers, True, key=lambda n: refute(need, np.append(sizes, [largest] * n)) is None)
     return f"add at least {more} more of capacity {largest}, or larger ones"

@@ -14,14 +14,14 @@ from covote.errors import InputError, TooLargeError
 Ints = NDArray[np.int32]
 
 CANDIDATES = 10_000_000
-"""The most candidate experts, C(classes, size), that the paper's greedy cover looks through."""
+"""The most candidate experts, C(classes, size), for the paper's greedy cover."""
 
 
 def paper_cover(classes: int, size: int, times: int = 1) -> Built:
     """Return the paper's greedy cover.
 
-    Of all C(classes, size) possible experts the first in lexicographic order that covers most uncovered
-    pairs joins the panel, until every pair is covered `times` times.
+    Of all C(classes, size) possible experts, the first one in lexicographic order that covers the most
+    uncovered pairs joins the panel, until every pair is covered `times` times.
 
     Paper: the greedy set cover; within a factor H(C(R, 2)) of the smallest cover.
 
@@ -45,7 +45,7 @@ def paper_cover(classes: int, size: int, times: int = 1) -> Built:
 
 @helper
 def _choose(depth: int, x: int, path: Ints, gain: Ints, links: Ints, need: Ints) -> None:
-    """Put class `x` on the path, and count what it and every later class would cover there."""
+    """Put class `x` on the path, and count the pairs that it and every later class would cover."""
     path[depth] = x
     gain[depth + 1] = gain[depth] + links[depth, x]
     for y in range(x + 1, need.shape[0]):
@@ -65,7 +65,7 @@ def _hopeless(depth: int, path: Ints, gain: Ints, links: Ints, goal: int, size: 
 
 @helper
 def _take(path: Ints, need: Ints) -> None:
-    """Subtract the expert on the path from what is needed."""
+    """Subtract the expert on the path from the need."""
     for i in range(len(path)):
         for j in range(i + 1, len(path)):
             x, y = path[i], path[j]
@@ -75,11 +75,11 @@ def _take(path: Ints, need: Ints) -> None:
 
 @helper
 def _sweep(goal: int, size: int, need: Ints, blocks: Ints, found: int) -> int:
-    """Take every expert that still covers `goal` pairs, in lexicographic order; return how many there are.
+    """Add every expert that still covers `goal` pairs, in lexicographic order; return how many there are.
 
-    `goal` is the most any expert can cover when the sweep begins. An expert that was passed covers fewer than
-    `goal` pairs for ever, because what is uncovered only shrinks; so one sweep finds what the greedy
-    algorithm would find by starting again after each expert.
+    `goal` is the most that any expert can cover when the sweep begins. An expert that was skipped never
+    covers `goal` pairs again, because the uncovered pairs only become fewer. So one sweep finds what the
+    greedy algorithm would find by starting again after each expert.
     """
     v = need.shape[0]
     path = np.full(size, -1, dtype=np.int32)

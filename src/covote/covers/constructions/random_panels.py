@@ -10,14 +10,14 @@ from covote.covers.blocks import Built
 from covote.errors import InputError
 
 CHUNK = 2**21
-"""How many class numbers are drawn at a time."""
+"""How many class indices to draw at a time."""
 
 
 def random_panel(classes: int, size: int, times: int = 1, experts: int | None = None, seed: int = 0) -> Built:
     """Return independent, uniformly random experts.
 
-    Without `experts`, they are drawn until every pair of classes is covered `times` times; a given number of
-    experts need not cover.
+    By default they are drawn until every pair of classes is covered `times` times; a given number of
+    `experts` need not cover.
 
     Paper: Thm 3 (how many of them cover with probability 1 - delta).
 
@@ -70,8 +70,8 @@ def cover_pairs(
 ) -> tuple[int, int]:
     """Add blocks to the pair counts until no pair has fewer than `times`.
 
-    Only ``counts[x, y]`` with x < y is used, so each block must be sorted. `left` is how many pairs have
-    fewer. Returns how many blocks were used, and how many pairs are left.
+    Only ``counts[x, y]`` with x < y is used, so each block must be sorted. `left` is the number of pairs that
+    have fewer. Returns the number of blocks used, and the number of pairs left.
     """
     for i in range(blocks.shape[0]):
         if left == 0:

@@ -1,9 +1,9 @@
-"""Which recursive construction is best for every (classes, size): sizes first, blocks only on demand.
+"""The best recursive construction for every (classes, size): sizes first, blocks only on demand.
 
-Up to MOST classes and blocks of up to WIDEST a table is filled to a fixpoint by the rules of Gordon,
+Up to MOST classes and blocks of up to WIDEST, a table is filled to a fixpoint by the rules of Gordon,
 Kuperberg and Patashnik (1995), "New constructions for covering designs": induced and dynamic programming
-constructions over finite geometries. Beyond it, transversal designs whose groups are covered recursively do
-nearly as well.
+constructions over finite geometries. Beyond it, transversal designs with recursively covered groups are
+nearly as good.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from covote.covers.constructions.planes import (
 )
 
 WIDEST, MOST = 32, 200
-"""Largest blocks, and most classes, of the table."""
+"""The largest blocks, and the most classes, of the table."""
 
 
 class Seed(NamedTuple):
-    """A design known beforehand: its numbers of points and blocks, and which it is."""
+    """A known design: its numbers of points and blocks, and its geometry."""
 
     points: int
     block: int
@@ -61,7 +61,7 @@ def seeds(widest: int, most: int) -> list[Seed]:
 
 
 class RecursionTable(NamedTuple):
-    """size[k, v]: the smallest cover of v classes by blocks of k that the rules build; plan[k, v]: how."""
+    """The size of the smallest cover of v classes by blocks of k, size[k, v], and its rule, plan[k, v]."""
 
     size: NDArray[np.int32]
     plan: NDArray[np.int32]
@@ -73,10 +73,10 @@ class RecursionTable(NamedTuple):
 
 
 def table_for(classes: int, size: int) -> RecursionTable:
-    """Return a table that knows the case; small ones need no compiler.
+    """Return a table that has the case; small tables need no compiler.
 
-    Only blocks of `size` or less and `size` classes more can matter: a larger geometry with classes left out.
-    (In 249 of 250 random cases up to 100 classes, a larger table leads to the same cover.)
+    Only blocks of up to `size` and up to `size` further classes matter, for a larger geometry with classes
+    left out. (In 249 of 250 random cases up to 100 classes, a larger table leads to the same cover.)
     """
     return table(size, min(MOST, classes + size)) if in_table(classes, size) else table()
 
@@ -104,12 +104,12 @@ def table(widest: int = WIDEST, most: int = MOST) -> RecursionTable:
 
 
 def in_table(classes: int, size: int) -> bool:
-    """Whether the table knows covers of `classes` classes by blocks of `size`."""
+    """Whether the table has covers of `classes` classes by blocks of `size`."""
     return size <= WIDEST and classes <= MOST
 
 
 class LargePlan(NamedTuple):
-    """How many experts a rule takes, and its arguments."""
+    """The number of experts that a rule takes, and its arguments."""
 
     experts: int
     rule: int
@@ -138,7 +138,7 @@ def large_plan(classes: int, size: int) -> LargePlan:
 
 
 def _experts(classes: int, size: int) -> int:
-    """Return how many experts the best plan takes, within the table or beyond."""
+    """Return the number of experts of the best plan, within the table or beyond."""
     if classes <= size:
         return min(1, max(0, classes - 1))
     if in_table(classes, size):
@@ -147,7 +147,7 @@ def _experts(classes: int, size: int) -> int:
 
 
 def _large_transversals(classes: int, size: int) -> list[LargePlan]:
-    """List transversal designs of `groups` groups, cut to fit, with classes that join every group."""
+    """List truncated transversal designs of `groups` groups, with classes that join every group."""
     found = []
     for groups in range(max(2, size - 2), size + 1):
         free = size - groups
@@ -169,7 +169,7 @@ def _large_transversals(classes: int, size: int) -> list[LargePlan]:
 
 
 def build(classes: int, size: int, known: RecursionTable | None = None) -> Cover:
-    """Build the best cover that the rules lead to; -1 marks room.
+    """Build the best cover that the rules lead to; -1 marks a free place.
 
     >>> cover = build(13, 4)
     >>> cover.blocks.shape, cover.construction
@@ -202,7 +202,7 @@ def _drop_point(t: RecursionTable, v: int, k: int, a: int, b: int, c: int) -> Co
 
 
 def _less(construction: str) -> str:
-    """Count the classes left out: "X without 1 class", "X without 2 classes"."""
+    """Count one more class left out: "X without 1 class", "X without 2 classes"."""
     head, separator, tail = construction.rpartition(" without ")
     if separator and tail.split()[0].isdigit() and len(tail.split()) == 2:
         return f"{head} without {int(tail.split()[0]) + 1} classes"
@@ -254,7 +254,7 @@ def _seed(t: RecursionTable, v: int, k: int, index: int, b: int, c: int) -> Cove
 
 
 def _transversal(t: RecursionTable, v: int, k: int, code: int, groups: int, shared: int) -> Cover:
-    """Build a transversal design, cut its groups to fit, and cover each with the shared classes.
+    """Build a transversal design, truncate its groups, and cover each together with the shared classes.
 
     k - groups classes join every block; `shared` classes join every group.
     """

@@ -9,7 +9,7 @@ from covote.compiled import helper, kernel
 
 Table = NDArray[np.int32]
 
-# The rules, as the table records them; `recursions` turns them into blocks.
+# The rules, by their numbers in the table; `recursions` turns them into blocks.
 (
     SINGLE,
     HALVES,
@@ -86,7 +86,7 @@ def _improve(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v
             for order in range(least, min(least + 8, most_groups.shape[0])):
                 if most_groups[order] < groups or order * order >= best or order + shared >= v:
                     continue
-                # Groups are as equal as possible; or full, as far as they go.
+                # Groups are as equal as possible, or full except for the last.
                 for full in range(2):
                     part = order if full else points // groups
                     odd = points - part * (points // part if full else groups) if part else points
@@ -113,8 +113,8 @@ def _improve(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v
 def _weighted(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int) -> bool:
     """Try transversal designs whose points stand for several classes, alike within a group.
 
-    `light` groups of weight w and `heavy` ones of weight w + 1 are full; one odd group takes what is left of
-    a block, so that it may have any number of classes. Smaller covers follow by leaving classes out.
+    `light` groups of weight w and `heavy` ones of weight w + 1 are full; one odd group takes the remaining
+    places of a block, so it may have any number of classes. Smaller covers follow by leaving classes out.
     """
     changed = False
     top = size.shape[1] - 1

@@ -1,4 +1,4 @@
-"""Blocks of three: a smallest cover for every number of classes, by hill climbing."""
+"""Smallest covers by blocks of three, for every number of classes, by hill climbing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ RESTARTS = 50
 def triples(classes: int, seed: int = 0) -> NDArray[np.int32] | None:
     """Return a cover by triples that meets the Schonheim bound, or None if the climbing fails.
 
-    The pairs that are covered more than once are chosen beforehand, so that what remains can be split into
-    triangles (Fort and Hedlund 1958): none for 1 or 3 modulo 6 (a Steiner triple system); four triples
-    on five classes for 5; a perfect matching twice for 0; a star of three pairs and a matching twice for
-    2 and 4.
+    The pairs that are covered more than once are chosen beforehand, so that the remaining graph can be split
+    into triangles (Fort and Hedlund 1958): none for 1 or 3 modulo 6 (a Steiner triple system); four triples
+    on five classes for 5; a perfect matching twice for 0; a star of three pairs and a matching twice for 2
+    and 4.
 
     >>> [len(triples(v)) for v in (3, 4, 5, 6, 7, 8, 9)]
     [1, 3, 4, 6, 7, 11, 12]
@@ -37,7 +37,7 @@ def triples(classes: int, seed: int = 0) -> NDArray[np.int32] | None:
 
 
 def _graph(classes: int) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """Return how often each pair has to be in a triangle, and the triples that are chosen already."""
+    """Return how often each pair has to be in a triangle, and the triples that are already chosen."""
     uses = np.ones((classes, classes), np.int8)
     np.fill_diagonal(uses, 0)
     ready: list[tuple[int, ...]] = []
@@ -61,7 +61,7 @@ def _covers(blocks: NDArray[np.int32], classes: int) -> bool:
 
 @helper
 def _use(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, degree: Ints) -> None:
-    """Take one of the uses of the pair; x forgets y when none is left."""
+    """Use the pair once; remove y from the list of x when no use is left."""
     left[x, y] -= 1
     if left[x, y] == 0:
         degree[x] -= 1
@@ -82,7 +82,7 @@ def _free(x: int, y: int, left: NDArray[np.int8], open_to: Ints, place: Ints, de
 
 @helper
 def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
-    """Say that the pair lies in the triple with `new`, where it said `old`; -1 stands for none."""
+    """Replace the third class of the pair, `old`, by `new`; -1 stands for none."""
     for c in range(third.shape[2]):
         if third[x, y, c] == old:
             third[x, y, c] = new
@@ -91,7 +91,7 @@ def _replace_third(third: Ints, x: int, y: int, old: int, new: int) -> None:
 
 @helper
 def _mark(x: int, y: int, z: int, old: bool, new: bool, third: Ints) -> None:
-    """Enter the triple (or strike it out) at all its ordered pairs."""
+    """Enter the triple at all its ordered pairs, or remove it."""
     for a, b, c in ((x, y, z), (y, x, z), (x, z, y), (z, x, y), (y, z, x), (z, y, x)):
         _replace_third(third, a, b, c if old else -1, c if new else -1)
 
@@ -102,9 +102,9 @@ def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
 
     Stinson (1985), "Hill-climbing algorithms for the construction of combinatorial designs".
 
-    Take a class with two open pairs (x, y), (x, z). If (y, z) is open as well, the triangle closes them all;
-    otherwise it takes the pair (y, z) from the triangle that has it. The number of triangles never falls.
-    Returns the triangles after `steps` steps or when no pair is open.
+    Choose a class with two open pairs (x, y), (x, z). If (y, z) is open as well, the triangle closes them
+    all; otherwise it takes the pair (y, z) from the triangle that has it. The number of triangles never
+    falls. Returns the triangles after `steps` steps, or when no pair is open.
     """
     v = left.shape[0]
     folds = max(1, left.max())
@@ -122,7 +122,7 @@ def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
                 place[x, y] = degree[x]
                 degree[x] += 1
     for _ in range(steps):
-        # Classes with two open neighbours; few steps change the list, and a scan costs little next to them.
+        # List the classes with two open neighbours; the list changes rarely, so scanning costs little.
         if lives == 0:
             for x in range(v):
                 if degree[x] >= 2:
@@ -150,7 +150,7 @@ def climb(left: NDArray[np.int8], steps: int, state: State) -> Ints:
             _mark(y, z, w, True, False, third)
             for a, b in ((y, z), (z, y), (y, w), (w, y), (z, w), (w, z)):
                 _free(a, b, left, open_to, place, degree)
-            # The freed pairs wake classes that the list of live ones may have lost.
+            # The freed pairs may reopen classes that are no longer on the list.
             lives = 0
         _mark(x, y, z, False, True, third)
         for a, b in ((x, y), (y, x), (x, z), (z, x), (y, z), (z, y)):

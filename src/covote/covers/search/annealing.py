@@ -1,4 +1,4 @@
-"""The harness of all annealings: of blocks, of meeting sets of experts, of base blocks under a group."""
+"""The annealing schedule of all searches: blocks, meeting sets of experts, base blocks under a group."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable
 from covote.progress import Work
 
 STRETCH = 1_000_000
-"""Most moves between two looks at the clock of the caller: a tenth of a second."""
+"""The most moves between two reports, about a tenth of a second."""
 
 
 def cool(
     walk: Callable[[float, float, int], int], moves: int, hot: float, cold: float, work: Work | None = None
 ) -> int:
-    """Let a walk cool down geometrically from `hot` to `cold` over `moves` moves; return the moves made.
+    """Cool a walk geometrically from `hot` to `cold` over `moves` moves; return the moves made.
 
-    `walk` takes the first and the last temperature of a stretch and its moves. It returns how many of them
-    it made: fewer than asked for when nothing is left to repair. `work` hears of every stretch, and may stop.
+    `walk` takes the first and last temperature of a stretch and its number of moves. It returns how many
+    moves it made: fewer than requested if nothing is left to repair. `work` gets a report after every
+    stretch, and may stop the walk.
 
     >>> cool(lambda first, last, moves: moves, 2_500_000, 1.0, 0.1)
     2500000

@@ -1,4 +1,4 @@
-"""Covers with a prescribed symmetry: a few base blocks, turned into many.
+"""Covers with a prescribed symmetry: a few base blocks, and their images under a group.
 
 A group acts on the classes; if every orbit of pairs has a pair in some base block, the images of the base
 blocks cover every pair. The larger the group, the fewer base blocks there are to find. Prescribed
@@ -30,10 +30,10 @@ HOT, COLD = 0.6, 0.2
 """First and last temperature of a run, in uncovered pair orbits."""
 
 FIRST_LENGTH = 4_000
-"""Moves of a first run; each further round doubles them, for the better half of the plans."""
+"""Moves of a run in the first round; each round doubles them and keeps the better half of the plans."""
 
 MOST_LEFT = 4
-"""Most pair orbits that the best plan may lack after two rounds; hardly anything with more ever succeeds."""
+"""The most pair orbits that the best plan may lack after two rounds; with more, it hardly ever succeeds."""
 
 MOST_ENTRIES = (20, 1 / 32_000)
 """Fewest plans in the first round, and plans per move of the budget."""
@@ -42,26 +42,26 @@ FEW, SHORT = 100, 3 / 8
 """Up to this many blocks, a race that takes more than this share of the moves hardly ever wins."""
 
 FIXED = 5
-"""Most classes that a group leaves where they are."""
+"""The most classes that a group may fix."""
 
 FAIRNESS = 0.6
 """Plans compete by uncovered pair orbits times this power of the order of their group.
 
-With the power 1 it would be uncovered pairs, and small groups would win all races; but a large group that
-fails by one or two orbits, which are many pairs, often succeeds from another start.
+With the power 1 they would compete by uncovered pairs, and small groups would win all races; but a large
+group that lacks one or two orbits, which are many pairs, often succeeds from another start.
 """
 
 
 Plan = list[tuple[int, "BlockShape"]]
-"""How many base blocks of each kind."""
+"""The number of base blocks of each shape."""
 
 
 @dataclass(frozen=True)
 class BlockShape:
     """A shape of base block: a union of orbits of one subgroup, its stabiliser.
 
-    `widths` are the sizes of those orbits, `images` is the number of blocks that the group makes of one,
-    `reach` the most pair orbits that one can cover, and `limit` the most that any number of them can.
+    `widths` are the sizes of those orbits, `images` is the number of images of a block under the group,
+    `reach` the most pair orbits that one block can cover, and `limit` the most that any number of them can.
     """
 
     subgroup: tuple[int, int, int]
@@ -82,7 +82,7 @@ class BlockShape:
 
 
 class Action:
-    """A group together with its pair orbits, and the base blocks it can have."""
+    """A group with its pair orbits and the shapes of its base blocks."""
 
     def __init__(self, symmetry: Symmetry, size: int) -> None:
         self.symmetry = symmetry
@@ -116,7 +116,7 @@ class Action:
                 number += 1
 
     def _kinds(self, at: int) -> Iterator[BlockShape]:
-        """Yield the kinds of block of one subgroup that cannot take another of its parts."""
+        """Yield the shapes of one subgroup's blocks that have no room for another of its parts."""
         subgroup, parts = self.subgroups[at], self.parts[at]
         widths, numbers = np.unique([len(part) for part in parts], return_counts=True)
         supply = {int(w): int(n) for w, n in zip(widths, numbers, strict=True) if w <= self.size}
@@ -124,13 +124,13 @@ class Action:
         for chosen in _fillings(sorted(supply.items(), reverse=True), self.size):
             total = sum(chosen)
             full = all(total + w > self.size or chosen.count(w) == n for w, n in supply.items())
-            # Blocks of fixed classes alone belong to the whole group.
+            # A block of fixed classes only has the whole group as its stabiliser.
             alone = max(chosen, default=1) == 1 and 1 < subgroup[0] * subgroup[1] < self.symmetry.order
             if total >= 2 and full and not alone:
                 yield BlockShape(subgroup, chosen, images, self._reach(at, chosen), self._limit(at, chosen))
 
     def _reach(self, at: int, widths: tuple[int, ...]) -> int:
-        """Return the most pair orbits that a block of this kind can cover: the orbits of its stabiliser."""
+        """Return the most pair orbits that a block of this shape can cover: the orbits of its stabiliser."""
         block = np.array(random_block(self.parts[at], widths, np.random.default_rng(0)))
         left, right = _corners(len(block))
         images = self.symmetry.elements(*self.subgroups[at])[:, block].astype(np.int64)
@@ -139,7 +139,7 @@ class Action:
         return len(np.unique(codes.min(axis=0)))
 
     def _limit(self, at: int, widths: tuple[int, ...]) -> int:
-        """Return the most pair orbits that blocks of this kind can cover together."""
+        """Return the most pair orbits that blocks of this shape can cover together."""
         if len(widths) > 1:
             return len(self.sizes)
         inside = [
@@ -150,9 +150,9 @@ class Action:
         return len(np.unique(np.concatenate(inside)))
 
     def plans(self, target: int, times: int, most: int = 16) -> list[tuple[int, Plan]]:
-        """Return (slack, how many base blocks of each kind) with at most `target` blocks, most slack first.
+        """Return (slack, plan) of plans with at most `target` blocks, most slack first.
 
-        The slack is the number of pair orbits that could be covered beyond those that there are.
+        The slack is the number of pair orbits that could be covered in excess of those that exist.
         """
         full, short = self.kinds[0], sorted(self.kinds[1:], key=lambda kind: -kind.reach / kind.images)[:8]
         cycles = self.symmetry.cycles
@@ -176,7 +176,7 @@ class Action:
         return found[:most]
 
     def _slack(self, plan: Plan, times: int) -> int:
-        """Return by how many pair orbits a plan exceeds what has to be covered; negative if it cannot do."""
+        """Return by how many pair orbits a plan exceeds the need; negative if the plan cannot suffice."""
         pairs = sum(n * kind.pairs for n, kind in plan)
         spare = (pairs - times * comb(self.symmetry.classes, 2)) // self.symmetry.order
         if times > 1:
@@ -185,7 +185,7 @@ class Action:
 
 
 def _fillings(supply: list[tuple[int, int]], room: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to fill a room with parts of the supplied (width, number)."""
+    """Yield all ways to fill `room` places with parts of the supplied (width, number)."""
     if not supply:
         yield ()
         return
@@ -260,22 +260,22 @@ class BaseBlocks:
         return int(self.tally[0])
 
     def cool(self, length: int) -> int:
-        """Anneal once over `length` moves, or until all is covered; return the moves made."""
+        """Anneal once over `length` moves, or until every orbit is covered; return the moves made."""
         order = self.action.symmetry.order
         return cool(partial(walk, self.tables, self.state), length, HOT * order, COLD * order)
 
     def images_of_all(self) -> list[list[int]]:
-        """Return the images of the base blocks, each as often as it counts."""
+        """Return the images of the base blocks, each with its multiplicity."""
         elements = self.action.symmetry.elements()
         rows: list[list[int]] = []
         for block, length, images in zip(self.blocks, self.lengths, self.images, strict=True):
-            # Every image comes once for each element that fixes the block.
+            # Every image occurs once for each element that fixes the block.
             every = sorted(sorted(row) for row in elements[:, block[:length]].tolist())
             rows += every[:: len(elements) // images]
         return rows
 
     def cover(self) -> Ints:
-        """Return all images of the base blocks without redundant ones."""
+        """Return all images of the base blocks, without redundant ones."""
         rows = [_filled(row, self.action.size) for row in self.images_of_all()]
         return prune(np.array(rows, np.int32), self.action.symmetry.classes, self.times)
 
@@ -304,23 +304,23 @@ def cyclic(
     twists: int = 1,
     work: Work | None = None,
 ) -> Ints | None:
-    """Search a cover of at most `target` blocks among those with a symmetry.
+    """Search for a cover of at most `target` blocks among those with a symmetry.
 
     Every sensible group gets a short run; the better half of them gets a run twice as long, and so on. When a
-    cover is found, the search goes on for a smaller one.
+    cover is found, the search continues for a smaller one.
 
     Parameters
     ----------
     target
-        Most blocks that the cover may have.
+        The most blocks that the cover may have.
     moves
         The budget: swaps to try.
     lower
-        No cover has fewer blocks: stop there.
+        A lower bound on the number of blocks, at which the search stops.
     twists
-        Most multipliers in a group; 1 for turns alone. More pays with more than about 15 million moves.
+        The most multipliers in a group; 1 for turns only. More pays with more than about 15 million moves.
     work
-        Hears of the moves between runs, and may stop the search.
+        Gets reports of the moves between runs, and may stop the search.
 
     Returns
     -------
@@ -350,7 +350,7 @@ def cyclic(
 
 
 def _entries(actions: list[Action], target: int, times: int) -> list[tuple[Action, Plan]]:
-    """Return what to try: the best plan of every group, large turns first, then the second best of each."""
+    """Return the plans to try: the best plan of every group, large turns first, then the second best."""
     plans = [
         (action, rank, plan)
         for action in actions

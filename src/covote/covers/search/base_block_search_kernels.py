@@ -14,7 +14,7 @@ from covote.covers.random_kernels import State, below, draw
 Ints = NDArray[np.int32]
 
 AIMED = 2**31
-"""Odds (of 2**32) that a move aims at an uncovered pair orbit."""
+"""Probability (times 2**32) that a move aims at an uncovered pair orbit."""
 
 
 class OrbitTables(NamedTuple):
@@ -39,7 +39,7 @@ class OrbitTables(NamedTuple):
     uncovered, position, tally
         The orbits that lack pairs are ``uncovered[:tally[0]]``; `position` says where, -1 for nowhere.
     old
-        Room for the part that a move replaces.
+        Scratch space for the part that a move replaces.
     """
 
     blocks: Ints
@@ -69,7 +69,7 @@ def hit(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
     for s in range(start, start + width):
         row = t.orbit[block[s]]
         for other in range(t.lengths[j]):
-            # Pairs inside the part are met twice; count them at their second class only.
+            # Pairs inside the part are visited twice; count them only at their second class.
             if other < start or other > s:
                 o = row[block[other]]
                 old = t.lack[o]
@@ -83,7 +83,7 @@ def hit(t: OrbitTables, j: int, start: int, width: int, step: int) -> int:
 
 @helper
 def note(t: OrbitTables, j: int, start: int, width: int) -> None:
-    """Bring the list of uncovered pair orbits up to date for all pairs of a part of the block."""
+    """Update the list of uncovered pair orbits for all pairs of a part of the block."""
     for s in range(start, start + width):
         for other in range(t.lengths[j]):
             if other >= start and other <= s:
@@ -103,7 +103,7 @@ def note(t: OrbitTables, j: int, start: int, width: int) -> None:
 
 @kernel(steps=lambda t, state, hot, cold, moves: moves * 30 * t.blocks.shape[1])
 def walk(t: OrbitTables, state: State, hot: float, cold: float, moves: int) -> int:
-    """Try `moves` swaps while it cools; stop when every pair orbit is covered; return the moves made.
+    """Try `moves` swaps at falling temperature until every pair orbit is covered; return the moves made.
 
     Half of the moves aim at an uncovered pair orbit.
     """

@@ -1,4 +1,4 @@
-"""What all searches of the portfolio share: the case, the best cover so far, when to stop."""
+"""The state that all searches of the portfolio share: the case, the best cover so far, when to stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from covote.covers.blocks import Cover, prune, prune_many, without_room
 from covote.progress import Work
 
 PRUNED = 2_000_000
-"""Blocks that hold more pairs are pruned without a table of pairs."""
+"""Covers whose blocks hold more pairs than this are pruned without a table of pairs."""
 
 OTHERS = 3
 """How many covers besides the best one are kept to start from."""
@@ -39,13 +39,13 @@ class CoverSearch:
 
     @property
     def found(self) -> Cover:
-        """The best cover; there is one after the first offer."""
+        """The best cover, which exists after the first offer."""
         assert self.best is not None
         return self.best
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to win, or no one waits any more."""
+        """Whether the lower bound is met, or the work has been stopped."""
         return self.work.stopped or (self.best is not None and len(self.best.blocks) <= self.lower)
 
     def part(self, moves: int) -> Work:
@@ -54,5 +54,5 @@ class CoverSearch:
 
 
 def annealed(construction: str) -> str:
-    """Say that a search has changed a construction."""
+    """Return the name of a construction that a search has changed."""
     return construction if construction.endswith(", annealed") else f"{construction}, annealed"

@@ -1,4 +1,4 @@
-"""Simulated annealing: fewer and fewer blocks, each time repaired by swapping classes.
+"""Simulated annealing: drop one block after another, and repair the cover by swapping classes.
 
 After Nurmela and Ostergard (1993), "Upper bounds for covering designs by simulated annealing"; the moves that
 aim at an uncovered pair are ours. The blocks may have different sizes, and pairs different needs: the same
@@ -24,11 +24,11 @@ Ints = NDArray[np.int32]
 Slack = NDArray[np.int16]
 
 AIMED = 0.7 * 2**32
-"""Odds (of 2**32) that a move aims at an uncovered pair."""
+"""Probability (times 2**32) that a move aims at an uncovered pair."""
 
 
 class BlockTables(NamedTuple):
-    """Blocks that fail to cover some pairs, with what makes a swap cheap.
+    """Blocks that fail to cover some pairs, with the tables that make a swap cheap.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class BlockTables(NamedTuple):
     owners, degree
         The slots of class x, as block times k plus place, are ``owners[x, :degree[x]]``.
     place
-        (b x k) Where a slot stands in the owners of its class.
+        (b x k) The place of a slot in the owners of its class.
     uncovered, position, cost
         The uncovered pairs are ``uncovered[:cost[0]]``; (x, y), with x < y, is the one at ``position[x, y]``.
     """
@@ -70,7 +70,7 @@ def miss(x: int, y: int, tables: BlockTables) -> None:
 
 @helper
 def found(x: int, y: int, tables: BlockTables) -> None:
-    """Take the pair off the list of uncovered pairs; the last one takes its place."""
+    """Remove the pair from the list of uncovered pairs; the last one takes its place."""
     uncovered, position, cost = tables.uncovered, tables.position, tables.cost
     if x > y:
         x, y = y, x
@@ -94,7 +94,7 @@ def change(block: Ints, z: int, y: int, slack: Slack) -> int:
 
 @helper
 def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
-    """Put class `y` into a slot of block `i`, and bring all tables up to date."""
+    """Put class `y` into a slot of block `i`, and update all tables."""
     blocks, sizes, slack, owners, place, degree, _, _, _ = tables
     z = blocks[i, slot]
     for s in range(sizes[i]):
@@ -123,7 +123,7 @@ def swap(i: int, slot: int, y: int, tables: BlockTables) -> None:
 
 @kernel(steps=lambda tables, state, hot, cold, moves: moves * 15 * tables.blocks.shape[1])
 def walk(tables: BlockTables, state: State, hot: float, cold: float, moves: int) -> int:
-    """Try `moves` swaps while it cools; stop when every pair is covered; return the moves made.
+    """Try `moves` swaps at falling temperature until every pair is covered; return the moves made.
 
     A move mostly aims at an uncovered pair (x, y): it gives `y` to a block of `x`. Otherwise it swaps any
     class of any block for any class outside it.
@@ -176,10 +176,10 @@ FIRST_LENGTH = 500_000
 """Moves of a first attempt; each failure doubles them."""
 
 FEW = 5
-"""Uncovered pairs that chance may close."""
+"""Uncovered pairs that further attempts may still close by chance."""
 
 LARGEST_TABLE = 1 << 24
-"""Cells of the largest table that a search may use; larger covers are returned as they came."""
+"""Cells of the largest table that a search may use; larger covers are returned unchanged."""
 
 
 def anneal(
@@ -203,7 +203,7 @@ def anneal(
     lower
         Stop when the cover has no more blocks than this.
     work
-        Hears of the moves every tenth of a second or so, and may stop the search.
+        Gets a report of the moves about every tenth of a second, and may stop the search.
 
     Returns
     -------
@@ -225,11 +225,11 @@ def fewer_blocks(
 ) -> Blocks:
     """Drop the least needed block, repair by annealing, repeat; return the fewest blocks that fill the need.
 
-    Block i has ``sizes[i]`` classes and -1 beyond. When one is dropped, those that follow move up, and use
-    the room that they gain.
+    Block i has ``sizes[i]`` classes and -1 beyond. When one is dropped, the following blocks move up, and use
+    the places that they gain.
 
-    Each failure doubles the moves of the next attempt. The pairs that are left uncovered should fall by about
-    the same factor each time; the search ends when at this rate the whole budget would leave more than a few.
+    Each failure doubles the moves of the next attempt. The number of uncovered pairs should fall by about the
+    same factor each time; the search ends if at this rate the whole budget would leave more than a few.
     """
     if max(len(best), len(need)) * len(need) > LARGEST_TABLE:
         return best
@@ -248,9 +248,9 @@ def fewer_blocks(
 
 
 def hopeless(before: int, now: int, length: int, left: int) -> bool:
-    """Whether more than a few pairs would stay uncovered, if the shortfall goes on falling at the same rate.
+    """Whether more than a few pairs would stay uncovered if the shortfall continues to fall at this rate.
 
-    It fell from `before` to `now` when the length doubled to `length`; `left` moves are left to double it.
+    It fell from `before` to `now` when the length doubled to `length`; `left` moves remain.
 
     >>> hopeless(before=20, now=18, length=1_000_000, left=4_000_000)
     True
@@ -262,7 +262,7 @@ def hopeless(before: int, now: int, length: int, left: int) -> bool:
 
 
 def _one_fewer(blocks: Blocks, sizes: NDArray[np.int32], need: Need) -> Blocks:
-    """Drop the least needed block; those that follow move up, and use the room they gain."""
+    """Drop the least needed block; the following ones move up, and use the places that they gain."""
     left = without_least_needed(blocks, need)
     for row, size in zip(left, sizes, strict=False):
         if row[size - 1] < 0:
@@ -285,7 +285,7 @@ class Attempt:
         return int(self.tables.cost[0])
 
     def run(self, length: int, state: State, work: Work) -> int:
-        """Cool down once over `length` moves; return how many were made."""
+        """Anneal once over `length` moves; return how many were made."""
         return cool(partial(walk, self.tables, state), length, HOT, COLD, work)
 
 

@@ -1,8 +1,8 @@
 """Weighted blow-ups: every point of a base design stands for some classes, or for none.
 
-Two classes of different points meet on the line through these points. A line that carries more classes than
-an expert can know is covered recursively. Induced covers (weights 0 and 1) and multiplication (all weights
-equal) are of this kind; annealing finds the weights.
+Two classes of different points meet on the line through these points. A line with more classes than an expert
+can know is covered recursively. Induced covers (weights 0 and 1) and multiplication (all weights equal) are
+special cases; annealing finds the weights.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from covote.covers.search.dual_annealing import RANDOM_HOT, meet, random_start
 Ints = NDArray[np.int64]
 
 LINE_MOVES = 2**32 // 20
-"""Odds (of 2**32) of a move between lines."""
+"""Probability (times 2**32) of a move between lines."""
 
 
 class Blowup(NamedTuple):
@@ -36,19 +36,19 @@ class Blowup(NamedTuple):
     Attributes
     ----------
     lines
-        The points of each line; -1 marks room.
+        The points of each line; -1 marks a free place.
     through, degree
         The lines on point p are ``through[p, :degree[p]]``.
     weights
         How many classes each point stands for.
     load, support
-        Per line: the sum of its weights, and how many of its points have any.
+        Per line: the sum of its weights, and how many of its points have weight.
     cost
         How many experts a line of each load takes.
     limit
-        Most classes of one point; less than all, so that at least two points have some.
+        The most classes of one point; fewer than all, so that at least two points have some.
     kept, moved
-        The best weights, and room for the points of a move.
+        The best weights, and scratch space for the points of a move.
     """
 
     lines: Ints
@@ -67,10 +67,10 @@ class Blowup(NamedTuple):
 def anneal_weights(
     blowup: Blowup, moves: int, hot: float, cold: float, target: int, now: int, state: State
 ) -> None:
-    """Move units of weight from the cost `now`; `blowup.kept` are the best weights.
+    """Anneal the weights, starting from the cost `now`; `blowup.kept` gets the best weights.
 
-    A move changes only the lines on its points. It is undone unless the cost falls, or chance accepts that it
-    grows.
+    A move changes only the lines on its points. A move that raises the cost is undone unless it is accepted
+    by chance.
     """
     weights = blowup.weights
     best = now
@@ -97,11 +97,11 @@ def anneal_weights(
 
 @helper
 def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
-    """Write points that give a unit of weight and points that take it, in turn; return how many, or 0.
+    """Write points that give a unit of weight and points that take it, alternately; return how many, or 0.
 
-    Mostly one gives and one takes. Now and then all points of a line give to those of another of as many
-    points: in a plane this leaves the load of every other line as it is, so it crosses ridges that single
-    units cannot.
+    Mostly one point gives and one takes. Now and then all points of a line give to those of another line with
+    as many points: in a plane this leaves the load of every other line unchanged, so it crosses ridges that
+    single units cannot.
     """
     lines, weights = blowup.lines, blowup.weights
     whole = draw(state) < LINE_MOVES
@@ -127,7 +127,7 @@ def _draw_move(blowup: Blowup, moved: Ints, state: State) -> int:
 
 @helper
 def _shift(blowup: Blowup, moved: Ints, count: int) -> int:
-    """Move a unit from every first of two points to the second; return the change in cost."""
+    """Move a unit from the first to the second point of every pair; return the change in cost."""
     _, through, degree, weights, load, support, cost, _, _, _ = blowup
     change = 0
     for i in range(count):
@@ -153,13 +153,13 @@ COLD = 0.15
 """Last temperature of the annealing of weights, in experts."""
 
 MOST_PER_SIZE = 3.25
-"""Up to this many classes per size (13 experts, the plane of order 3) bounds are nearly always met."""
+"""The ratio of classes to size (13 experts, the plane of order 3) up to which bounds are mostly met."""
 
 FEW_MOVES, FEW_TRIES = 1_000_000, 3
-"""Moves of a try to cover a heavy line by few experts, and how many tries there are."""
+"""Moves per attempt to cover a heavy line by few experts, and the number of attempts."""
 
 STARTS = (("added", 0.4), ("even", 0.6), ("removed", 0.4), ("even", 1.5), ("added", 0.8), ("even", 1.0))
-"""How the weights of a plane start, and how hot."""
+"""The initial weights of a plane, and the initial temperature."""
 
 
 def anneal_blowup(
@@ -175,8 +175,8 @@ def anneal_blowup(
 ) -> NDArray[np.int32]:
     """Return weights of the base points that sum to `classes` and need few experts.
 
-    The search starts with weights that are as equal as they can be. The points with more (or with fewer) lie
-    anywhere ("even"), or fill one line after the other ("added", "removed").
+    The search starts with weights that are as equal as possible. The points with more (or with fewer) classes
+    lie anywhere ("even"), or fill one line after the other ("added", "removed").
     """
     points = int(lines.max()) + 1
     through, degree = _lines_through(lines, points)
@@ -185,7 +185,7 @@ def anneal_blowup(
     weights = _first_weights(lines, classes, points, start, random).astype(np.int64)
     on_line = np.where(lines >= 0, weights[lines], 0)
     load, support = on_line.sum(axis=1), (on_line > 0).sum(axis=1)
-    now = int(cost[load[support > 1]].sum())  # a line with one point left, or none, is not needed
+    now = int(cost[load[support > 1]].sum())  # a line with at most one point left is not needed
     kept, moved = weights.copy(), np.zeros(2 * lines.shape[1], np.int64)
     blowup = Blowup(lines.astype(np.int64), through, degree, weights, load, support, cost, kept, moved, size)
     anneal_weights(blowup, moves, hot, COLD, target, now, chance(seed))
@@ -209,7 +209,7 @@ def _first_weights(
 
 
 def blow_up(lines: Blocks, weights: NDArray[np.int32], size: int, base: str) -> Cover:
-    """Build the cover: each point its classes, each line an expert or as many as it takes."""
+    """Build the cover: each point stands for its classes, each line for as many experts as it takes."""
     start = np.concatenate([[0], np.cumsum(weights)])
     parts = []
     for line in lines:
@@ -236,7 +236,7 @@ def _lines_through(lines: Blocks, points: int) -> tuple[NDArray[np.int64], NDArr
 
 @lru_cache(maxsize=256)
 def hoped_sizes(classes: int, size: int) -> NDArray[np.int32]:
-    """Return how many experts cover w = 0..classes classes: proved where many, hoped where few.
+    """Return how many experts cover w = 0..classes classes: proved if there are many, hoped for if few.
 
     Nearly all covers with up to 13 experts meet their lower bound; :func:`few_experts` tries to build them.
     """
@@ -248,7 +248,7 @@ def hoped_sizes(classes: int, size: int) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=4096)
 def few_experts(classes: int, size: int) -> Cover:
-    """Return a cover by the fewest experts that a short search finds.
+    """Return a cover with the fewest experts that a short search finds.
 
     >>> len(few_experts(9, 5).blocks)
     5
@@ -267,7 +267,7 @@ def few_experts(classes: int, size: int) -> Cover:
 
 
 def weighted_plane(search: CoverSearch, order: int, moves: int, run: int) -> Cover:
-    """Anneal weights for the points of a plane, each time from another start."""
+    """Anneal weights for the points of a plane, with another start in each run."""
     lines, (start, hot) = projective_plane(order), STARTS[run % len(STARTS)]
     weights = anneal_blowup(
         lines,

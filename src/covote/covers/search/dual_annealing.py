@@ -1,9 +1,9 @@
 """Few experts: every class is a set of experts, and any two of these sets must meet.
 
 A cover with b experts is a family of pairwise intersecting subsets of the b experts, one per class, in which
-no expert is used more often than it has room. Seen this way, classes with the same experts are twins, and a
-class that becomes the twin of another inherits everything it meets: one move where swapping needs many.
-Annealing over such moves finds the best weighted designs whenever there are not too many experts.
+no expert is used more often than it has places. Classes with the same experts are twins, and a class that
+becomes the twin of another meets everything that the other meets: one move where swapping needs many.
+Annealing over such moves finds the best weighted designs if there are not too many experts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from covote.progress import Work
 Masks = NDArray[np.uint64]
 Longs = NDArray[np.int64]
 
-# Position of the only set bit of a word: multiply by a de Bruijn number, look up the top six bits.
+# The position of the only set bit of a word: multiply by a de Bruijn number, look up the top six bits.
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _POSITION = np.zeros(64, np.int64)
 for _bit in range(64):
@@ -36,7 +36,7 @@ _PAIRS = np.uint64(0x3333333333333333)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x0101010101010101)
 PRICE = 2
-"""What an expert with a class too many costs, in pairs that do not meet."""
+"""The cost of an expert with one class too many, in pairs that do not meet."""
 COPYING = 0.3
 """Share of the moves that give a class the experts of another one."""
 _NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
@@ -52,11 +52,11 @@ class Meeting(NamedTuple):
     load
         How many classes each expert has.
     cost
-        How many experts the pairs lack plus `PRICE` times the overload; and the former alone.
+        The number of experts that the pairs lack plus `PRICE` times the overload, and the former alone.
     new
-        Room for the experts of a move.
+        Scratch space for the experts of a move.
     size, times
-        Most classes of an expert, and how many experts any two sets have to share.
+        The most classes of an expert, and how many experts any two sets have to share.
     """
 
     masks: Masks
@@ -102,7 +102,7 @@ def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int
 def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) -> int:
     """Return by how much the overload grows; an expert with o classes too many counts o (o + 1) / 2.
 
-    If `keep`, the loads are brought up to date as well. The experts of the word begin with `first`.
+    If `keep`, the loads are updated as well. The experts of the word begin with `first`.
     """
     change = 0
     bits = new ^ old
@@ -123,8 +123,8 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
 def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
-    A move gives a class the experts of another class (with one expert more or less, at times), or takes one
-    of its experts, or gives one, or both.
+    A move gives a class the experts of another class (sometimes with one expert more or less), or removes one
+    of its experts, or adds one, or both.
     """
     masks, load, cost, new, size, times = meeting
     v, b = masks.shape[1], len(load)
@@ -151,7 +151,7 @@ def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) ->
         for flip in range(flips):
             j = below(state, b)
             if flip == 1:
-                # The second flip undoes the load of the first: one expert more, one less.
+                # The second flip balances the load of the first: one expert more, one less.
                 for _ in range(64):
                     if (new[j >> 6] >> np.uint64(j & 63)) & _ONE == gained:
                         break
@@ -168,7 +168,7 @@ def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) ->
         if change - cost[1] > room:
             continue
         pairs = _strangers(masks, new[0], new[1], wide, times) - _strangers(masks, low, high, wide, times)
-        # Both counts include the class itself, as it was before.
+        # Both counts include the class itself with its old experts.
         pairs -= _lack(new[0] & low, new[1] & high, times) - _lack(low, high, times)
         done = change + pairs <= room
         if done:
@@ -181,10 +181,10 @@ def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) ->
 
 
 MOST_EXPERTS = 128
-"""The experts of a class are the bits of two words."""
+"""The most experts, since the experts of a class are the bits of two words."""
 
 HOT, COLD = 0.5, 0.2
-"""First and last temperature, in uncovered pairs; RANDOM_HOT when there is no structure to keep."""
+"""First and last temperature, in uncovered pairs; RANDOM_HOT if there is no structure to keep."""
 
 RANDOM_HOT = 1.0
 RANDOM_SETS = "annealing of meeting sets of experts"
@@ -205,7 +205,7 @@ def has_expert(masks: Masks, experts: int) -> NDArray[np.bool_]:
 
 
 def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
-    """Return the classes of each expert; -1 marks room."""
+    """Return the classes of each expert; -1 marks a free place."""
     known = has_expert(masks, experts)
     return padded([np.flatnonzero(row).astype(np.int32) for row in known], size)
 
@@ -238,7 +238,7 @@ def meet(
 
 
 class Start(NamedTuple):
-    """Where an attempt begins, how hot, how many moves it has, and what to call the result."""
+    """The start of an attempt: sets, temperature, number of moves, and the name of the construction."""
 
     masks: Masks
     hot: float
@@ -275,7 +275,7 @@ def first_to_meet(
 
 
 def random_start(classes: int, experts: int, size: int, random: np.random.Generator) -> Masks:
-    """Give every class as many random experts as there is room for."""
+    """Give every class as many random experts as they have places for."""
     each = max(1, experts * size // classes)
     known = np.argsort(random.random((classes, experts)), axis=1)[:, :each]
     masks = np.zeros((2, classes), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Shrink a cover by dual annealing: from the best cover, from planes and from nothing, in turn."""
+"""Shrink a cover by dual annealing, which starts from the best cover, planes and random sets in turn."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from covote.covers.search.dual_annealing import (
 from covote.covers.search.efforts import Effort
 
 WARM = 0.3
-"""First temperature when the best cover is the start: keep most of it."""
+"""First temperature from the best cover, low enough to keep most of it."""
 
 FIRST_LENGTH = 700_000
 """Moves of the first attempts; each round of attempts doubles them."""
 
 FORGETFUL = 30
-"""Most experts for which annealing finds structure from nothing."""
+"""The most experts for which annealing finds structure from a random start."""
 
 
 def shrink(search: CoverSearch, effort: Effort) -> None:
-    """Look for covers with fewer and fewer experts, as long as there are not too many of them.
+    """Search for covers with fewer and fewer experts, if there are not too many of them.
 
-    The starts are the best covers so far, chance, and planes with annealed weights.
+    The starts are the best covers so far, random sets, and planes with annealed weights.
     """
     if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
         return
@@ -57,7 +57,7 @@ def shrink(search: CoverSearch, effort: Effort) -> None:
 
 
 def _starts(search: CoverSearch, experts: int, weights: int) -> Iterator[Start]:
-    """Yield starts, without end."""
+    """Yield starts indefinitely."""
     random = np.random.default_rng((search.seed, experts))
     length = FIRST_LENGTH
     orders = nearest_planes(search.classes, search.size)[:2]
@@ -71,7 +71,7 @@ def _starts(search: CoverSearch, experts: int, weights: int) -> Iterator[Start]:
         if turn % 2 == 1:
             for other in search.others:
                 yield _warm(search, other, experts, length // 2)
-        # What a heavy line costs is known within the table of recursions only.
+        # The cost of a heavy line is known only within the table of recursions.
         for order in orders if in_table(search.classes, search.size) else []:
             yield _warm(search, weighted_plane(search, order, weights, turn), experts, length)
         length *= 2
@@ -87,7 +87,7 @@ def _with_a_twin(search: CoverSearch, smaller: Cover, moves: int, random: np.ran
 
 
 def _warm(search: CoverSearch, cover: Cover, experts: int, moves: int) -> Start:
-    """Start from a cover without the experts that are needed least."""
+    """Start from a cover without the least needed experts."""
     blocks = without_room(cover.blocks, search.classes)
     while len(blocks) > experts:
         blocks = without_least_needed(blocks, uniform_need(search.classes))

@@ -1,4 +1,4 @@
-"""How hard to search: the one table of budgets, counted in moves and never in seconds."""
+"""The budgets of all searches, counted in moves and never in seconds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Effort(NamedTuple):
     weights, meeting, symmetry, annealing
         Moves of the portfolio's searches: blow-ups, dual annealing, prescribed groups, block annealing.
     filling
-        Experts of given sizes, and new experts of a panel: swaps of classes.
+        Swaps of classes for experts of given sizes, and for new experts of a panel.
     choosing, bounding
-        The cheapest part of a pool: entries that may be touched, and rounds of the Lagrangian bound.
+        For the cheapest subset of a pool: entries to touch, and rounds of the Lagrangian bound.
     exchanging
-        The best part of a pool for a budget: entries that may be touched.
+        For the best subset of a pool within a budget: entries to touch.
     thorough
         Whether neighbouring cases are solved and more groups tried.
     """
@@ -44,16 +44,16 @@ class Effort(NamedTuple):
         return Effort._make([*(int(moves * share) for moves in self[:-1]), self.thorough])
 
     def scaled(self, classes: int, size: int) -> Effort:
-        """Return the effort for a small case: there is less to try where there are few pairs.
+        """Return the effort for a case of this size: small cases have less to try.
 
-        A cover has at least about v^2 / k places; a full effort is for 200 and more. With many classes every
-        move takes longer, so there are fewer.
+        A cover has at least about v^2 / k places; the full effort is for 200 and more. With many classes
+        every move takes longer, so there are fewer moves.
         """
         return self.part(min(1.0, classes * classes / size / 200) * min(1.0, 100 / classes))
 
 
 def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effort:
-    """Share out the moves of the longest search; where time is spent on entries, a move is worth many.
+    """Derive all budgets from the moves of the longest search; a move takes as long as many entries.
 
     A million moves take about a tenth of a second, and so do a hundred million entries.
     """

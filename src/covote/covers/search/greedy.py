@@ -1,4 +1,4 @@
-"""Blocks built class by class, each time the class that closes most open pairs."""
+"""Build blocks class by class, each time with the class that closes the most open pairs."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def greedy(
 ) -> Ints:
     """Return blocks of `size` classes that cover every pair `times` times.
 
-    The first class of a block is the one with most open pairs, each further one closes most pairs with the
-    block so far. Ties go to the class with few open pairs left, or with many (better when a block holds more
-    than about a fifth of the classes), then to chance. Both ways are tried from several seeds, the smallest
-    cover is kept.
+    The first class of a block is the one with the most open pairs; each further class closes the most pairs
+    with the block so far. Ties go to the class with few open pairs left, or with many (better if a block
+    holds more than about a fifth of the classes), then to chance. Both ways are tried from several seeds, and
+    the smallest cover is kept.
 
     Parameters
     ----------
     size
         Classes per block, from 2 to `classes`.
     counts
-        How often each pair is covered already (classes x classes) (default: not at all).
+        How often each pair is already covered (classes x classes; default: not at all).
     tries
         Number of runs.
 
@@ -66,8 +66,8 @@ def greedy(
 def fill(need: NDArray[np.integer], sizes: Iterable[int], state: State, sign: int = 1) -> list[Ints]:
     """Fill blocks of these sizes, one after the other, until nothing is needed or there are no more.
 
-    `need` says how many blocks should hold each pair (symmetric). Ties go to the class with many open pairs
-    if `sign` is 1, with few if it is -1.
+    `need` is the number of blocks that should hold each pair (symmetric). Ties go to the class with many open
+    pairs if `sign` is 1, with few if it is -1.
     """
     slack = (-need).astype(np.int16)
     np.fill_diagonal(slack, OWN)
@@ -83,7 +83,7 @@ def fill(need: NDArray[np.integer], sizes: Iterable[int], state: State, sign: in
 
 @helper
 def best_class(gain: Ints, open_pairs: Ints, sign: int, taken: NDArray[np.bool_], state: State) -> int:
-    """Return the class outside the block with most gain; ties by open pairs times `sign`, then by chance."""
+    """Return the class outside the block with the most gain; ties by open pairs times `sign`, then chance."""
     best = -1
     ties = 0
     for c in range(len(gain)):
@@ -108,7 +108,7 @@ def best_class(gain: Ints, open_pairs: Ints, sign: int, taken: NDArray[np.bool_]
 
 @kernel(steps=lambda slack, open_pairs, block, *_: 8 * len(open_pairs) * len(block))
 def fill_block(slack: NDArray[np.int16], open_pairs: Ints, block: Ints, sign: int, state: State) -> None:
-    """Fill one block, and bring the slack and the number of open pairs of each class up to date."""
+    """Fill one block, and update the slack and the number of open pairs of each class."""
     gain = np.zeros(len(open_pairs), np.int32)
     taken = np.zeros(len(open_pairs), np.bool_)
     for slot in range(len(block)):

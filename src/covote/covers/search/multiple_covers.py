@@ -1,4 +1,4 @@
-"""Covers in which every pair lies in several blocks: redundancy against errors and outages."""
+"""Covers in which every pair lies in several blocks, for redundancy against errors and outages."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ from covote.progress import Work
 Ints = NDArray[np.int32]
 
 FEWEST_MOVES = 400_000
-"""With a smaller budget nothing is searched."""
+"""The smallest budget for a search."""
 
 WARM = 0.4
 """First temperature when sets of experts start from a cover."""
 
 FIRST_LENGTH = 1_000_000
-"""Moves of the first attempts to let sets of experts meet; two that fail double them."""
+"""Moves of the first two attempts to let sets of experts meet; they double after every two failures."""
 
 TWINS = 2
 """How many numbers of classes per point are tried, and how many proportions."""
 
 LARGEST_BASE = 12
-"""Largest experts of smaller covers of the same proportions."""
+"""The largest size of experts in smaller covers of the same proportions."""
 
 NODES = 300
-"""Most nodes that an integer programme may branch into."""
+"""The most nodes of an integer programme."""
 
 
 class _Task(NamedTuple):
-    """What to fold, and how hard to try."""
+    """A case to solve, and its budget."""
 
     single: Ints
     classes: int
@@ -78,10 +78,10 @@ def fold(
     lower: int = 0,
     work: Work | None = None,
 ) -> Cover:
-    """Return blocks that cover every pair `times` times, never more than as many copies of a single cover.
+    """Return blocks that cover every pair `times` times, never more than `times` copies of a single cover.
 
-    Tried are these copies, a greedy cover, the sum of two smaller folds, smaller covers whose points stand
-    for several classes, and covers with a symmetry; the best of them is annealed.
+    The candidates are these copies, a greedy cover, the sum of two smaller folds, smaller covers whose points
+    stand for several classes, and covers with a symmetry; the best of them is annealed.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def fold(
     moves
         The budget of all searches together.
     lower
-        No such cover has fewer blocks: stop there.
+        A lower bound on the number of blocks, at which the search stops.
     work
-        Hears of the moves between stretches, and may stop the search.
+        Gets reports of the moves between stretches, and may stop the search.
 
     >>> blocks, how = fold(greedy(10, 4), 10, 2, moves=4_000_000, lower=15)
     >>> len(blocks)
@@ -116,7 +116,7 @@ def fold(
 
 
 def _sum(task: _Task, best: Cover) -> Cover:
-    """Put a smaller fold and the rest of it together."""
+    """Combine two folds of about half the redundancy."""
     if task.times == 2:
         return best
     parts = [
@@ -128,7 +128,7 @@ def _sum(task: _Task, best: Cover) -> Cover:
 
 
 def _twins(task: _Task, best: Cover) -> Cover:
-    """Let every point of a smaller cover stand for some classes, which then share all their blocks."""
+    """Let every point of a smaller cover stand for several classes, which then share all their blocks."""
     size = best.blocks.shape[1]
     shapes = [(twins, -(-task.classes // twins), size // twins) for twins in range(2, size // 2 + 1)]
     bounds = [
@@ -176,7 +176,7 @@ def _proportions(task: _Task, best: Cover) -> Cover:
 
 
 def fitting_weights(blocks: Ints, points: int, classes: int, size: int) -> NDArray[np.int32] | None:
-    """Return how many classes each point of a cover may stand for, so that all fit; None if they do not.
+    """Return the number of classes for which each point of a cover may stand; None if they do not fit.
 
     >>> fitting_weights(np.array([[0, 1], [0, 2], [1, 2]]), 3, 6, 4).tolist()
     [2, 2, 2]
@@ -201,7 +201,7 @@ def fitting_weights(blocks: Ints, points: int, classes: int, size: int) -> NDArr
 
 
 def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:
-    """Put the classes of each point wherever it is, also where no other point has classes; fill blocks up."""
+    """Replace each point by its classes, even if no other point of the block has any, and fill the blocks."""
     members = np.split(np.arange(weights.sum(), dtype=np.int32), np.cumsum(weights)[:-1])
     rows = [np.concatenate([members[point] for point in block]) for block in blocks]
     return without_room(padded(rows, size), int(weights.sum()))
@@ -223,7 +223,7 @@ def _symmetric(task: _Task, best: Cover) -> Cover:
 
 
 def _meeting(task: _Task, best: Cover) -> Cover:
-    """Anneal sets of experts of which any two have to share `times`, from the best cover and from nothing."""
+    """Anneal sets of experts, any two of which share `times`, from the best cover and from random sets."""
     size, state, made = best.blocks.shape[1], chance(task.seed), 0
     random = np.random.default_rng(task.seed)
     while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
@@ -245,7 +245,7 @@ def _meeting(task: _Task, best: Cover) -> Cover:
 
 
 def _starts(task: _Task, best: Cover, random: np.random.Generator) -> Iterator[Start]:
-    """Yield the best cover without an expert and random sets, in turn and without end."""
+    """Yield the best cover without one expert and random sets alternately, indefinitely."""
     experts, size = len(best.blocks) - 1, best.blocks.shape[1]
     left = without_least_needed(best.blocks, uniform_need(task.classes, task.times))
     for turn in count():
@@ -275,4 +275,4 @@ STAGES = (
     (_meeting, 1.0),
     (_annealed, 0.25),
 )
-"""What is tried, in turn, and its share of the moves."""
+"""The stages, in order, and their shares of the moves."""

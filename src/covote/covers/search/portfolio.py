@@ -1,4 +1,4 @@
-"""The portfolio: constructions first, then searches that shrink the best of them."""
+"""The portfolio: first constructions, then searches that shrink the best of them."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from covote.covers.search.multiple_covers import fold
 from covote.progress import Work
 
 RUNS = (6, 4, 2)
-"""How often weights are annealed for the nearest plane, the next, and the one after."""
+"""How often weights are annealed for the nearest plane, the second and the third."""
 
 PART = 0.3
 """Share of the effort for a case of half the size or less."""
 
 GREEDY = 30
-"""Most experts for which annealing a greedy cover may win."""
+"""The most experts for which annealing a greedy cover may win."""
 
 TWISTS = 3
-"""Most multipliers in a group of symmetries."""
+"""The most multipliers in a group of symmetries."""
 
 NEIGHBOURS = 3
-"""How many numbers of classes near the one asked for are searched for symmetric covers."""
+"""How many neighbouring numbers of classes are searched for symmetric covers."""
 
 LARGEST_STEINER = 7
-"""Up to this size of experts Steiner systems nearby are looked for."""
+"""The largest size of experts for which neighbouring Steiner systems are searched."""
 
 PARTS = EFFORTS["normal"]
-"""The effort for cases nearby, and for the small ones that a larger one needs."""
+"""The effort for neighbouring cases, and for the small ones that a larger case needs."""
 
 _PARTS: dict[tuple[int, int, Effort, int], Cover] = {}
-"""Parts that were solved completely; the same part is asked for by many cases."""
+"""Parts that were solved completely, because many cases need the same part."""
 
 SEARCHED = 400
-"""Most classes for which a search within these efforts improves a transversal design."""
+"""The most classes for which a search within these efforts improves a transversal design."""
 
 
 def best_cover(
@@ -71,7 +71,7 @@ def best_cover(
 
 
 def _part(search: CoverSearch, classes: int, size: int, effort: Effort) -> Cover:
-    """Solve a smaller case on the way to a larger one; what it finds does not depend on who asks."""
+    """Solve a smaller case on the way to a larger one; the result does not depend on the larger case."""
     case = (classes, size, effort, search.seed)
     if case in _PARTS:
         return _PARTS[case]
@@ -92,7 +92,7 @@ def _part(search: CoverSearch, classes: int, size: int, effort: Effort) -> Cover
 def _repeated(
     classes: int, size: int, lower: int, times: int, effort: Effort, seed: int, work: Work
 ) -> Cover:
-    """Cover every pair several times: at most with copies of the best cover, which is found first."""
+    """Cover every pair several times, with at most as many blocks as copies of the best cover have."""
     single, _ = best_lower_bound(classes, size)
     once = best_cover(classes, size, single, effort=effort, seed=seed, work=work)
     if classes > SEARCHED or times * len(once.blocks) <= lower or work.stopped:
@@ -155,7 +155,7 @@ def _relatives(search: CoverSearch, effort: Effort) -> None:
 
 
 def _turned(search: CoverSearch, effort: Effort) -> None:
-    """Search covers with a symmetry, here and for a few classes more or less."""
+    """Search for covers with a symmetry, for this number of classes and a few more or fewer."""
     if effort.symmetry == 0:
         return
     cases = [(search.classes, 1), *_neighbours(search, effort.thorough)]
@@ -163,14 +163,14 @@ def _turned(search: CoverSearch, effort: Effort) -> None:
     for classes, twists in cases:
         lower, _ = best_lower_bound(classes, search.size)
         if effort.thorough and twists > 1 and steiner(classes, search.size):
-            # On the way to a system with every pair once, covers that are nearly as good only take time.
+            # Search for the Steiner system directly: covers that are nearly as good only take time.
             _turn(search, classes, twists, lower, moves)
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
         _turn(search, classes, twists, goal, moves)
 
 
 def _turn(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
-    """Search a symmetric cover with at most `goal` experts that helps with the case asked for."""
+    """Search for a symmetric cover with at most `goal` experts that helps with the requested case."""
     most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
     lower, _ = best_lower_bound(classes, search.size)
     if search.over or lower > min(goal, most):
@@ -193,8 +193,8 @@ def _turn(search: CoverSearch, classes: int, twists: int, goal: int, moves: int)
 def _neighbours(search: CoverSearch, thorough: bool) -> list[tuple[int, int]]:
     """List numbers of classes whose best conceivable cover would help here, and the multipliers to try.
 
-    Steiner systems are so rich in symmetry, and so much better than what is around them, that for small
-    experts it pays to look for them; a thorough search looks at others as well.
+    Steiner systems have so much symmetry, and are so much better than their neighbours, that searching for
+    them pays if experts are small; a thorough search tries other numbers as well.
     """
     nearby = range(max(search.size + 1, search.classes - 3), search.classes + 6)
     if search.size > LARGEST_STEINER:
@@ -219,7 +219,7 @@ def steiner(classes: int, size: int) -> bool:
 
 
 def _anneal(search: CoverSearch, effort: Effort) -> None:
-    """Anneal the best cover; where there are few experts, a greedy cover as well, which is less rigid."""
+    """Anneal the best cover, and with few experts also a greedy cover, which is less rigid."""
     if effort.annealing == 0:
         return
     starts = [search.found]
@@ -240,4 +240,4 @@ def _anneal(search: CoverSearch, effort: Effort) -> None:
 
 
 STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned, _anneal)
-"""What is tried, in turn."""
+"""The stages, in order."""

@@ -1,1 +1,1 @@
-"""Choosing from a pool as a weighted set cover."""
+"""Selecting from a pool as a weighted set cover."""

@@ -1,4 +1,4 @@
-"""Exact set cover for small pools: branch and bound with Lagrangian bounds, climbed by subgradients.
+"""Exact set cover for small pools: branch and bound with Lagrangian bounds from subgradient ascent.
 
 Held and Karp (1971), "The traveling-salesman problem and minimum spanning trees: part II"; Beasley (1990), "A
 Lagrangian heuristic for set-covering problems".
@@ -28,22 +28,22 @@ PATIENCE = 20
 """Rounds without a better bound after which the steps become smaller."""
 
 COURSE = 0.7
-"""How much of the last course is kept."""
+"""The weight of the past in the running mean of the subgradients."""
 
 
 class Tree(NamedTuple):
-    """The problem and the path from the root to the present node."""
+    """The problem and the path from the root to the current node."""
 
     column_start: Longs
     column_rows: Ints
     row_start: Longs
     row_columns: Ints
     cost: Floats
-    residual: Ints  # per row: the demand that no column of the path meets
+    residual: Ints  # per row: the demand that the columns of the path leave open
     choices: Ints  # per row: columns that are still free
     status: NDArray[np.int8]  # per column: FREE, IN or OUT
-    trail: Ints  # the columns that are not free, in the order of their fixing
-    decisions: Ints  # per depth: where in the trail its decision stands
+    trail: Ints  # the columns that are not free, in the order in which they were fixed
+    decisions: Ints  # per depth: the place of its decision in the trail
     length: Ints  # of the trail, and of the decisions
     price: Floats  # per row; every node begins with the prices of the last one
     best_price: Floats
@@ -56,7 +56,7 @@ class Tree(NamedTuple):
 
 @helper
 def fix(j: int, status: int, t: Tree) -> None:
-    """Decide about a free column."""
+    """Fix the status of a free column."""
     t.status[j] = status
     t.trail[t.length[0]] = j
     t.length[0] += 1
@@ -71,7 +71,7 @@ def fix(j: int, status: int, t: Tree) -> None:
 
 @helper
 def undo(length: int, t: Tree) -> None:
-    """Forget all decisions beyond the first `length`."""
+    """Undo all decisions after the first `length`."""
     while t.length[0] > length:
         t.length[0] -= 1
         j = t.trail[t.length[0]]
@@ -87,7 +87,7 @@ def undo(length: int, t: Tree) -> None:
 
 @helper
 def relax(t: Tree, slope: Floats) -> float:
-    """Return the bound of the present prices, and write the reduced costs and the slope of the bound."""
+    """Return the bound of the current prices, and write the reduced costs and the slope of the bound."""
     bound = float(t.totals[0])
     for r in range(len(t.price)):
         slope[r] = max(0, t.residual[r])
@@ -110,7 +110,7 @@ def relax(t: Tree, slope: Floats) -> float:
 
 @helper
 def bounded(t: Tree, slope: Floats) -> float:
-    """Return the best bound near the present prices; fix columns that no better cover can have, or lack."""
+    """Return the best bound near the current prices; fix columns that no better cover can have, or lack."""
     best = -np.inf
     goal = t.totals[1]
     for turn in range(ROUNDS):
@@ -145,7 +145,7 @@ def bounded(t: Tree, slope: Floats) -> float:
 
 @helper
 def tightest(t: Tree) -> int:
-    """Return the row in need with fewest free columns to spare; -1 if none is in need, -2 if one is lost."""
+    """Return the open row with the fewest spare columns; -1 if none is open, -2 if one is infeasible."""
     best, spare = -1, 0
     for r in range(len(t.residual)):
         if t.residual[r] <= 0:
@@ -160,7 +160,7 @@ def tightest(t: Tree) -> int:
 
 @helper
 def back(t: Tree) -> bool:
-    """Turn the last decision round; return False if there is none left."""
+    """Reverse the last decision; return False if there is none left."""
     if t.length[1] == 0:
         return False
     t.length[1] -= 1
@@ -173,10 +173,10 @@ def back(t: Tree) -> bool:
 
 @kernel(steps=lambda t, unit, nodes: nodes * ROUNDS * len(t.column_rows))
 def explore(t: Tree, unit: float, nodes: int) -> bool:
-    """Visit `nodes` nodes; return whether the whole tree has been seen.
+    """Visit `nodes` nodes; return whether the whole tree has been visited.
 
-    The most promising column of the tightest row is taken first, and left out afterwards. A better cover is
-    cheaper by at least `unit`.
+    The search branches on the most promising column of the tightest row, first with it and then without it. A
+    better cover is cheaper by at least `unit`.
     """
     slope = np.empty(len(t.price))
     while nodes > 0:
@@ -214,7 +214,7 @@ def explore(t: Tree, unit: float, nodes: int) -> bool:
 def reduced_costs(
     column_start: Longs, column_rows: Ints, cost: Floats, price: Floats, reduced: Floats
 ) -> None:
-    """Write what each column costs beyond the prices of its rows."""
+    """Write the reduced costs: the cost of each column minus the prices of its rows."""
     for j in range(len(cost)):
         paid = 0.0
         for at in range(column_start[j], column_start[j + 1]):
@@ -238,7 +238,7 @@ def climb(
     """Follow the subgradient for `rounds` rounds; `values` is the best bound, the step, the patience left.
 
     The bound of prices u is sum(demand u) + sum of the negative reduced costs. The `course` is a running mean
-    of the subgradients, which sways less from side to side.
+    of the subgradients, which oscillates less.
     """
     reduced = np.empty(len(cost))
     slope = np.empty(len(demand))
@@ -274,10 +274,10 @@ def climb(
 
 
 FIRST, STEP = 300_000, 30_000_000
-"""Entries looked at before a first look at the outside world, and most entries between two looks."""
+"""Entries to visit before the first report, and the most entries between two reports."""
 
 SAFETY = 1e-12
-"""Relative room for rounding: a bound is lowered by this much before it is used."""
+"""Relative margin for rounding, by which a bound is lowered before it is used."""
 
 
 def lagrangian_bound(
@@ -290,7 +290,7 @@ def lagrangian_bound(
     at least the bound plus the reduced cost of j, if that is positive.
     """
     start, rows, demand, cost = problem
-    # Each row at first pays an equal part of what it would cost to have the whole demand.
+    # Initially each row pays an equal share of its cheapest column.
     share = cost / np.maximum(np.diff(start), 1)
     price = np.full(len(demand), np.inf)
     np.minimum.at(price, rows, np.repeat(share, np.diff(start)))
@@ -314,8 +314,9 @@ def branch(
 ) -> tuple[NDArray[np.bool_], bool]:
     """Return the cheapest cover found, and whether it is proved to be the cheapest.
 
-    `best` is a known cover. Costs are multiples of `unit`, so a better cover is cheaper by that much. So
-    many `entries` of the problem may be looked at; several times a second, `work` may stop the search.
+    `best` is a known cover. Costs are multiples of `unit`, so a better cover is cheaper by at least that
+    much. `entries` is the most entries of the problem to visit; several times a second, `work` may stop the
+    search.
     """
     columns, rows = len(problem.cost), len(problem.demand)
     total = float(problem.cost[best].sum())
@@ -349,5 +350,5 @@ def branch(
 
 
 def _better(unit: float, total: float) -> float:
-    """How much cheaper a better cover must be; somewhat less, to leave room for rounding."""
+    """Return how much cheaper a better cover must be, slightly less to allow for rounding."""
     return 0.999 * unit if unit > 1e-6 * total else 1e-9 * total

@@ -22,11 +22,11 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 WAIT = 3
-"""Most steps that a column which moved waits before it moves back."""
+"""The most steps for which a column that moved may not move back."""
 
 
 class CoverTables(NamedTuple):
-    """The problem, both ways round, and the state of the search.
+    """The problem, by column and by row, and the state of the search.
 
     ``column_rows[column_start[j] : column_start[j + 1]]`` are the rows of column j; `row_columns` likewise.
     """
@@ -43,7 +43,7 @@ class CoverTables(NamedTuple):
     held: Ints  # per row: how many columns inside have it
     weight: Longs  # per row
     needy: Ints  # the rows in need are the first needs[0] of these
-    place: Ints  # per row: where it stands in `needy`
+    place: Ints  # per row: its place in `needy`
     needs: Ints
     best: Flags  # per column: in the cheapest cover seen
     totals: Floats  # the cost of the solution, and of the cheapest cover
@@ -52,7 +52,7 @@ class CoverTables(NamedTuple):
 
 @helper
 def add(j: int, t: CoverTables) -> None:
-    """Take column `j` into the solution, and bring all scores up to date."""
+    """Add column `j` to the solution, and update all scores."""
     t.inside[j] = True
     t.score[j] = 0
     t.totals[0] += t.cost[j]
@@ -63,7 +63,7 @@ def add(j: int, t: CoverTables) -> None:
         spare = t.held[r] - t.demand[r]
         if spare <= 0:
             t.score[j] += t.weight[r]
-        if spare == 0:  # no longer in need: no one outside gains from it
+        if spare == 0:  # no longer in need: no column outside gains from it
             t.needs[0] -= 1
             last = t.needy[t.needs[0]]
             t.needy[t.place[r]] = last
@@ -71,7 +71,7 @@ def add(j: int, t: CoverTables) -> None:
             for s in range(t.row_start[r], t.row_start[r + 1]):
                 if not t.inside[t.row_columns[s]]:
                     t.score[t.row_columns[s]] -= t.weight[r]
-        elif spare == 1:  # no longer critical: no one inside loses it
+        elif spare == 1:  # no longer critical: no column inside loses it
             for s in range(t.row_start[r], t.row_start[r + 1]):
                 if t.inside[t.row_columns[s]] and t.row_columns[s] != j:
                     t.score[t.row_columns[s]] -= t.weight[r]
@@ -79,7 +79,7 @@ def add(j: int, t: CoverTables) -> None:
 
 @helper
 def remove(j: int, t: CoverTables) -> None:
-    """Take column `j` out of the solution, and bring all scores up to date."""
+    """Remove column `j` from the solution, and update all scores."""
     t.inside[j] = False
     t.score[j] = 0
     t.totals[0] -= t.cost[j]
@@ -105,7 +105,7 @@ def remove(j: int, t: CoverTables) -> None:
 
 @helper
 def cheapest_loss(t: CoverTables, since: int) -> int:
-    """Return the column inside that loses least per cost, the oldest on ties; -1 if all moved since."""
+    """Return the column inside that loses the least per cost, the oldest on ties; -1 if all moved since."""
     best = -1
     for j in range(len(t.inside)):
         if not t.inside[j] or t.stamp[j] > since:
@@ -121,7 +121,7 @@ def cheapest_loss(t: CoverTables, since: int) -> int:
 
 @helper
 def best_gain(r: int, t: CoverTables, since: int) -> int:
-    """Return the column outside with row `r` that gains most per cost, the oldest on ties; -1 if none."""
+    """Return the column outside with row `r` that gains the most per cost, the oldest on ties; -1 if none."""
     best = -1
     for s in range(t.row_start[r], t.row_start[r + 1]):
         j = t.row_columns[s]
@@ -138,7 +138,7 @@ def best_gain(r: int, t: CoverTables, since: int) -> int:
 
 @kernel(steps=lambda t: len(t.row_columns) * 4 + len(t.cost) ** 2)
 def greedy(t: CoverTables) -> None:
-    """Add the column that gains most per cost, the first on ties, until no row is in need."""
+    """Add the column that gains the most per cost, the first on ties, until no row is in need."""
     while t.needs[0] > 0:
         best = -1
         for j in range(len(t.cost)):
@@ -153,9 +153,9 @@ def greedy(t: CoverTables) -> None:
 def search(t: CoverTables, steps: int, state: State) -> None:
     """Walk for `steps` steps.
 
-    A step drops one or two columns that lose least per cost, then covers rows in need, drawn by chance, with
-    the column that gains most per cost, as long as the cost stays below the best. What was just moved waits
-    for a few steps before it moves back. Rows that are still in need grow heavier.
+    A step drops one or two columns that lose the least per cost, then covers random rows in need with the
+    column that gains the most per cost, as long as the cost stays below the best. A column that just moved
+    may not move back for a few steps. The weights of rows that are still in need grow.
     """
     for _ in range(steps):
         t.clock[0] += 1
@@ -185,11 +185,11 @@ def search(t: CoverTables, steps: int, state: State) -> None:
 
 
 STEP = 60_000_000
-"""Most entries touched between two looks at the outside world."""
+"""The most entries to touch between two reports."""
 
 
 class Weighting:
-    """A search that begins with the greedy cover, and can be continued.
+    """A search that starts with the greedy cover, and can be continued.
 
     Attributes
     ----------
@@ -239,11 +239,11 @@ class Weighting:
         return float(self._tables.cost[self.best].sum())
 
     def steps(self, work: int) -> int:
-        """Return how many steps touch about that many entries."""
+        """Return the number of steps that touch about `work` entries."""
         return work // self._step_work
 
     def run(self, steps: int, work: Work) -> None:
-        """Make `steps` steps; several times a second, `work` hears of them and may stop the search."""
+        """Make `steps` steps; several times a second, `work` gets a report and may stop the search."""
         stretch = max(1, STEP // self._step_work)
         while steps > 0:
             search(self._tables, min(stretch, steps), self._state)
@@ -254,7 +254,7 @@ class Weighting:
                 break
 
     def offer(self, cover: NDArray[np.bool_]) -> None:
-        """Keep a cover that was found, here or elsewhere, if it is cheaper than the best."""
+        """Keep a cover, found here or elsewhere, if it is cheaper than the best."""
         if self._tables.cost[cover].sum() < self.total:
             self.best = cover.copy()
             self._tables.totals[1] = min(self._tables.totals[1], self.total)

@@ -1,4 +1,4 @@
-"""Choosing from a pool as a weighted set cover: rows are pairs of classes, columns are experts."""
+"""Selecting from a pool as a weighted set cover: rows are pairs of classes, columns are experts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 ENTRIES = 150_000_000
-"""Most entries (pairs known, summed over the experts) that are held in memory."""
+"""The most entries (pairs known, summed over the experts) to hold in memory."""
 
 
 class PoolCover(NamedTuple):
-    """Rows with a demand, columns with a cost; the rows of column j lie between two entries of its start."""
+    """Rows with a demand, columns with a cost; column j has the rows at ``column_start[j]`` and following."""
 
     column_start: Longs
     column_rows: Ints
@@ -33,7 +33,7 @@ class PoolCover(NamedTuple):
 
 
 def pool_cover(knows: NDArray[np.bool_], need: NDArray[np.int32], cost: NDArray[np.float64]) -> PoolCover:
-    """Return the problem to fill `need` (classes x classes, symmetric) with rows of `knows`.
+    """Return the problem of filling `need` (classes x classes, symmetric) with rows of `knows`.
 
     Pairs that are not needed have no row.
     """
