@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,18 +140,23 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
     >>> fillers(whole, 2)
     [('a',)]
     """
-    counts, found = panel.pair_counts(), []
-    for row in panel.knows[given:]:
-        known, spare = np.flatnonzero(row), []
-        for k in known.tolist():
-            others = known[known != k]
-            if (counts[k, others] > redundancy).all():
-                spare.append(panel.classes[k])
-                counts[k, others] -= 1
-                counts[others, k] -= 1
-                known = others
-        found.append(tuple(spare))
-    return found
+    counts, knows = panel.pair_counts(), panel.knows.copy()
+    return [
+        tuple(panel.classes[k] for k in np.flatnonzero(row) if _unlearned(row, k, counts, redundancy))
+        for row in knows[given:]
+    ]
+
+
+def _unlearned(known: Knows, k: int, counts: NDArray[Any], redundancy: int) -> bool:
+    """Take class k from an expert if its pairs are covered without it, in place; return whether they are."""
+    others = np.flatnonzero(known)
+    others = others[others != k]
+    if not (counts[k, others] > redundancy).all():
+        return False
+    known[k] = False
+    counts[k, others] -= 1
+    counts[others, k] -= 1
+    return True
 
 
 def _few_of_a_size(need: Need, size: int, effort: str, seed: int, work: Work) -> tuple[Blocks, Sizes, str]:
@@ -322,10 +328,5 @@ def _without_needless(panel: Panel, knows: Knows | None, redundancy: int) -> Kno
     counts = knows.T.astype(np.int64) @ knows
     lessons = np.argwhere(knows & ~panel.knows)
     for i, k in lessons[np.argsort(knows.sum(axis=1)[lessons[:, 0]], kind="stable")].tolist():
-        others = np.flatnonzero(knows[i])
-        others = others[others != k]
-        if (counts[k, others] > redundancy).all():
-            knows[i, k] = False
-            counts[k, others] -= 1
-            counts[others, k] -= 1
+        _unlearned(knows[i], k, counts, redundancy)
     return knows

@@ -196,8 +196,7 @@ def _solve(problem: PoolCover, effort: str, seed: int, progress: Progress | None
     with Work(planned, progress) as work:
         for steps in (min(EASY, planned // 20), planned // 20):
             search.run(steps - search.made, work)
-            found, _ = lagrangian_bound(problem, search.total, budget.bounding, work)
-            lower = round_up(found, unit)
+            lower = round_up(lagrangian_bound(problem, search.total, budget.bounding, work), unit)
             if work.stopped or lower >= search.total * (1 - 1e-9):
                 break
         for share in (4, 2):

@@ -19,7 +19,7 @@ from covote.compiled import kernel
 from covote.decoding.linear import ONE
 from covote.votes import Votes
 from covote.votes.arrays import gather, own_probabilities
-from covote.votes.rows import Rows, each_row
+from covote.votes.rows import Rows, each_row, slices
 
 Array = NDArray[Any]
 
@@ -62,9 +62,8 @@ def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
     """Yield (answer rows with their probabilities, which items they are of); every item is its own row."""
     width = votes.answers * int(votes.panel.sizes.max(initial=1)) // max(len(votes), 1)
     step = max(PIECE // max(width, len(votes.panel.classes), 1), 16)
-    for first in range(0, max(len(votes), 1), step):
-        span = slice(first, min(first + step, len(votes)))
-        yield each_row(votes.part(span.start, span.stop).to_ragged()), span
+    for part, span in slices(votes, step):
+        yield each_row(part.to_ragged()), span
 
 
 def given(votes: Votes) -> Given:

@@ -17,7 +17,7 @@ from covote.decoding.linear import across
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
 from covote.votes import Ragged, Votes
 from covote.votes.arrays import smallest_int
-from covote.votes.rows import Rows, each_row
+from covote.votes.rows import SLICE, Rows, each_row, slices
 
 Array = NDArray[Any]
 
@@ -142,10 +142,8 @@ def _ragged_parts(votes: Votes) -> Iterator[tuple[Ragged, slice]]:
     if votes.runs is not None:
         yield votes.runs, slice(0, len(votes))
         return
-    at = 0
-    for part in votes.parts(1 << 16):
-        yield part.ragged, slice(at, at + len(part))
-        at += len(part)
+    for part, span in slices(votes, SLICE):
+        yield part.ragged, span
 
 
 def _narrow(votes: Votes) -> bool:

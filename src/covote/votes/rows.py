@@ -37,6 +37,8 @@ T = TypeVar("T", bound=Taken)
 
 TABLE = 1 << 22
 """The most entries of a table with the place of every answer; larger panels search sorted lists."""
+SLICE = 1 << 16
+"""Items per slice of votes whose equal rows cannot be found."""
 BLOCK = 1 << 13
 """Items whose keys are computed together, few enough to stay in the fastest cache."""
 MOST = 1 << 20
@@ -171,10 +173,15 @@ def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
     if votes.times is not None or fits(votes.panel) or not votes.is_dense or not len(votes):
         yield votes.rows, slice(0, len(votes))
         return
-    at = 0
-    for part in votes.parts(1 << 16):
-        yield part.rows, slice(at, at + len(part))
-        at += len(part)
+    for part, span in slices(votes, SLICE):
+        yield part.rows, span
+
+
+def slices(votes: Votes, size: int) -> Iterator[tuple[Votes, slice]]:
+    """Yield (some consecutive items, which items they are), at most `size` at a time and at least once."""
+    for first in range(0, max(len(votes), 1), size):
+        span = slice(first, min(first + size, len(votes)))
+        yield votes.part(span.start, span.stop), span
 
 
 def answer_rows(votes: Votes) -> Rows:

@@ -280,14 +280,11 @@ SAFETY = 1e-12
 """Relative margin for rounding, by which a bound is lowered before it is used."""
 
 
-def lagrangian_bound(
-    problem: PoolCover, upper: float, rounds: int, work: Work
-) -> tuple[float, NDArray[np.float64]]:
-    """Return a cost that no cover can undercut, and the reduced costs of the columns that prove it.
+def lagrangian_bound(problem: PoolCover, upper: float, rounds: int, work: Work) -> float:
+    """Return a cost that no cover can undercut.
 
-    Whatever prices u >= 0 are put on the rows, every cover costs at least sum(demand u) + sum of the negative
-    reduced costs. `upper` is the cost of a known cover; it only guides the steps. A cover with column j costs
-    at least the bound plus the reduced cost of j, if that is positive.
+    For any prices u >= 0 of the rows, every cover costs at least sum(demand u) + sum of the negative reduced
+    costs. `upper` is the cost of a known cover; it only guides the steps.
     """
     start, rows, demand, cost = problem
     # Initially each row pays an equal share of its cheapest column.
@@ -306,7 +303,7 @@ def lagrangian_bound(
     reduced = np.empty(len(cost))
     reduced_costs(start, rows, cost, best, reduced)
     terms = np.concatenate([demand * best, reduced[reduced < 0]])
-    return math.fsum(terms) - SAFETY * math.fsum(np.abs(terms)), reduced
+    return math.fsum(terms) - SAFETY * math.fsum(np.abs(terms))
 
 
 def branch(
