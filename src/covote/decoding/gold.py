@@ -129,7 +129,7 @@ def _integer(item: Any) -> Any:
     return int(item) if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", str(item)) else item
 
 
-def given(
+def with_gold(
     labels: Labels,
     votes: Votes,
     gold: Gold | None,
@@ -174,11 +174,11 @@ def wilson(right: ArrayLike, total: ArrayLike, z: float = Z95) -> tuple[NDArray[
     return low, np.where(empty, 1.0, np.minimum(middle + half, 1))
 
 
-def told(score: GoldScore) -> str:
+def gold_sentence(score: GoldScore) -> str:
     """Describe how many labels are right among the items whose class is known.
 
     >>> none = np.zeros(1, dtype=np.int64)
-    >>> told(GoldScore(80, 71, none, none, learned=False))
+    >>> gold_sentence(GoldScore(80, 71, none, none, learned=False))
     'On 80 items whose class is known: 71 right, 89%, interval 80 to 94%.'
     """
     low, high = wilson(score.right, score.known)

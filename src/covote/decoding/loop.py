@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.decoding.gold import Gold, given
+from covote.decoding.gold import Gold, with_gold
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
 from covote.labels import Labels
@@ -209,7 +209,7 @@ class Fitted:
             )
         if self.wanted.proba and estimates(self.decoder):
             labels = labels.with_proba(self.decoder.proba(votes, self.weights))
-        labels = given(
+        labels = with_gold(
             labels, votes, self.wanted.gold, self._held_out(votes), learned=bool(self.decoder.passes)
         )
         return replace(labels, ids=votes.ids, start=votes.start)

@@ -110,7 +110,7 @@ class Statistics:
         """Build statistics from a list of counts with keys (cell x classes + class), which may repeat."""
         shape = len(panel.layout.cells.label), len(panel.classes)
         counts: Any
-        if fits(panel):
+        if fits_dense(panel):
             counts = np.zeros(shape, dtype=np.int64)
             np.add.at(counts.reshape(-1), keys, values)
         else:
@@ -120,7 +120,7 @@ class Statistics:
         return cls(panel, method, items, share, counts)
 
     def __post_init__(self) -> None:
-        dense, small = isinstance(self.counts, np.ndarray), fits(self.panel)
+        dense, small = isinstance(self.counts, np.ndarray), fits_dense(self.panel)
         if dense and not small:
             from scipy.sparse import csr_array
 
@@ -273,7 +273,7 @@ def _check_counts(counts: Array, items: int) -> None:
         raise ValueError("counts below 0, or of more items than there are")
 
 
-def fits(panel: Panel) -> bool:
+def fits_dense(panel: Panel) -> bool:
     """Whether a table of all answers by all classes is small enough to be stored densely."""
     return len(panel.layout.cells.label) * len(panel.classes) <= DENSE
 

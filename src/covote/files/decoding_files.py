@@ -31,7 +31,7 @@ from covote.tables.words import folded
 from covote.votes import Votes
 from covote.votes.arrays import joined
 from covote.votes.findings import Findings
-from covote.votes.rows import Rows, fits, merged
+from covote.votes.rows import Rows, fits_key, merged
 
 if TYPE_CHECKING:
     from covote.engines import Engine
@@ -266,7 +266,7 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
 
 
 def _distinct(parts: Parts) -> Votes | None:
-    return merged(parts.map(_rows)) if fits(parts.panel) else None
+    return merged(parts.map(_rows)) if fits_key(parts.panel) else None
 
 
 def _rows(votes: Votes) -> Rows | None:

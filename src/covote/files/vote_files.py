@@ -28,7 +28,7 @@ from covote.votes import Votes
 from covote.votes.answered_panel import answered_panel
 from covote.votes.arrays import frozen, is_complete, joined, smallest_int
 from covote.votes.findings import DroppedWarning, Findings
-from covote.votes.tables import Codes, Reader, fill, given
+from covote.votes.tables import Codes, Reader, answers_in, fill
 
 PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""
@@ -326,7 +326,7 @@ class VoteFile:
             there[at[silent]] = True
             votes += len(at) - len(silent)
             fill(columns, codes, at)
-        if self.reader.reading.duplicates != "last" and given(columns) < votes:
+        if self.reader.reading.duplicates != "last" and answers_in(columns) < votes:
             # Someone answers an item twice, which is rare.
             yield from self._sorted_votes()
             return

@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """Each row as one number, if it :func:`fits`."""
+        """Each row as one number, if it :func:`fits_key`."""
         return _keys(self.votes.to_dense())
 
     def places(self, among: Rows) -> NDArray[np.int64]:
@@ -170,7 +170,7 @@ def row_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 
     Votes whose equal rows cannot be found come in slices, to save memory.
     """
-    if votes.times is not None or fits(votes.panel) or not votes.is_dense or not len(votes):
+    if votes.times is not None or fits_key(votes.panel) or not votes.is_dense or not len(votes):
         yield votes.rows, slice(0, len(votes))
         return
     for part, span in slices(votes, SLICE):
@@ -186,7 +186,7 @@ def slices(votes: Votes, size: int) -> Iterator[tuple[Votes, slice]]:
 
 def answer_rows(votes: Votes) -> Rows:
     """Find the distinct answer rows, if a row fits into 64 bits; see :attr:`covote.Votes.rows`."""
-    if votes.times is not None or not fits(votes.panel):
+    if votes.times is not None or not fits_key(votes.panel):
         # A copy, so that rows that votes cache do not keep these votes alive.
         return each_row(replace(votes))
     keys, inverse = different(_keys(votes.to_dense()))
@@ -216,10 +216,10 @@ def item_counts(votes: Votes) -> NDArray[np.int64]:
     return votes.times[votes.start : votes.stop]
 
 
-def fits(panel: Panel) -> bool:
+def fits_key(panel: Panel) -> bool:
     """Whether a row of answers fits into 64 bits.
 
-    >>> fits(Panel(10, [[True] * 10] * 9)), fits(Panel(10, [[True] * 10] * 90))
+    >>> fits_key(Panel(10, [[True] * 10] * 9)), fits_key(Panel(10, [[True] * 10] * 90))
     (True, False)
     """
     return bool(_base(panel) ** len(panel) < 2**63)

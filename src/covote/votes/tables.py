@@ -362,7 +362,7 @@ class Reader:
             columns = np.full((len(panel), size), NOT_ASKED, dtype=codes.what.dtype)
             fill(columns, codes, at)
             # If there are as many answers as rows, no expert answered an item twice.
-            if self.reading.duplicates == "last" or given(columns) == np.count_nonzero(codes.who >= 0):
+            if self.reading.duplicates == "last" or answers_in(columns) == np.count_nonzero(codes.who >= 0):
                 return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
         order = np.flatnonzero(codes.who >= 0)
         order = order[np.argsort(at[order], kind="stable")]
@@ -439,7 +439,7 @@ def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
     return pa.array(keep.tolist())
 
 
-def given(columns: NDArray[Any]) -> int:
+def answers_in(columns: NDArray[Any]) -> int:
     """Return how many answers there are in `columns` (experts x items)."""
     return int(np.count_nonzero(columns != NOT_ASKED))
 

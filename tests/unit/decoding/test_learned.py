@@ -10,7 +10,7 @@ import pytest
 from covote import Panel, Votes, decode, design, simulate
 from covote.decoding import InMemory, Statistics, learned
 from covote.decoding.fusion import coupled
-from covote.decoding.methods.learned import LearnedVote, fits, trust_of
+from covote.decoding.methods.learned import LearnedVote, log_likelihoods, trust_of
 from covote.errors import CovoteError, FileError
 
 RING = Panel.from_blocks(5, [[0, 1, 2], [2, 3, 4], [0, 3, 4], [1, 2, 4], [0, 1, 3]])
@@ -337,9 +337,11 @@ def test_log_odds_are_shifted_and_stretched_as_gold_items_say(items, wanted, clo
     stated = rng.uniform(0.05, 0.95, items)
     odds = wanted[0] + wanted[1] * np.log(stated / (1 - stated))
     right = rng.random(items) < 1 / (1 + np.exp(-odds))
-    assert trust_of(fits(stated, right)) == pytest.approx(wanted, abs=close)
-    halves = fits(stated[: items // 2], right[: items // 2]) + fits(stated[items // 2 :], right[items // 2 :])
-    assert (halves == fits(stated, right)).all()
+    assert trust_of(log_likelihoods(stated, right)) == pytest.approx(wanted, abs=close)
+    halves = log_likelihoods(stated[: items // 2], right[: items // 2]) + log_likelihoods(
+        stated[items // 2 :], right[items // 2 :]
+    )
+    assert (halves == log_likelihoods(stated, right)).all()
 
 
 # Why ties are lost

@@ -33,7 +33,7 @@ from covote.decoding.gold import Gold, counted
 from covote.decoding.linear import ONE, UNIT, Weights
 from covote.decoding.loop import Decoder
 from covote.decoding.shares import shares_of
-from covote.decoding.statistics import Inside, Statistics, fits
+from covote.decoding.statistics import Inside, Statistics, fits_dense
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
 from covote.panel import Panel
@@ -200,7 +200,7 @@ class DawidSkene(_ExpectationMaximisation):
 
     def start(self, panel: Panel) -> None:
         """Start without weights: the first pass divides every item by its votes."""
-        if not fits(panel):
+        if not fits_dense(panel):
             raise TooLargeError(
                 f"dawid-skene needs a table of {len(panel.layout.cells.label)} answers by "
                 f"{len(panel.classes)} classes; use method 'em', which keeps one accuracy per expert, or "

@@ -191,7 +191,7 @@ class Calibration(Pass):
         for rows, _, truth, score in self.decoder.apart(votes, weights):
             index = self.decoder.labels(rows, weights, score, evidence=False).index
             at = np.flatnonzero(index >= 0)
-            found += fits(weights.posterior(score)[at, index[at]], index[at] == truth[at])
+            found += log_likelihoods(weights.posterior(score)[at, index[at]], index[at] == truth[at])
         return found
 
     def learn(self, panel: Panel, counts: NDArray[np.int64], weights: Lessons) -> Lessons:
@@ -199,7 +199,7 @@ class Calibration(Pass):
         return replace(weights, trust=trust_of(counts))
 
 
-def fits(chance: Array, right: Array) -> NDArray[np.int64]:
+def log_likelihoods(chance: Array, right: Array) -> NDArray[np.int64]:
     """Return the log-likelihood of right and wrong labels for each shift and slope, in whole units."""
     found = np.zeros((len(SHIFTS), len(SLOPES)), np.int64)
     for place, shift in enumerate(SHIFTS):

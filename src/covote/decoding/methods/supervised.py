@@ -21,7 +21,7 @@ from covote.decoding.gold import Gold, answer_parts
 from covote.decoding.lessons import Lessons
 from covote.decoding.linear import UNIT, softmax
 from covote.decoding.loop import Decoder, Pass
-from covote.decoding.methods.learned import LearnedVote, fits, trust_of, trusted
+from covote.decoding.methods.learned import LearnedVote, log_likelihoods, trust_of, trusted
 from covote.decoding.scoring import label_pieces, labels_of_rows, table_of
 from covote.decoding.statistics import Statistics
 from covote.errors import InputError
@@ -177,7 +177,7 @@ class Gather(Pass):
         better, worse = np.count_nonzero(right & ~some.right), np.count_nonzero(~right & some.right)
         if better - worse <= np.sqrt(better + worse):
             return weights
-        trust = trust_of(fits(chance[np.arange(len(label)), label], right))
+        trust = trust_of(log_likelihoods(chance[np.arange(len(label)), label], right))
         return Judgement(weights, regression(some.features, some.truth, classes), trust)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from covote import atomic
 from covote.decoding.expert_report import PairAgreement
 from covote.decoding.explaining import settling, sides
-from covote.decoding.gold import told as sentence
+from covote.decoding.gold import gold_sentence
 from covote.files.decoding_files import Outcome
 from covote.files.report import charts
 from covote.files.report.html import render
@@ -72,7 +72,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
     experts = _experts(tally, outcome.gold)
     return {
         "headline": headline(tally),
-        "gold": "" if outcome.gold is None else sentence(outcome.gold),
+        "gold": "" if outcome.gold is None else gold_sentence(outcome.gold),
         "made": f"{datetime.date.today()}, covote {__version__}",
         "items": tally.items,
         "votes": tally.votes,
