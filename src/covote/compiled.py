@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, update_wrapper
 from pathlib import Path
 from threading import RLock, local
 from typing import Any, ClassVar, Literal
@@ -49,9 +50,7 @@ class _Helper:
         self.plain = function
         self._options = {**self._entries, **options}
         self._compiled: Any = None
-        self.__doc__, self.__module__ = function.__doc__, function.__module__
-        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
-        self.__wrapped__ = function
+        update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
         return self.plain(*args)
@@ -243,23 +242,18 @@ def _mark(function: Callable[..., Any]) -> Path | None:
     return folder and folder / f"{function.__qualname__}.kept"
 
 
+@cache
 def _numba() -> Any:
     """Load numba, and make it use the compiled version of helpers and kernels inside compiled code."""
     import numba
     from numba.core import types
     from numba.extending import typeof_impl
 
-    if _Helper not in _taught:
-        _taught.add(_Helper)
-
-        @typeof_impl.register(_Helper)
-        def _(value: _Helper, _: Any) -> Any:
-            return types.Dispatcher(value.compiled)
+    @typeof_impl.register(_Helper)
+    def _(value: _Helper, _: Any) -> Any:
+        return types.Dispatcher(value.compiled)
 
     return numba
-
-
-_taught: set[type] = set()
 
 
 def _jit(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -129,13 +129,13 @@ def _parts(gains: Array, cost: Array, money: float) -> float:
 
 
 def _over(pool: Pool, best: Affordable, work: Work) -> bool:
-    """Report the entries that were touched; return whether they are enough, or the work was stopped."""
+    """Report the entries touched; return whether the budget of entries is used up, or work was stopped."""
     stopped = work.advance(pool.touched - work.done, f"error at most {best.error:.4g} so far")
     return stopped or work.done >= work.total
 
 
 def _exchanged(pool: Pool, best: Affordable, kept: Flags, work: Work) -> Affordable | None:
-    """Send away one expert and spend the money on others; return the first choice that is better."""
+    """Replace one expert by others for the same money; return the first better choice, or None."""
     for i in np.flatnonzero(best.chosen & ~kept):
         barred, without = np.zeros_like(kept), best.chosen.copy()
         barred[i], without[i] = True, False
@@ -149,7 +149,7 @@ def _exchanged(pool: Pool, best: Affordable, kept: Flags, work: Work) -> Afforda
 
 
 def _branched(pool: Pool, best: Affordable, kept: Flags, work: Work) -> tuple[Affordable, bool]:
-    """Look at every choice that could be better, as long as the work lasts; say whether that was all."""
+    """Examine every choice that could be better while work remains; return the best, and if it is proved."""
     open_choices = [(kept, np.zeros_like(kept))]
     while open_choices:
         if _over(pool, best, work):
@@ -177,9 +177,9 @@ class Spending:
     Attributes
     ----------
     names
-        The experts, the one that takes away most of the error for its cost first.
+        The experts, starting with the one that reduces the error most for its cost.
     cost
-        What those before cost together, from no one to all of them: one entry more than names.
+        The total cost of the first n experts, for n from 0 to all of them: one entry more than names.
     error
         Their bound on the error, at most 1.
     """
@@ -190,12 +190,12 @@ class Spending:
 
     @property
     def worth(self) -> NDArray[np.float64]:
-        """How much error each expert takes away per unit of cost."""
+        """By how much each expert reduces the error per unit of cost."""
         found: NDArray[np.float64] = -np.diff(self.error) / np.maximum(np.diff(self.cost), FREE)
         return found
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the bound on the error against what is spent; return the axes."""
+        """Draw the bound on the error against the cost; return the axes."""
         if ax is None:
             from matplotlib.figure import Figure
 
@@ -217,17 +217,17 @@ def spending(
     prior: ArrayLike | None = None,
     until: float = math.inf,
 ) -> Spending:
-    """Return in which order to hire the experts of a pool, and what each of them buys.
+    """Return the order in which to hire the experts of a pool, and by how much each reduces the error.
 
-    It is the greedy order of ``select(panel, budget=...)`` without exchanges: the next expert is the one that
-    takes away most of the bound on the error for its cost (theory: section 7).
+    This is the greedy order of ``select(panel, budget=...)`` without exchanges: the next expert is the one
+    who reduces the bound on the error most for their cost (theory: section 7).
 
     Parameters
     ----------
     panel
         The pool, with its costs.
     keep
-        Experts that are there already; their cost counts.
+        Experts who are already hired; their cost counts.
     accuracy, prior
         As for :func:`covote.select`.
     until

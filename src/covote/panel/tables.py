@@ -169,12 +169,13 @@ def _any_marks(rows: Rows, column: int) -> bool:
 
 def _ragged(number: int, rows: Rows) -> InputError:
     return InputError(
-        f"row {number} has {len(rows[number - 1])} cells, the first row has {len(rows[0])}; give both as many"
+        f"row {number} has {len(rows[number - 1])} cells, the first row has {len(rows[0])}; give both the "
+        "same number"
     )
 
 
 def _numbered(body: Rows) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows below the heading with their numbers, those of a sheet as the sheet has them."""
+    """Yield the rows below the heading with their numbers; rows of a sheet keep the sheet's numbers."""
     for place, row in enumerate(body, start=2):
         yield getattr(row, "number", place), row
 
@@ -214,18 +215,14 @@ def matrix(rows: Rows) -> dict[str, Any]:
 
 
 def _without_totals(rows: Rows) -> Rows:
-    """Return a matrix without the sums that spreadsheets have at the right and at the foot."""
+    """Return a matrix without the totals that spreadsheets have in the last column and row."""
     rows = [row for row in rows if not is_total(row[0]) or not _numbers(row[1:])]
     sums = {
         c
         for c, name in enumerate(rows[0])
         if c and is_total(name) and _numbers([row[c] for row in rows[1:] if c < len(row)])
     }
-    return (
-        [Row.like(row, (cell for c, cell in enumerate(row) if c not in sums)) for row in rows]
-        if sums
-        else rows
-    )
+    return _without_columns(rows, sums)
 
 
 def _without_remarks(rows: Rows) -> Rows:
@@ -235,9 +232,13 @@ def _without_remarks(rows: Rows) -> Rows:
         for c, name in enumerate(rows[0])
         if c and is_called(name, NOTES) and not all(_is_mark(row[c]) for row in rows[1:] if c < len(row))
     }
-    if not remarks:
+    return _without_columns(rows, remarks)
+
+
+def _without_columns(rows: Rows, gone: set[int]) -> Rows:
+    if not gone:
         return rows
-    return [Row.like(row, (cell for c, cell in enumerate(row) if c not in remarks)) for row in rows]
+    return [Row.like(row, (cell for c, cell in enumerate(row) if c not in gone)) for row in rows]
 
 
 def _is_mark(cell: str) -> bool:
