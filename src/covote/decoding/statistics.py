@@ -108,15 +108,10 @@ class Statistics:
         cls, panel: Panel, method: str, items: int, share: Array, keys: Array, values: Array
     ) -> Statistics:
         """Build statistics from a list of counts with keys (cell x classes + class), which may repeat."""
-        shape = len(panel.layout.cells.label), len(panel.classes)
-        counts: Any
-        if fits_dense(panel):
-            counts = np.zeros(shape, dtype=np.int64)
-            np.add.at(counts.reshape(-1), keys, values)
-        else:
-            from scipy.sparse import coo_array
+        from scipy.sparse import coo_array
 
-            counts = coo_array((values, (keys // shape[1], keys % shape[1])), shape=shape).tocsr()
+        shape = len(panel.layout.cells.label), len(panel.classes)
+        counts = coo_array((values, np.divmod(keys, shape[1])), shape=shape).tocsr()
         return cls(panel, method, items, share, counts)
 
     def __post_init__(self) -> None:
