@@ -105,9 +105,7 @@ def _with_capacities(
 
     if method != "auto":
         raise InputError(f"a list of capacities needs method 'auto', not {method!r}")
-    if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
-        raise InputError(f"size must be a whole number or one capacity per expert, not {sizes!r}")
-    rows = capacity_cover(len(names), list(sizes), redundancy, effort, seed, progress)
+    rows = capacity_cover(len(names), sizes, redundancy, effort, seed, progress)
     largest = min(len(names), max(len(row) for row in rows.blocks))
     return _checked(
         names, rows, redundancy, best_lower_bound(len(names), largest, redundancy), must_cover=True

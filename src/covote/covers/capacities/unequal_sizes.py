@@ -96,8 +96,9 @@ def _search(
 def checked_capacities(capacities: Sequence[int], classes: int) -> NDArray[np.int32]:
     """Return the capacities as an array, or raise an error that names the invalid one."""
     if isinstance(capacities, str | bytes) or not isinstance(capacities, Iterable):
-        raise InputError(f"size {capacities!r}; give a whole number, or one capacity per expert")
-    if len(capacities) == 0:
+        raise InputError(f"size must be a whole number or one capacity per expert, not {capacities!r}")
+    capacities = list(capacities)
+    if not capacities:
         raise InputError("no capacities: list how many classes each expert can learn")
     for capacity in capacities:
         if isinstance(capacity, bool) or not isinstance(capacity, Integral):
