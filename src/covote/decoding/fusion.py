@@ -69,20 +69,19 @@ def soft_parts(votes: Votes) -> Iterator[tuple[Rows, slice]]:
 def given(votes: Votes) -> Given:
     """Return the experts' probabilities; those of an answer sum to 1, or to less with "none of mine"."""
     ragged, known = votes.to_ragged(), votes.panel.layout.known
-    runs, (vote, per_class, starts) = ragged.ragged, own_probabilities(ragged)
-    some = np.flatnonzero(votes.panel.sizes[runs.expert] > 0)
-    expert, label = runs.expert[some].astype(np.int64), runs.label[some]
-    row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))[some]
+    runs, (vote, per_class, _) = ragged.ragged, own_probabilities(ragged)
+    expert, label = runs.expert.astype(np.int64), runs.label
+    row = np.repeat(np.arange(len(votes)), np.diff(runs.indptr))
     bounds, places = gather(known.start, expert)
     start, width, member = bounds[:-1], np.diff(bounds), known.members[places]
-    answer = np.repeat(np.arange(len(some)), width)
+    answer = np.repeat(np.arange(len(expert)), width)
     if per_class is not None:
-        chance = per_class[gather(starts, some)[1]].astype(np.float64)
+        chance = per_class.astype(np.float64)
         total = np.add.reduceat(chance, start) if len(start) else np.empty(0)
         whole = (total > 1) | ((label >= 0) & (total > 0))
         chance /= np.where(whole, total, 1.0)[answer]
     else:
-        sure = vote[some].astype(np.float64)
+        sure = vote.astype(np.float64)
         rest = np.where(label < 0, (1 - sure) / width, (1 - sure) / np.maximum(width - 1, 1))
         sure = np.where(width > 1, sure, 1.0)
         chance = np.where(member == label[answer], sure[answer], rest[answer])
