@@ -56,7 +56,7 @@ class _Helper:
         return self.plain(*args)
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # pickled by name, as functions are
+        return self.plain.__qualname__  # pickled by name, as functions are
 
     @property
     def compiled(self) -> Any:
@@ -64,7 +64,7 @@ class _Helper:
         if self._compiled is None:
             with _lock:
                 if self._compiled is None:
-                    self._compiled = _jit(self.__wrapped__, self._options)
+                    self._compiled = _jit(self.plain, self._options)
         return self._compiled
 
 
@@ -93,7 +93,7 @@ class _Kernel(_Helper):
         if self._marked:
             return self.compiled(*args)
         answer = self.compiled(*args)
-        self._marked, mark = True, _mark(self.__wrapped__)
+        self._marked, mark = True, _mark(self.plain)
         with suppress(OSError):
             if mark is not None and mark.parent.exists():
                 mark.touch()
@@ -112,7 +112,7 @@ class _Kernel(_Helper):
         """Count the steps of a call, and return whether compiled code should run it."""
         global _made
         if not self._budget:
-            mark = _mark(self.__wrapped__)
+            mark = _mark(self.plain)
             self._budget = STEPS_IF_KEPT if mark is not None and mark.exists() else STEPS_TO_COMPILE
         steps = self._steps(*args)
         self._made += steps
@@ -209,7 +209,7 @@ def _sources(function: Callable[..., Any]) -> set[str]:
         found.add(one.__code__.co_filename)
         for value in one.__globals__.values():
             if isinstance(value, _Helper):
-                waiting.append(value.__wrapped__)
+                waiting.append(value.plain)
             elif isinstance(value, type) and issubclass(value, tuple) and value is not tuple:
                 file = getattr(sys.modules.get(value.__module__), "__file__", None)
                 found.update([file] if file else [])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from covote.cli import output
 from covote.decoding.explaining import settling
-from covote.decoding.gold import told, wilson
+from covote.decoding.gold import gold_sentence, wilson
 from covote.files.review import GOALS
 from covote.files.tally import percent
 from covote.labels import MEANINGS, STATUSES
@@ -98,7 +98,7 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
     if tally.calibrated:
         output.say(_to_review(tally.doubt))
     if outcome.gold is not None:
-        output.say(told(outcome.gold))
+        output.say(gold_sentence(outcome.gold))
     rates = dict(zip(tally.panel.names, tally.experts.accuracy.tolist(), strict=True))
     doubtful = tally.experts.doubtful()
     if doubtful:

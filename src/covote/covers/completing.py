@@ -140,11 +140,11 @@ def fillers(panel: Panel, given: int, redundancy: int = 1) -> list[tuple[Name, .
     >>> fillers(whole, 2)
     [('a',)]
     """
-    counts, knows = panel.pair_counts(), panel.knows.copy()
-    return [
-        tuple(panel.classes[k] for k in np.flatnonzero(row) if _unlearned(row, k, counts, redundancy))
-        for row in knows[given:]
-    ]
+    counts, knows, found = panel.pair_counts(), panel.knows.copy(), []
+    for row in knows[given:]:
+        known = np.flatnonzero(row).tolist()
+        found.append(tuple(panel.classes[k] for k in known if _unlearned(row, k, counts, redundancy)))
+    return found
 
 
 def _unlearned(known: Knows, k: int, counts: NDArray[Any], redundancy: int) -> bool:

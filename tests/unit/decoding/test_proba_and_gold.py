@@ -6,7 +6,7 @@ import pytest
 from pyarrow import csv
 
 from covote import CovoteError, Labels, Panel, Votes, decode, decode_file, simulate
-from covote.decoding.gold import told
+from covote.decoding.gold import gold_sentence
 from covote.engines import Local
 from covote.files import Output
 from tests import plain_decoders
@@ -90,7 +90,7 @@ def test_a_file_has_the_same_probabilities(tmp_path, ending, engine):
     at = np.searchsorted(np.arange(90), table["item"].to_numpy())
     found = np.column_stack([table[str(k)].to_numpy() for k in range(5)])
     np.testing.assert_allclose(found, expected.proba[at], atol=1e-6)
-    assert told(outcome.gold) == told(expected.gold)
+    assert gold_sentence(outcome.gold) == gold_sentence(expected.gold)
 
 
 @pytest.mark.parametrize("method", ["learned", "likelihood", "pairwise", "em"])
@@ -130,5 +130,7 @@ def test_the_sentence_says_when_a_method_learned_from_the_items():
     panel = Panel(["cat", "dog"], [[1, 1]] * 3)
     votes = simulate(panel, ["cat", "dog"] * 10, seed=0)
     labels: Labels = decode(votes, method="em", gold={0: "cat"})
-    assert told(labels.gold).startswith("On 1 item whose class is known: 1 right, 100%, interval 21 to 100%.")
-    assert "learned from these very items" in told(labels.gold)
+    assert gold_sentence(labels.gold).startswith(
+        "On 1 item whose class is known: 1 right, 100%, interval 21 to 100%."
+    )
+    assert "learned from these very items" in gold_sentence(labels.gold)

@@ -55,7 +55,8 @@ class Mean(Decoder):
         def chances(rows: Rows) -> NDArray[np.float64]:
             found = self.confidence(self.q(rows.votes))
             total = found.sum(axis=1, keepdims=True)
-            return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+            share: NDArray[np.float64] = np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+            return share
 
         return table_of(votes, chances, fusion.soft_parts)
 
