@@ -140,7 +140,7 @@ def test_letters_that_a_picture_lacks_are_told_in_a_line(covote):
     Path("birds.txt").write_text("日本\n鳥\nx\n", encoding="utf-8")
     ran = covote("design", "birds.txt", 2, "--plot", "panel.png")
     assert ran.status == 0
-    assert "Warning: panel.png has boxes where matplotlib's font lacks letters; an .svg has" in ran.err
+    assert "Warning: panel.png shows boxes for characters that matplotlib's font lacks; use .svg" in ran.err
     assert ran.err.count("Warning") == 1
     ran = covote("design", "birds.txt", 2, "--plot", "panel.svg")
     assert (ran.status, ran.err.count("Warning")) == (0, 0)
@@ -344,7 +344,7 @@ def test_complete_marks_fillers_and_prices_new_experts(covote, tmp_path):
     Panel.from_blocks(6, [[0, 1, 2, 3], [2, 3, 4, 5]], cost=[30, 50]).save(tmp_path / "pool.toml")
     ran = covote("complete", "pool.toml", 5)
     assert "new-1: 0, 1, (3), 4, 5" in ran.out
-    assert "Classes in brackets only fill a place" in ran.out
+    assert "Classes in brackets are fillers" in ran.out
     assert "A new expert is priced at 40, the mean of the others; --new-cost changes it." in ran.out
     data = json.loads(covote("complete", "pool.toml", 5, "--new-cost", 70, "--json").out)
     assert data["experts"][-1]["cost"] == 70

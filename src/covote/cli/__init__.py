@@ -11,18 +11,18 @@ from types import FrameType
 from typing import TextIO
 
 INTERRUPTED = 130
-_LEAST_SPACE = 1 << 30  # bytes of address space; threads that cannot be started end the process
+_LEAST_SPACE = 1 << 30  # bytes of address space; with less, threads cannot start and end the process
 _PLAIN = {"■": "#", "·": ".", "…": "...", "–": "-"}
 
 
 def main() -> None:
-    """Run the `covote` command; a person's mistake ends in one line and exit status 2."""
+    """Run the `covote` command; report a user's mistake in one line, with exit status 2."""
     _open_streams()
     _accept_any_letter()
     _check_address_space()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
-        # Nothing has begun, so nothing is lost: not even libraries that are half loaded are told.
+        # Nothing has started, so leave at once: half-loaded libraries would print tracebacks.
         signal.signal(signal.SIGINT, _leave)
     from covote import compiled
     from covote.cli.app import app
@@ -35,7 +35,7 @@ def main() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here, where it can be told that there is no room
+            sys.stdout.flush()  # here, so that a full disk is reported
     except CovoteError as error:
         complain(f"covote: {error}")
         sys.exit(2)
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _explain(error: OSError) -> None:
-    """Say what the system refused; raise the error where that is not clear."""
+    """Report what the system refused; raise the error if the cause is unclear."""
     from covote.cli.output import complain
 
     if error.strerror is None:
@@ -66,7 +66,7 @@ def _explain(error: OSError) -> None:
         complain("covote: the folder in which this command runs was removed; change to another one")
     else:
         complain(f"covote: cannot print the result: {error.strerror}")
-        # What is left in the stream would be tried again at the end.
+        # Python would try to write the rest again at exit.
         sys.stdout = _nowhere()
 
 
@@ -79,7 +79,7 @@ def _has_folder() -> bool:
 
 
 def _open_streams() -> None:
-    """Let what is printed to a stream that was closed (``>&-``) disappear."""
+    """Discard what is printed to a closed stream (``>&-``)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, _nowhere())
@@ -90,7 +90,7 @@ def _nowhere() -> TextIO:
 
 
 def _check_address_space() -> None:
-    """Leave where libraries could not be loaded, or would end the process without a word."""
+    """Exit if libraries could not be loaded, or would end the process without a message."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -99,7 +99,7 @@ def _check_address_space() -> None:
     if limit not in (resource.RLIM_INFINITY, -1) and limit < _LEAST_SPACE:
         need, has = _LEAST_SPACE >> 20, limit >> 20
         print(
-            f"covote: {has:,} MB of address space are too little, {need:,} are needed; raise ulimit -v",
+            f"covote: {has:,} MB of address space is too little; covote needs {need:,} MB (raise ulimit -v)",
             file=sys.stderr,
         )
         sys.exit(2)
@@ -111,7 +111,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _accept_any_letter() -> None:
-    """Print letters that the terminal or file does not have as others, instead of failing."""
+    """Replace characters that the output encoding lacks, instead of failing."""
     codecs.register_error("covote", _other_letters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -119,7 +119,7 @@ def _accept_any_letter() -> None:
 
 
 def _other_letters(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for letters that cannot be written.
+    """Return replacements for characters that cannot be encoded.
 
     >>> codecs.register_error("other letters", _other_letters)
     >>> "■ · 皮".encode("ascii", "other letters")
@@ -132,7 +132,7 @@ def _other_letters(error: UnicodeError) -> tuple[str, int]:
 
 
 def _announce() -> None:
-    """Say once, on a terminal, why this run takes longer than the next."""
+    """Explain once, on a terminal, why this run takes longer than the next."""
     from covote import compiled
 
     compiled.announce = None

@@ -20,8 +20,8 @@ PANELS = {
     "Label with people or models": ("studio", "label"),
     "Try and study": ("demo", "docs", "bounds", "reproduce"),
 }
-"""The commands as help groups them; each is the function of its name in the module of its name, or a tuple of
-functions for a topic."""
+"""The commands, grouped as in the help. Each is a function in the module of the same name, or a tuple of
+functions if it has subcommands."""
 
 COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
 
@@ -46,7 +46,7 @@ STATUS = {
     "multilabel check": "Exit status: 0 if the panel supports a way of answering, or nothing is wrong with "
     "the answers; 1 if it supports none; 2 if something is wrong with the answers or the command.",
 }
-"""What the exit status of some commands means; of the others, 0 is success and 2 a mistake."""
+"""The exit status of some commands; for the others, 0 means success and 2 a mistake."""
 
 EXAMPLES = {
     "design": ("covote design 10 4 -o panel.toml", "covote design classes.txt 3x4,2x6"),
@@ -104,11 +104,11 @@ EXAMPLES = {
     "docs": ("covote docs", "covote docs status"),
     "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
-"""Two examples of each command, at the foot of its help."""
+"""Two examples for each command, shown at the end of its help."""
 
 
 def _shown(parameters: list[Any]) -> list[Any]:
-    """Let help show arguments in capitals, and no type next to flags, which take no value."""
+    """Show arguments in capitals in the help, and no type next to flags, which take no value."""
     for parameter in parameters:
         if parameter.param_type_name == "argument":
             parameter.metavar = "" if parameter.hidden else parameter.name.removesuffix("_file").upper()
@@ -129,7 +129,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 @contextmanager
 def _in_one_line(context: Any = None) -> Iterator[None]:
-    """Raise mistakes in usage as covote's own errors, which end in one line and not in a box."""
+    """Raise usage errors as covote's own, which are printed in one line and not in a box."""
     try:
         yield
     except UsageError as error:
@@ -144,10 +144,10 @@ def _in_one_line(context: Any = None) -> Iterator[None]:
 
 
 class Command(TyperCommand):
-    """A command; its help is that of `_shown`."""
+    """A command whose help is formatted by `_shown`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, in which options may have their former names."""
+        """Parse the arguments; options may have their former names."""
         own = {name for parameter in self.params for name in parameter.opts}
         for n, word in enumerate(args):
             if word == "--":
@@ -180,7 +180,7 @@ class Section(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; if there is none of this name, suggest one."""
         found = super().get_command(ctx, cmd_name)
-        if found is None and not ctx.resilient_parsing:  # else the shell completes a line
+        if found is None and not ctx.resilient_parsing:  # otherwise the shell is completing a line
             near = did_you_mean(cmd_name, self.list_commands(ctx))
             raise InputError(f"no command {cmd_name!r}{near}; {ctx.command_path} --help lists all of them")
         return found
@@ -189,7 +189,7 @@ class Section(TyperGroup):
 class Group(Section):
     """All commands.
 
-    A command's module is loaded when the command is called: most need a part of covote only.
+    A command's module is loaded when the command is called: most need only a part of covote.
     """
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -207,7 +207,7 @@ class Group(Section):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; load it first."""
+        """Return a command, loaded if it is needed for the first time."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.commands[cmd_name] = _loaded(cmd_name)
         return super().get_command(ctx, cmd_name)
@@ -235,7 +235,7 @@ def _loaded(name: str) -> Any:
 
 
 def _foot(name: str) -> str:
-    """Return the foot of a command's help; blank lines give each example a line of its own."""
+    """Return the end of a command's help; blank lines put each example on its own line."""
     examples = ["Examples:", *(f"`{example}`" for example in EXAMPLES[name])]
     return "\n\n".join([*examples, *([STATUS[name]] if name in STATUS else [])])
 

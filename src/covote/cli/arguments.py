@@ -1,4 +1,4 @@
-"""What the commands share: how arguments are read, and the options that several have."""
+"""Shared by the commands: how arguments are parsed, and the options that several commands have."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_size(text: str) -> int | list[int]:
 
 
 def whole(text: str | int) -> int:
-    """Read a whole number; unlike the library's own reader, say what was written."""
+    """Read a whole number; unlike typer's own error, ours quotes the text."""
     try:
         return int(text)
     except ValueError:
@@ -116,16 +116,21 @@ def number(text: str | float) -> float:
 
 
 class StandardStreams:
-    """Files in the place of stdin and stdout, which can be read and written only once, from start to end.
+    """Temporary files in place of stdin and stdout, which can be read and written only once.
 
-    In a ``with`` block, `votes` is a file with what came from stdin, if that was asked for with ``-``, and
-    `labels` one that goes to stdout when the block ends well.
+    In a ``with`` block, `votes` is a file with the content of stdin if ``-`` was given, and `labels` one that
+    is copied to stdout when the block succeeds. `written` is the file of labels that was given, if any.
     """
 
-    def __init__(self, votes: Path, labels: Path | None, kind: str) -> None:
-        self.votes, self.labels, self._kind = votes, labels, kind
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+    def __init__(
+        self, votes: Path, labels: Path | None = None, kind: str = "csv", *, as_json: bool = False
+    ) -> None:
         self.to_stdout = str(labels) == "-"
+        if self.to_stdout and as_json:
+            raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
+        self.votes, self.labels, self._kind = votes, labels, kind
+        self.written = None if self.to_stdout else labels
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> StandardStreams:
         if str(self.votes) == "-" or self.to_stdout:
@@ -149,12 +154,12 @@ class StandardStreams:
                     shutil.copyfileobj(file, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
             if isinstance(error, CovoteError):
-                # The person has never heard of that folder.
+                # Users have never heard of that folder.
                 raise type(error)(str(error).replace(f"{self._folder.name}{os.sep}", "")) from error
 
 
 def one_of(*values: str) -> Callable[[str], list[str]]:
-    """Return what completes one of these values in the shell.
+    """Return a shell completion for these values.
 
     >>> one_of("fast", "normal", "max")("ma")
     ['max']
@@ -167,7 +172,7 @@ def one_of(*values: str) -> Callable[[str], list[str]]:
 
 
 def choice(*values: str) -> dict[str, Any]:
-    """Return the settings of an option with these values, which help shows and the shell completes.
+    """Return the settings of an option with these values; help shows and the shell completes them.
 
     >>> choice("fast", "normal", "max")["metavar"]
     '[fast|normal|max]'
@@ -217,7 +222,7 @@ _PREFIX = "reading_"  # of the parameters that stand for the fields of a reading
 
 
 def _reading_options(group: str) -> list[inspect.Parameter]:
-    """Return a parameter for each field of a reading, which has its help and its choices."""
+    """Return a parameter for each field of a reading, with its help and its choices."""
     choices, words, found = Reading.choices(), Reading.help(), []
     for name, default in Reading().__dict__.items():
         option = typer.Option(
@@ -245,7 +250,7 @@ Size = Annotated[str, typer.Argument(help="Classes per expert: 4, or capacities:
 Classes = Annotated[int, typer.Argument(parser=whole, help="Number of classes (K).")]
 OneSize = Annotated[int, typer.Argument(parser=whole, help="Classes that one expert knows (R).")]
 Redundancy = Annotated[
-    int, typer.Option(parser=whole, help="Least number of experts who know each pair of classes.")
+    int, typer.Option(parser=whole, help="Minimum number of experts who know each pair of classes.")
 ]
 Effort = Annotated[str, typer.Option(help="How long to search.", **choice("fast", "normal", "max"))]
 Seed = Annotated[int, typer.Option(parser=seed, help="Same seed, same result.")]
@@ -295,8 +300,8 @@ Plot = Annotated[Path | None, typer.Option(help="Draw the panel to this .png, .s
 Odds = Annotated[
     float | None,
     typer.Option(
-        help="Method learned: how many times as likely as any other tied class a class must be to become the "
-        "label (default: as unequal as class sizes look; 1 labels everything)."
+        help="Method learned: how many times more likely than any other tied class a class must be to become "
+        "the label (default: estimated from the class sizes; 1 labels everything)."
     ),
 ]
 Gold = Annotated[Path | None, typer.Option(help="A table of items whose class is known (item, label).")]
@@ -309,7 +314,7 @@ VotesFile = Annotated[
 VotesPanel = Annotated[Path, typer.Option("--panel", help="Who knows what.")]
 Report = Annotated[
     Path | None,
-    typer.Option(help="Write a report with pictures to this .html file.", rich_help_panel=WRITTEN),
+    typer.Option(help="Write a report with charts to this .html file.", rich_help_panel=WRITTEN),
 ]
 Review = Annotated[
     Path | None,
@@ -323,14 +328,15 @@ ReviewUntil = Annotated[
     float | None,
     typer.Option(
         parser=number,
-        help="End the review list where this share should be right: 0.99.",
+        help="End the review list where this share of the labels should be right: 0.99.",
         rich_help_panel=WRITTEN,
     ),
 ]
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Columns of the labels, between commas, or 'all' (.csv and .xlsx have five of seven).",
+        help="Columns of the labels, separated by commas, or 'all' (default: .csv and .xlsx have five of "
+        "seven).",
         rich_help_panel=WRITTEN,
     ),
 ]

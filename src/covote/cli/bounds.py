@@ -46,15 +46,15 @@ def bounds(
 
 
 def _drawn(K: int, R: int) -> Axes:
-    """Draw how many experts cover every pair, against K with R as it is, and against R with K as it is."""
+    """Draw how many experts cover every pair, against K for fixed R and against R for fixed K."""
     from covote.files.report.charts import COLOURS, new_figure
 
     figure, axes = new_figure(8.4, 3.6, columns=2)
     many = sorted({round(value) for value in np.geomspace(max(R, 2), 4 * K, 24)})
     large = sorted({round(value) for value in np.geomspace(2, K, 24)})
     for ax, name, at, points in (
-        (axes[0], f"classes (experts of {R})", K, [(k, R) for k in many]),
-        (axes[1], f"size of an expert ({K} classes)", R, [(K, r) for r in large]),
+        (axes[0], f"classes (experts who know {R})", K, [(k, R) for k in many]),
+        (axes[1], f"classes per expert (of {K})", R, [(K, r) for r in large]),
     ):
         across = [k for k, _ in points] if ax is axes[0] else [r for _, r in points]
         for label, bound, colour in (
@@ -65,7 +65,7 @@ def _drawn(K: int, R: int) -> Axes:
             ax.plot(across, [bound(k, r) for k, r in points], color=colour, label=label)
         ax.axvline(at, color=COLOURS[0], linewidth=1)
         ax.set(yscale="log", xlabel=name)
-    axes[0].set_ylabel("experts that cover every pair")
+    axes[0].set_ylabel("experts who cover every pair")
     figure.suptitle(f"How many experts cover every pair: around {K:,} classes, {R:,} per expert", fontsize=11)
     axes[0].legend(frameon=False, fontsize=8)
     first: Axes = figure.axes[0]
@@ -73,7 +73,7 @@ def _drawn(K: int, R: int) -> Axes:
 
 
 def _tell(classes: int, size: int, rows: list[BoundRow]) -> None:
-    output.say(f"{classes:,} classes, experts of size {size:,}")
+    output.say(f"{classes:,} classes, experts who know {size:,} of them")
     for goal, group in groupby(rows, key=lambda row: row.goal):
         output.say()
         output.say(goal)

@@ -25,7 +25,7 @@ from covote.errors import CovoteError, InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
 
-_SHOWN = 20  # uncovered pairs, and experts without whom there are more, that are listed
+_SHOWN = 20  # uncovered pairs and single points of failure that are listed
 _MOST = 100_000  # the same in JSON
 _MOST_OUTAGES = 100  # single points of failure up to which the worst case is computed for each
 _LEFT = "worst_case_accuracy"
@@ -61,9 +61,7 @@ def check(
         _check_votes(votes, panel_file, reading, fix, as_json)
         return
     if fix is not None:
-        raise InputError(
-            "--fix is about votes; name the file of votes, too: covote check PANEL VOTES --fix ..."
-        )
+        raise InputError("--fix needs a file of votes: covote check PANEL VOTES --fix names.csv")
     output.check_places(plot, plot_pairs, read=[panel_file])
     panel = Panel.load(panel_file)
     missing = panel.count_uncovered(redundancy)
@@ -113,7 +111,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
     problems: list[str] = []
     details: dict[str, Any] = {}
     notes: list[str] = []
-    with StandardStreams(votes, None, "csv") as streams:
+    with StandardStreams(votes) as streams:
         try:
             file = VoteFile(streams.votes, panel, reading)
             found = file.examine()
@@ -152,7 +150,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
 
 
 def _write_names(path: Path, names: dict[str, Name | None]) -> None:
-    """Write a table for --rename: names as the votes have them, and those of the panel that may be meant."""
+    """Write a table for --rename: names in the votes, and the names of the panel that may be meant."""
     with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["votes", "panel"])
@@ -164,7 +162,7 @@ def _tell_outages(panel: Panel) -> None:
         return  # it takes minutes to count the pairs of every expert
     critical = panel.survives().critical
     if not critical or critical[0][1] == critical[-1][1]:
-        return  # no one, or everyone alike: that was said already
+        return  # no expert, or all alike, as was printed already
     left = {one["expert"]: one[_LEFT] for one in _outages(panel, critical[:_SHOWN])}
 
     def lost(name: Name, pairs: int) -> str:
@@ -177,7 +175,7 @@ def _tell_outages(panel: Panel) -> None:
 
 
 def _outages(panel: Panel, critical: Sequence[tuple[Name, int]]) -> list[dict[str, Any]]:
-    """Return what the loss of each expert costs: pairs, and what the others guarantee."""
+    """Return the cost of losing each expert: pairs, and the accuracy that the others guarantee."""
     few = len(critical) <= _MOST_OUTAGES
     return [
         {"expert": name, "pairs": pairs, _LEFT: output.worst_case(panel.without(name)) if few else None}

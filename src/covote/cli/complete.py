@@ -78,7 +78,7 @@ def complete(
             shown = (f"({known})" if known in some else str(known) for known in block)
             output.say(f"  {name}: {', '.join(shown)}")
         if any(spare):
-            output.say("Classes in brackets only fill a place: any other class does as well, or none.")
+            output.say("Classes in brackets are fillers: any other class would do as well, or none.")
         if added and new_cost is None and (before.cost != 1).any():
             output.say(
                 f"A new expert is priced at {panel.cost[-1]:g}, the mean of the others; "

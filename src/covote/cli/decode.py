@@ -31,7 +31,6 @@ from covote.cli.arguments import (
     reads_votes,
 )
 from covote.cli.method import Method
-from covote.errors import InputError
 from covote.panel import Panel
 from covote.tables import Reading
 
@@ -89,17 +88,16 @@ def decode(
     from covote.files import Output, decode_file
 
     started = time.monotonic()
-    if str(output_file) == "-" and as_json:
-        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
+    streams = StandardStreams(votes, output_file, kind, as_json=as_json)
     given = Path(panel_file) if panel_file not in WORDS else None
-    # What is learned may go back to where it came from: it is read before, and written at the end.
-    written = None if str(output_file) == "-" else output_file
-    atomic.check_apart([written, proba, stats, report, review], [votes, given, gold, reading.rename_file])
-    atomic.check_apart([written, proba, report, review], [past])
+    # Statistics may be saved to the file they were loaded from: it is read first and written last.
+    written = [streams.written, proba, report, review]
+    atomic.check_apart([*written, stats], [votes, given, gold, reading.rename_file])
+    atomic.check_apart(written, [past])
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
     if odds is not None:
         options["odds"] = odds
-    with StandardStreams(votes, output_file, kind) as streams:
+    with streams:
         chosen = Output(streams.labels, proba, review, review_until, report, stats, _names(columns))
         where = _cluster(engine, scheduler, workers)
         with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
@@ -124,12 +122,12 @@ def decode(
 
 
 def _names(columns: str | None) -> tuple[str, ...] | None:
-    """Return the names of columns between commas."""
+    """Return the names of columns, which commas separate."""
     return None if columns is None else tuple(name.strip() for name in columns.split(","))
 
 
 def _cluster(engine: str, scheduler: str | None, workers: int | None) -> Any:
-    """Return the engine to decode with, for a ``with`` block; None if this process will do."""
+    """Return a context with the engine to decode with; None for this process."""
     if engine == "local" and scheduler is None and workers is None:
         return nullcontext()
     from covote.engines import make_engine

@@ -1,4 +1,4 @@
-"""`covote demo`: the main job, start to end, in seconds."""
+"""`covote demo`: the main job, from start to end, in seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def demo(
     from covote.reproduction.digits import digits
 
     atomic.make_folder(folder, "--output")
-    output.say("Ten digits, and experts that can tell only four of them apart. How many experts are needed?")
+    output.say(
+        "Ten digits, and experts who can each tell only four of them apart. How many experts are needed?"
+    )
     output.say()
     result = digits()
     output.say_covered(result.panel)

@@ -1,4 +1,4 @@
-"""The option that names a decoder, apart from the others: most commands start without the decoders."""
+"""The option that names a decoder, on its own because most commands start without the decoders."""
 
 from __future__ import annotations
 

@@ -139,12 +139,10 @@ def decode(
     """Find the labels of every item that are certain, and whether they are all of them."""
     from covote.multilabel import decode_file
 
-    if str(output_file) == "-" and as_json:
-        raise InputError("--json prints to stdout, too; write the labels to a file with -o labels.csv")
-    written = None if str(output_file) == "-" else output_file
-    atomic.check_apart([written], [votes, panel_file, reading.rename_file])
+    streams = StandardStreams(votes, output_file, kind, as_json=as_json)
+    atomic.check_apart([streams.written], [votes, panel_file, reading.rename_file])
     panel = Panel.load(panel_file)
-    with StandardStreams(votes, output_file, kind) as streams, output.warnings_as_lines():
+    with streams, output.warnings_as_lines():
         found = decode_file(
             streams.votes, streams.labels, panel, report="all" if full else "one", forced=forced, count=count,
             reading=reading,
@@ -259,7 +257,7 @@ def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: boo
 
     panel = Panel.load(panel_file)
     file: ReportFile | None = None
-    with StandardStreams(votes, None, "csv") as streams:
+    with StandardStreams(votes) as streams:
         try:
             file = read_reports(streams.votes, panel, reading)
             problems = file.found.problems

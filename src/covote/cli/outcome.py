@@ -1,4 +1,4 @@
-"""What came of votes, as the commands that decode print it."""
+"""The outcome of decoding, as commands print it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome as JSON has it."""
+    """Return the outcome, for JSON."""
     tally = outcome.tally
     report = tally.experts
     gold = outcome.gold
@@ -71,7 +71,7 @@ def _uncovered(outcome: Outcome) -> int | None:
 
 
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
-    """Print what came of the votes, for a person; `method` is the one that was asked for."""
+    """Print the outcome for people; `method` is the one that was asked for."""
     tally = outcome.tally
     output.say_problems([], outcome.told())
     if method == "auto":
@@ -118,7 +118,7 @@ def _to_review(doubt: Doubt) -> str:
     """Say how many labels are expected to be wrong, and how many items to look at."""
     wrong = f"about {doubt.expected:,.0f}" if doubt.expected >= 0.5 else "less than one"
     said = f"Expect {wrong} wrong label{'' if wrong in ('about 1', 'less than one') else 's'}."
-    looks = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need as many items, the highest
+    looks = {doubt.needed(goal): goal for goal in GOALS}  # of goals that need equally many items, the highest
     first, *more = [(number, goal) for number, goal in looks.items() if number] or [(0, 0.0)]
     if not first[0]:
         return said

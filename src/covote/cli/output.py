@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PATIENCE = 1.0  # seconds of work before a progress bar appears
-MANY = 2000  # classes, beyond which a command does not count all pairs just to print a number
+MANY = 2000  # classes beyond which a command does not count all pairs just to print a number
 _MOST_CLASSES = 150  # classes up to which the worst case is computed
 PICTURES = (".png", ".svg", ".pdf")
 _SURVIVES = "A panel designed with --redundancy 2 survives the loss of any one expert."
 
 
-# Names come from files, and must neither steer a terminal nor turn the direction of a line around.
+# Names come from files; they must not control the terminal or reverse the direction of a line.
 _TURNING = (*range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _STEERING = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _STEERING |= {code: f"\\u{code:04x}" for code in _TURNING}
@@ -63,9 +63,9 @@ def complain(text: str) -> None:
 
 
 def _fitted(text: str, stream: TextIO) -> str:
-    """Return a text with lines broken between words on a terminal, which would break them anywhere.
+    """Wrap lines between words on a terminal, which would break them anywhere.
 
-    A command to be copied stays in one line.
+    A command to be copied stays on one line.
     """
     if not stream.isatty():
         return text
@@ -88,8 +88,8 @@ def say_table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str, i
 
 
 def say_json(data: Any) -> None:
-    """Print an answer for a program."""
-    # Where not every letter can be written, JSON has another way to write it.
+    """Print data as JSON."""
+    # JSON can escape characters that the output encoding lacks.
     plain = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     print(json.dumps(data, ensure_ascii=plain, indent=1, default=_plain).translate(_IN_JSON))
 
@@ -102,9 +102,9 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(*, each: bool = False) -> Iterator[Progress]:
-    """Give a progress callback that draws a bar once the work has taken a second, on a terminal only.
+    """Yield a progress callback that draws a bar once the work has taken a second, on a terminal only.
 
-    With `each`, every message has a bar of its own, until it is done.
+    With `each`, every message has its own bar until it is done.
     """
     started = time.monotonic()
     bars: list[Any] = []  # the display, once there is one
@@ -143,7 +143,7 @@ def progress_bar(*, each: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Print what a method warns of as lines for a person."""
+    """Print a method's warnings as plain lines."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -152,7 +152,7 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 def panel_dict(panel: Panel) -> dict[str, Any]:
-    """Return a panel and what is known about it as JSON has it."""
+    """Return a panel and its certificate, for JSON."""
     proof = panel.certificate
     told = None if proof is None else {**asdict(proof), "optimal": proof.optimal, "gap": proof.gap}
     return {**panel.to_dict(), "covers": panel.redundancy, "certificate": told}
@@ -161,7 +161,7 @@ def panel_dict(panel: Panel) -> dict[str, Any]:
 def check_places(
     *pictures: Path | None, panel: Path | None = None, read: Sequence[str | Path | None] = ()
 ) -> None:
-    """Reject pictures and a panel file that cannot be written, or that are read, before any work is done."""
+    """Reject outputs that cannot be written, or that are also inputs, before any work is done."""
     if panel is not None:
         format_of(panel)
         atomic.check_place(panel)
@@ -181,17 +181,19 @@ def draw(plot: Callable[[], Axes], path: Path) -> None:
         return
     from matplotlib import rc_context
 
-    # In an SVG text stays text, so that whoever looks at it chooses the letters.
+    # In an SVG, text stays text and is shown in the reader's fonts.
     with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing", UserWarning)
         with atomic.replacing(path) as temporary:
             figure.savefig(temporary, dpi=150, format=kind)  # type: ignore[union-attr]
     if any("Glyph" in str(warning.message) for warning in caught) and kind != "svg":
-        complain(f"Warning: {path} has boxes where matplotlib's font lacks letters; an .svg has them.")
+        complain(
+            f"Warning: {path} shows boxes for characters that matplotlib's font lacks; use .svg instead."
+        )
 
 
 def show_matrix(panel: Panel) -> None:
-    """Print who knows what, where it is small enough to look at."""
+    """Print who knows what, if it is small enough to read."""
     experts, classes = panel.knows.shape
     if experts and classes <= 60:
         say()
@@ -201,7 +203,7 @@ def show_matrix(panel: Panel) -> None:
 
 
 def say_covered(panel: Panel) -> None:
-    """Print how many experts know how much, and which pairs they cover."""
+    """Print how many classes the experts know, and which pairs they cover."""
     experts, classes = panel.knows.shape
     if not experts:
         say(f"No experts yet for {counted(classes, 'class')}.")
@@ -277,13 +279,13 @@ def _bound(name: str) -> str:
 
 
 def say_redundancy(panel: Panel) -> None:
-    """Print the authorities per class, and what an outage or a wrong answer does."""
+    """Print how many experts know each class, and the effect of an outage or a wrong answer."""
     experts, classes = panel.knows.shape
     if classes < 2 or not experts:
         return
     degrees = panel.knows.sum(axis=0)
     wrong = panel.correctable()
-    text = f"Each class has {_span(degrees)} {'authority' if degrees.max() == 1 else 'authorities'}. "
+    text = f"Each class is known by {_span(degrees)} expert{'' if degrees.max() == 1 else 's'}. "
     if panel.redundancy == 0:
         text += "Items of uncovered pairs may be decided wrongly even if every expert is right."
     elif panel.redundancy == 1 and classes > MANY:

@@ -36,15 +36,13 @@ def select(
     ] = None,
     prior: Annotated[
         Path | None,
-        typer.Option(
-            help="With --budget: table of how frequent classes are (class, share) (default: uniform)."
-        ),
+        typer.Option(help="With --budget: table of class frequencies (class, share) (default: uniform)."),
     ] = None,
     goal: Annotated[
         str | None,
         typer.Option(
-            help="With --budget: average, the least error if experts answer evenly what they do not know; or "
-            "worst-case, the most items that can be recovered whatever they answer (default: average).",
+            help="With --budget: average, the smallest error if experts guess evenly about classes they do "
+            "not know; or worst-case, the most items recovered whatever they answer (default: average).",
             **choice("average", "worst-case"),
         ),
     ] = None,
@@ -65,7 +63,7 @@ def select(
     from covote.covers import spending
 
     if plot_budget is not None and budget is None:
-        raise InputError("--plot-budget shows what a budget buys; give a --budget, too")
+        raise InputError("--plot-budget shows what a budget buys, so it needs a --budget")
     table = None if accuracy is None or _is_number(accuracy) else Path(accuracy)
     output.check_places(plot, plot_budget, panel=output_file, read=[panel_file, table, prior])
     pool = Panel.load(panel_file)
@@ -125,7 +123,7 @@ def _model(pool: Panel, accuracy: str | None, table: Path | None, prior: Path | 
         total = sum(values)
         if not abs(total - 1) < 1e-3 or min(values) < 0:
             raise InputError(
-                f"{prior}: shares of classes are 0 or more and sum to 1, not to {total:g}; divide them by "
+                f"{prior}: class shares must be 0 or more and sum to 1, not to {total:g}; divide them by "
                 "their sum"
             )
         found["prior"] = [value / total for value in values]
@@ -133,7 +131,7 @@ def _model(pool: Panel, accuracy: str | None, table: Path | None, prior: Path | 
 
 
 def _steps(curve: Spending) -> list[dict[str, Any]]:
-    """Return what is spent on whom, one after another, and the bound on the error that is left."""
+    """Return each expert in the order of spending, the cost so far, and the remaining error bound."""
     spent = zip((None, *curve.names), curve.cost.tolist(), curve.error.tolist(), strict=True)
     return [{"expert": name, "cost": cost, "error": error} for name, cost, error in spent]
 
@@ -159,8 +157,8 @@ def _tell(panel: Panel, pool: Panel, budget: float | None, model: dict[str, Any]
         else f"are right about what they know {accuracy:.4g} of the time"
     )
     output.say(
-        f"Error at most {proof.size:.4g}, if experts {right} and answer evenly what they do not know; no "
-        f"choice for {budget:g} has a bound below {proof.lower:.4g}."
+        f"Error at most {proof.size:.4g}, if experts {right} and guess evenly about what they do not know; "
+        f"no choice for {budget:g} has a bound below {proof.lower:.4g}."
     )
 
 

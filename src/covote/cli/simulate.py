@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _METHODS = [name for name, one in DECODERS.items() if not one.needs_probabilities and name != "supervised"]
 """Methods for votes alone: simulated experts give no probabilities, and no class is known beforehand."""
-_COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of further methods, unlike those of bounds
+_COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # for further methods; the bounds have others
 
 
 def simulate(
@@ -197,7 +197,7 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _tell(curve: ErrorCurve, panels: int, items: int) -> None:
     output.say(
-        f"{output.counted(curve.classes, 'class')}, experts that know {curve.size}; {panels} random panels x "
+        f"{output.counted(curve.classes, 'class')}, experts who know {curve.size}; {panels} random panels x "
         f"{items} items for each row."
     )
     output.say()

@@ -17,7 +17,7 @@ _NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "argon2", "python_mult
 
 def studio(
     project: Annotated[
-        Path, typer.Argument(help="Folder of the project, made if it is not there; or: backup [PROJECT].")
+        Path, typer.Argument(help="Project folder, created if it does not exist; or: backup [PROJECT].")
     ] = Path("studio"),
     backed_up: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
     database: Annotated[
@@ -29,9 +29,9 @@ def studio(
         ),
     ] = None,
     panel: Annotated[
-        Path | None, typer.Option(help="Panel file: take classes, experts and models from it.")
+        Path | None, typer.Option(help="Panel file to take classes, experts and models from.")
     ] = None,
-    items: Annotated[Path | None, typer.Option(help="Table, or folder of pictures: add these items.")] = None,
+    items: Annotated[Path | None, typer.Option(help="Table or folder of pictures to add as items.")] = None,
     several: Annotated[
         bool, typer.Option("--several", help="Serve all projects in the folder PROJECT, with one login.")
     ] = False,
@@ -41,24 +41,24 @@ def studio(
     ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Fill an empty project with an example.")] = False,
     host: Annotated[str, typer.Option(help="Address to serve at; 0.0.0.0 for all networks.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to serve at; 0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to serve at; 0 for any free port.")] = 8000,
     public_url: Annotated[
-        str | None, typer.Option(help="Address that people use, https://...: links begin with it.")
+        str | None, typer.Option(help="Public address that links begin with, https://...")
     ] = None,
     sign_in_header: Annotated[
         str | None,
-        typer.Option(help="Header in which a trusted proxy on this machine says who is signed in."),
+        typer.Option(help="Header in which a trusted proxy on this machine names the signed-in person."),
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open a browser at the project.")] = False,
     output_file: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where a backup goes: a .zip file.")
+        Path | None, typer.Option("-o", "--output", help="The .zip file to write a backup to.")
     ] = None,
 ) -> None:
     """Label with people: a web application for your team.
 
-    People and models label items, each asked only what they know.
+    People and models label items, each asked only about classes they know.
 
-    `covote studio backup [PROJECT] -o copy.zip` copies a project, also while it is served.
+    `covote studio backup [PROJECT] -o copy.zip` copies a project, even while it is served.
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:

@@ -1,4 +1,4 @@
-"""Panels whose code a person has allowed to run: remembered by where they are and what is in them."""
+"""Panels whose code the user has allowed to run, remembered by their path and content."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from covote.models.entries import entry
 
 _CODE = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg")
 _MOST = 2000
-"""The most files with code next to a panel that is remembered."""
+"""Most code files next to a panel that can be remembered."""
 
 
 class Trusted:
-    """Whether a person has let this very panel run code before; asked before any of it has run."""
+    """Whether the user has allowed this very panel to run code; checked before any of it runs."""
 
     def __init__(self, panel_file: Path, models: Sequence[Any]) -> None:
         self._panel, self._models = panel_file.resolve(), models
@@ -28,9 +28,9 @@ class Trusted:
         self.before = self._content is not None and _known().get(str(self._panel)) == self._content
 
     def remember(self) -> None:
-        """Remember that a person lets the panel run code, if it is still what it was before it ran.
+        """Remember that the user allows the panel to run code, if the code did not change while it ran.
 
-        Nothing is said where that cannot be written down.
+        A failure to write this down is ignored.
         """
         place = _place()
         if self._content is None or place is None or _content(self._panel, self._models) != self._content:
@@ -52,7 +52,7 @@ def _known() -> dict[str, str]:
 def _place() -> Path | None:
     try:
         return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "covote" / "trusted.json"
-    except RuntimeError:  # no one's home
+    except RuntimeError:  # there is no home folder
         return None
 
 
@@ -82,7 +82,7 @@ def _files(panel_file: Path, models: Sequence[Any]) -> Iterator[Path]:
 
 
 def _code(folder: Path, seen: set[Path]) -> Iterator[Path]:
-    """Yield the files with code in a folder and the folders in it, where links lead as well."""
+    """Yield the code files in a folder and its subfolders, following links."""
     real = folder.resolve()
     if real in seen or len(seen) > _MOST:
         return
