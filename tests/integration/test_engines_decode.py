@@ -196,7 +196,7 @@ def test_mistakes_are_told_as_without_an_engine(engine, tmp_path):
     wide = write(tmp_path / "wide.parquet", SMALL, "wide", 2000)
     again = pa.concat_tables([pq.read_table(wide), pq.read_table(wide).slice(5, 1)])
     pq.write_table(again, wide, row_group_size=397)
-    with pytest.raises(InputError, match="row 2001: item 5 is in row 6 already"):
+    with pytest.raises(InputError, match="row 2001: item 5 already occurs in row 6"):
         decode_file(wide, tmp_path / "labels.parquet", SMALL, engine=engine)
     pq.write_table(again.slice(0, 0), wide)
     with pytest.raises(InputError, match="it has no rows"):

@@ -21,13 +21,13 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 AHEAD = 3
-"""Parts in flight for every thread of the cluster: enough that no worker waits, few enough to stay lean."""
+"""Parts in flight for every thread of the cluster: enough that no worker waits, few enough to save memory."""
 
 _SETTINGS: dict[str, Any] = {
     # Workers are forks of one process that has loaded what all of them need; see `_preload`.
     "distributed.worker.multiprocessing-method": "forkserver" if sys.platform == "linux" else "spawn",
     "distributed.worker.profile.enabled": False,
-    # Watching itself fifty times a second costs more than many a part.
+    # Monitoring fifty times a second would cost more than many parts do.
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.memory.monitor-interval": "1s",
@@ -42,7 +42,7 @@ class Dask:
 
     A part whose worker was lost is run again on another one, at most three times. Scripts that start workers
     of their own need ``if __name__ == "__main__":``, as with :mod:`multiprocessing`. The workers end with
-    the ``with`` block, with the process, and when it is told to end (SIGTERM).
+    the ``with`` block, with the process, and on SIGTERM.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
     import distributed
 
     _preload()
-    # The folder that Dask makes for itself stays behind when the process is told to end; this one does not.
+    # Dask's own folder would be left behind on SIGTERM; this one is not.
     with (
         TemporaryDirectory(prefix="covote-dask-", ignore_cleanup_errors=True) as folder,
         dask.config.set({"temporary-directory": folder}),
@@ -155,12 +155,12 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
                 n_workers=workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
                 host="127.0.0.1",
-                # A free port of this machine only, with nothing to be seen there.
+                # A free port on this machine only, without a dashboard.
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 # Others on this machine could send the workers functions to run.
                 security=distributed.Security.temporary(),
-                # What matters is told to the scheduler; that a cluster has ended is not an error.
+                # What matters is reported to the scheduler; the end of a cluster is not an error.
                 silence_logs=logging.CRITICAL,
             )
         except (RuntimeError, OSError) as error:
@@ -170,7 +170,7 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
 
 
 def _preload() -> None:
-    """Let the process whose forks the workers are load Dask, numba and what this one has loaded of covote.
+    """Load Dask, numba and the modules of covote in use in the process that workers are forked from.
 
     Four workers that load these each take two CPU seconds more (`benchmarks/scaling.py`, own cluster).
     """
@@ -184,7 +184,7 @@ def _preload() -> None:
 
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the process as an exit does, so that workers and their folder go, too."""
+    """Let SIGTERM end the process like an exit, so that workers and their folder are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -211,7 +211,7 @@ def _applied(function: Callable[[Part], Result], part: Part) -> Result:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Turn what went wrong with the cluster, not with the work, into one clear line."""
+    """Turn failures of the cluster, not of the work, into one clear message."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
     from distributed.comm import CommClosedError
@@ -225,7 +225,7 @@ def _explained() -> Iterator[None]:
         ) from error
     except (FutureCancelledError, CommClosedError) as error:
         raise EngineError(
-            f"the Dask cluster gave up the work ({error}); is its scheduler still there?"
+            f"the Dask cluster gave up the work ({error}); is its scheduler still running?"
         ) from error
     except ModuleNotFoundError as error:
         raise EngineError(

@@ -1,4 +1,4 @@
-"""Data to be labelled: a table, an array or a folder of images, read a few rows at a time from anywhere."""
+"""Data to be labelled: a table, an array or a folder of images, read a few rows at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 @dataclass(frozen=True)
 class DataPlace:
-    """Where data are and what of them is wanted; small enough to be sent to other machines.
+    """Where data are and which of them are wanted; small enough to be sent to other machines.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class DataPlace:
     columns
         The columns that experts see; None for all but `id`.
     size
-        (width, height) that images are brought to; None if they have one size already.
+        (width, height) that images are resized to; None if they all have one size.
     version
-        What tells these data from others that were at the same place before.
+        Distinguishes these data from earlier data at the same place.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class DataPlace:
 
 
 class Data(Protocol):
-    """Data that are open."""
+    """Open data."""
 
     @property
     def items(self) -> int:
@@ -98,15 +98,15 @@ class Array:
         except FileNotFoundError as error:
             raise no_file(place.path) from error
         except Exception as error:  # numpy parses the head of the file as Python, which fails in many ways
-            # Numpy's own words advise to load what may run code.
+            # Numpy's own message suggests loading what may run code.
             reason = "it holds Python objects, or is not a .npy file" if "ickle" in str(error) else str(error)
             raise FileError(
                 f"{place.path} cannot be read as an array of numbers: {reason}; write one with numpy.save"
             ) from error
         if not isinstance(found, np.memmap) or found.ndim == 0:
             raise InputError(f"{place.path} is not an array with one entry per item")
-        # Only the head was looked at. The numbers are read, not mapped: a file that is cut while it is mapped
-        # would end the process.
+        # Only the header was read. The numbers are read, not mapped: a mapped file that is truncated would
+        # crash the process.
         self._shape, self._kind, self._offset = found.shape, found.dtype, found.offset
         self._by_column = not found.flags.c_contiguous
 
@@ -150,7 +150,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 class Images:
-    """Images as arrays of (height, width, 3) bytes; an image is called by its path inside the folder."""
+    """Images as arrays of (height, width, 3) bytes; an image is named by its path inside the folder."""
 
     def __init__(self, place: DataPlace) -> None:
         if place.id or place.columns:
@@ -183,7 +183,7 @@ class Images:
             if shape != shapes[0]:
                 raise InputError(
                     f"{path} is {shape[1]}x{shape[0]} pixels, {self._files[start]} is "
-                    f"{shapes[0][1]}x{shapes[0][0]}; bring all images to one size with --image-size "
+                    f"{shapes[0][1]}x{shapes[0][0]}; resize all images with --image-size "
                     f"{shapes[0][1]}x{shapes[0][0]}"
                 )
         return np.stack(images)
@@ -232,7 +232,7 @@ class _Group:
 
     @cached_property
     def block(self) -> NDArray[Any] | None:
-        # Made once for a group of rows: side by side is slow, one column after another.
+        # Made once for a group of rows, because stacking columns is slow.
         columns = list(self.columns.values())
         if any(column.ndim != 1 or column.dtype.kind not in "fiub" for column in columns):
             return None
@@ -240,7 +240,7 @@ class _Group:
 
 
 class Table:
-    """A table, read by groups of rows, of which the last is kept; text is held in memory."""
+    """A table that is read in groups of rows, the last of which is kept; text is held in memory."""
 
     def __init__(self, place: DataPlace) -> None:
         import pyarrow.parquet as pq
@@ -305,8 +305,8 @@ class Table:
     def _refuse_other_rows(self, found: int, said: int) -> None:
         if found != said:
             raise FileError(
-                f"{self._path} has {found} rows where its footer says {said}; check that it was written and "
-                "copied to the end"
+                f"{self._path} has {found} rows, but its footer says {said}; check that it was written and "
+                "copied completely"
             )
 
     def files(self, start: int, stop: int) -> list[Path]:
@@ -354,14 +354,14 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
 
 
 def id_column(names: list[str], wanted: str | None) -> str | None:
-    """Return which column names the items: the one asked for, else one called item, task or id."""
+    """Return the column that names the items: the one asked for, or one called item, task or id."""
     return wanted or usual_column(names, (*USUAL[0], "id"))
 
 
 def refuse_missing(names: list[str], place: DataPlace) -> None:
     """Reject columns that a table does not have, and a table that has none for the experts."""
     if names == [place.id]:
-        raise InputError(f"{place.path} has no column for the experts besides the items' names")
+        raise InputError(f"{place.path} has no columns for the experts besides the names of the items")
     for name in (*(place.columns or ()), *([place.id] if place.id else [])):
         if name not in names:
             raise InputError(
@@ -370,7 +370,7 @@ def refuse_missing(names: list[str], place: DataPlace) -> None:
 
 
 def _named(table: pa.Table, place: DataPlace) -> pa.Table:
-    """Return a table of text with the names of its items as integers if all of them are written as such."""
+    """Return a table of text whose item names are integers if all are written as such."""
     if place.id is None or place.id not in table.column_names:
         return table
     column = _whole_if_possible(table.column(place.id), place.path)
@@ -388,7 +388,7 @@ def _text_table(source: Source, id: str | None) -> pa.Table:
         return table
     from pyarrow import csv
 
-    # Names of items stay as they are written: 007 is not 7.
+    # Item names stay as they are written: 007 is not 7.
     types = {id: pa.string()} if id is not None else {}
     convert = csv.ConvertOptions(column_types=types)
     if source.kind == "xlsx":
@@ -399,7 +399,7 @@ def _text_table(source: Source, id: str | None) -> pa.Table:
 
 
 def _whole_if_possible(column: pa.ChunkedArray, path: Path) -> pa.Array:
-    """Return names of items as integers if all of them are written as such."""
+    """Return item names as integers if all are written as such."""
     array = column.combine_chunks()
     if not pa.types.is_string(array.type):
         return array
@@ -433,7 +433,7 @@ def refuse_repeated(ids: Any, place: DataPlace) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files that data consist of."""
+    """Return the files that hold data."""
     if path.is_dir():
         return image_files(path)
     if not path.is_file():
@@ -442,7 +442,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def glance(files: Iterable[Path]) -> str:
-    """Return what can be seen of files without reading them: names, sizes and times of change.
+    """Return a fingerprint of files without reading them: names, sizes and times of change.
 
     The time of writing can be set back by whoever writes (rsync and tar do), the time of change cannot.
     """
@@ -457,19 +457,19 @@ def glance(files: Iterable[Path]) -> str:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Return a fingerprint of what is in files, and of their names if they are several."""
+    """Return a fingerprint of the content of files, and of their names if there are several."""
     listed = list(files)
     return combined(listed, map(content_of, listed))
 
 
 def content_of(file: Path) -> bytes:
-    """Return a fingerprint of what is in a file."""
+    """Return a fingerprint of the content of a file."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").digest()
 
 
 def combined(files: list[Path], contents: Iterable[bytes]) -> str:
-    """Return the fingerprint of files of which the contents have been looked at."""
+    """Combine the fingerprints of several files."""
     whole = hashlib.sha256()
     for file, content in zip(files, contents, strict=True):
         if len(files) > 1:

@@ -47,10 +47,10 @@ _PASS = 1000  # steps of a pass over the votes, for progress
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file of votes: the counts behind summary and report, and what was learned.
+    """The outcome of a file of votes: the counts behind summary and report, and what was learned.
 
     `statistics` is None for methods that learn nothing from the votes, `gold` without items whose class is
-    known. `notes` say how the file was read, where that is not plain, and `dropped` what was left out of it
+    known. `notes` describe how the file was read, where that is not obvious, and `dropped` what was left out
     with ``unknown="drop"``. `looks` are the first items of the review list.
     """
 
@@ -64,20 +64,20 @@ class Outcome:
     looks: Looks = field(default_factory=lambda: Looks(LOOKS))
 
     def told(self) -> list[str]:
-        """Return how the votes were read, where that is not plain, what was dropped, and who is missing."""
+        """Return notes on experts without answers, on how the votes were read, and on what was dropped."""
         dropped = "" if self.dropped is None else self.dropped.drop_note
         return [*self.silent(), *self.notes, *([dropped] if dropped else [])]
 
     def silent(self) -> list[str]:
-        """Say which experts of the panel have no answer among the votes."""
+        """Name the experts of the panel who have no answer among the votes."""
         lost = [
             str(name) for name, n in zip(self.panel.names, self.tally.answers.tolist(), strict=True) if not n
         ]
         if not lost or len(lost) == len(self.panel):
             return []
         return [
-            f"no answer from {some_of(lost)} counts; if there should be any, check how the votes spell the "
-            "name"
+            f"no answer from {some_of(lost)} was counted; if there should be any, check how the votes spell "
+            "the name"
         ]
 
 
@@ -139,7 +139,7 @@ def decode_file(
 def _panel(
     votes_file: str | os.PathLike[str], panel: Panel | str | os.PathLike[str], reading: Reading | None
 ) -> tuple[Panel, list[str]]:
-    """Return who knows what, and what is assumed about it."""
+    """Return the panel, and notes on what is assumed about it."""
     if isinstance(panel, Panel):
         return panel, []
     if panel == "all":
@@ -156,7 +156,7 @@ def _panel(
 
 
 def _who(panel: Panel) -> str:
-    """Say how many experts and classes the votes name, and which of them may be one."""
+    """Return how many experts and classes the votes name, and two of them that may be the same."""
     experts, classes = len(panel), len(panel.classes)
     said = f"{experts:,} expert{'s' * (experts != 1)}, {classes:,} class{'es' * (classes != 1)}"
     first: dict[str, Name] = {}
@@ -170,7 +170,7 @@ def _who(panel: Panel) -> str:
 
 
 def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
-    """Return the votes on gold items, and on enough others that every method learns what it would of all."""
+    """Return the votes on gold items, and on enough others for every method to learn from."""
     kept, items = [], 0
     for part in source.parts():
         rows = np.arange(len(part)) if items < _COMPARED else gold_rows(gold, part)[0]
@@ -192,8 +192,7 @@ def decode_votes(
 ) -> Outcome:
     """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept.
 
-    The caller has checked the output. A report is left to the caller, who knows what to say in it:
-    :func:`covote.write_report`.
+    The caller has checked the output, and writes the report, if any, with :func:`covote.write_report`.
     """
     work = Work(2 * _PASS, progress)
     slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
@@ -231,7 +230,7 @@ def decode_votes(
 
 
 def no_statistics(method: str) -> InputError:
-    """Say that a method has no statistics to save."""
+    """Return the error for a method that has no statistics to save."""
     return InputError(
         f"method {method!r} learns nothing from the votes with these options, so there are no statistics to "
         "save; leave out --save-stats, or choose another --method"
@@ -239,7 +238,7 @@ def no_statistics(method: str) -> InputError:
 
 
 class PartDone(NamedTuple):
-    """The rows of a part for every file that is written, and what its labels add up to."""
+    """The rows of a part for every file that is written, and the counts over its labels."""
 
     written: dict[str, pa.RecordBatch]
     tally: Tally | None
@@ -248,14 +247,14 @@ class PartDone(NamedTuple):
 
 
 def label_part(votes: Votes, *, fitted: Fitted, output: Output) -> PartDone:
-    """Label a part; its labels add up only where they are not those of known answer rows."""
+    """Label a part; count its labels unless they are those of answer rows that were counted before."""
     labels = fitted(votes)
     tally = Tally.of(votes, labels) if fitted.known is None else None
     return PartDone(output.rows(votes, labels), tally, Looks.of(votes, labels, LOOKS), labels.gold)
 
 
 def check_proba(decoder: Decoder, panel: Panel) -> None:
-    """Reject probabilities that a method does not give, or that make too many columns."""
+    """Reject probabilities that the method does not give, or that need too many columns."""
     if not estimates(decoder):
         raise no_proba(decoder)
     if len(panel.classes) > _MOST_COLUMNS:
@@ -288,7 +287,7 @@ class Here:
         return self.source.panel
 
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield what a task makes of every part."""
+        """Yield the result of a task for every part."""
         if self._kept and self._kept[-1] is None:
             yield from (task(part) for part in self._kept if part is not None)
             return
@@ -307,7 +306,7 @@ class Here:
                 kept.append(part)
             yield task(part)
         if room > 0:
-            self._kept[:] = [*kept, None]  # None: these are all
+            self._kept[:] = [*kept, None]  # None marks the end: these are all
 
     def distinct(self) -> Votes | None:
         """Return the different answer rows of all parts, if they are few."""
@@ -329,7 +328,7 @@ class OnEngine:
         return self.slices[0].file.panel
 
     def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield what a task makes of every part."""
+        """Yield the result of a task for every part."""
         self.work.done, self.work.total = 0, len(self.slices)
         for results, names in self.engine.map(OnSlice(task, self.run), self.slices):
             self.slices[0].file.remember(names)
@@ -343,8 +342,8 @@ class OnEngine:
 
 
 _KEPT: dict[str, dict[int, list[Votes]]] = {}
-"""What this worker has read of the slices of the last run, by their number. A second read takes as long as
-all the rest (`benchmarks/scaling.py`)."""
+"""Slices of the last run that this worker has read, by their number. Reading them again takes as long as
+everything else (`benchmarks/scaling.py`)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The items of a file of votes: whether they are in order, and what brings them in order if they are not."""
+"""The items of a file of votes: whether they are in order, and how they are sorted if not."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from covote.tables.names import (
 )
 
 IN_MEMORY = 1 << 28
-"""Bytes of rows that are sorted here; beyond it, DuckDB sorts them on disk."""
+"""Bytes of rows that are sorted in memory; beyond that, DuckDB sorts them on disk."""
 _DUCKDB = "1GB"
 
 
 class Nature(NamedTuple):
-    """What a look at all items of a file has found.
+    """What is known after a look at all items of a file.
 
     Attributes
     ----------
     integers
         Whether items that are text are integers.
     ordered
-        Whether the file can be read as it lies: items ascend (and in a wide file none comes twice).
+        Whether the file can be read as it is: items ascend (and none occurs twice in a wide file).
     span
         The least and the greatest item, if they are integers.
     cuts
         Positions of rows at which a Parquet file may be cut: an item begins there.
     blanks
-        Whether items that are text have blanks around them, which do not count.
+        Whether items that are text have blanks around them, which are ignored.
     repeats
         Whether an item of a wide file has several rows.
     """
@@ -61,7 +61,7 @@ class Nature(NamedTuple):
 
 
 class _Seen:
-    """Ids that go by: whether they are in order, and the least and the greatest if they are integers."""
+    """The ids seen so far: whether they are in order, and their range if they are integers."""
 
     def __init__(self, *, strictly: bool) -> None:
         self.ordered = True
@@ -81,7 +81,7 @@ class _Seen:
 
 
 def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
-    """Look at all items of a file; blanks around those of text do not count where names match loosely."""
+    """Look at all items of a file; blanks around text are ignored if names match loosely."""
     # The items of a file without types are text, and integers as long as all are written as such.
     seen, whole = _Seen(strictly=wide), _Seen(strictly=wide)
     integers, blanks = source.untyped, False
@@ -112,7 +112,7 @@ def nature_of(source: Source, item: str, *, wide: bool, loose: bool) -> Nature:
         if numbers is not None:
             whole.see(numbers)
         if starts and starts[0] < first + len(ids) and not wide:
-            # The rows of an item that began before stay with it.
+            # Rows of an item that began earlier stay with it.
             begins = first + np.flatnonzero(
                 changes(pa.concat_arrays([ids[:1] if last is None else last, ids]))
             )
@@ -149,7 +149,7 @@ def by_item(batches: Iterator[pa.RecordBatch], rows: int) -> Generator[pa.Record
 
 
 def first_repeated(batches: Iterator[pa.RecordBatch]) -> tuple[Any, int, int] | None:
-    """Return (item, its row before, the row) of the first row whose item was there before, or None."""
+    """Return (item, its earlier row, the row) of the first row that repeats an item, or None."""
     found: list[tuple[int, int, Any]] = []
     edge: list[pa.RecordBatch] = []  # the last row of the batch before
     with closing(by_item(batches, ROWS)) as ordered:
@@ -181,13 +181,13 @@ def _no_order(kind: pa.DataType) -> InputError:
 def _sorted_on_disk(
     held: list[pa.RecordBatch], more: Iterator[pa.RecordBatch], rows: int
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Let DuckDB sort a stream of batches; it spills to disk what does not fit."""
+    """Let DuckDB sort a stream of batches; it spills what does not fit to disk."""
     try:
         import duckdb
     except ImportError as error:
         raise MissingDependencyError(
-            "this file is not in the order of its items and too large to be sorted in memory; install what "
-            "sorts it on disk with: pip install 'covote[large]', or sort the file by item"
+            "this file is not sorted by item and too large to be sorted in memory; install DuckDB to sort it "
+            "on disk (pip install 'covote[large]'), or sort the file by item"
         ) from error
     schema = held[0].schema
     failure: list[Exception] = []
@@ -198,7 +198,7 @@ def _sorted_on_disk(
                 yield held.pop(0)
             yield from more
         except Exception as error:
-            failure.append(error)  # DuckDB would bury it in a message of its own
+            failure.append(error)  # DuckDB would bury it in its own message
             raise
 
     with tempfile.TemporaryDirectory(prefix="covote-") as folder, duckdb.connect() as connection:

@@ -1,4 +1,4 @@
-"""What is written about labels: which files, and the rows of each."""
+"""The files that are written about labels, and the rows of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REPEATING = ("label", "runner_up", "status", "confidence", "margin", "violation
 
 @dataclass(frozen=True)
 class Output:
-    """Which files are written about labels; None for those that are not.
+    """The files to write about labels; None for those that are not wanted.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Output:
 
     @contextmanager
     def open(self) -> Iterator[Writers]:
-        """Open the files; they appear when the block ends well, and not at all otherwise."""
+        """Open the files; they appear if the block succeeds, and not at all otherwise."""
         with ExitStack() as stack:
             writers: dict[str, Any] = {}
             for name, path in (("labels", self.labels), ("proba", self.proba)):
@@ -137,7 +137,7 @@ def check_report(path: Place) -> None:
 
 
 def writing_labels(path: str | os.PathLike[str]) -> AbstractContextManager[TableWriter]:
-    """Give a writer; the file appears when the block ends well, and not at all otherwise."""
+    """Return a writer for a ``with`` block; the file appears only if the block succeeds."""
     return writing(path, WHAT, _REPEATING)
 
 

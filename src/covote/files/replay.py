@@ -1,4 +1,4 @@
-"""Replay: how many of the answers in a table of votes would have been enough, under each rule."""
+"""Replay: how many of the given answers would have been enough under each rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POINTS = 12
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a rule would have needed, and how good its labels are.
+    """What a rule would have needed, and the quality of its labels.
 
     `agreement` is the share of items with the same label as the vote of all experts; `accuracy` and
     `accuracy_all` are the shares of gold items that the rule and all experts label right, None without gold.
@@ -86,10 +86,10 @@ class Replay:
 
 
 def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:
-    """Answer the questions of every rule from votes that were given already.
+    """Answer the questions of every rule from existing votes.
 
     An answer that is not in the votes counts as no answer. With gold, the rule ``posterior`` learns from
-    one half of the gold items and is measured on the other, and the other way round.
+    one half of the gold items and is measured on the other, and vice versa.
     """
     if not len(votes):
         raise InputError("there are no votes to replay; give a table with at least one item")
@@ -122,7 +122,7 @@ def _truth(votes: Votes, gold: Mapping[Any, Name] | None) -> NDArray[np.int64]:
 
 
 def _halves(votes: Votes, truth: Array) -> list[tuple[Asker, Array]]:
-    """Return two askers, each with the items it is asked about; it has learned from the gold of the other."""
+    """Return two askers with their items; each has learned from the gold items of the other."""
     parts = []
     turn = np.where(truth >= 0, np.cumsum(truth >= 0) % 2, np.arange(len(truth)) % 2)
     for half in (0, 1):
@@ -140,7 +140,7 @@ def _ask(asker: Asker, rows: Array, dense: Array) -> Array:
     label = asker.labels().index
     left = label < 0
     if left.any():
-        # What the rule leaves tied is decided as all votes would be.
+        # Ties that the rule leaves are decided like those of all votes.
         label = np.where(left, decode(asker.votes(), method="authority", evidence=False).index, label)
     return label
 

@@ -27,16 +27,16 @@ GOALS = (0.95, 0.99)
 """Shares of right labels for which summary and report say how many items to look at."""
 LEVELS = 1000
 UNIT = 1 << 20
-"""Probabilities are added up as whole numbers of this part, so that sums do not depend on their order."""
+"""Probabilities are added up as multiples of 1 / UNIT, so that sums do not depend on their order."""
 _KEYS = ("doubt", "margin", "violations")
-_PIECE = 1 << 16  # rows of the list that are written together
+_PIECE = 1 << 16  # rows of the list that are written at a time
 
 
 def doubts(labels: Labels) -> NDArray[np.float64]:
     """Return the probability that each label is wrong; an item without a label comes before all others.
 
-    It is 1 - confidence, and 2 more without a label. Where a method gives no confidence, items on which all
-    agree count as right, and others as wrong in one of two cases.
+    It is 1 - confidence, and 2 more without a label. If a method gives no confidence, it is 0 for items on
+    which all agree, and 1/2 for the others.
     """
     evidence = labels.evidence
     sure = (evidence.status == AGREED) | (evidence.status == GIVEN)
@@ -53,7 +53,7 @@ def most_doubtful(
     """Return items in the order of the list: by doubt, then margin, then violations, then as they came."""
     some = np.arange(len(doubt))
     if most is not None and most < len(doubt):
-        # Those at the edge may be equal, and are then told apart by the rest.
+        # Items at the edge may be equal; the other keys then decide.
         edge = np.partition(doubt, len(doubt) - most)[len(doubt) - most]
         some = np.flatnonzero(doubt >= edge)
     order = np.lexsort((-violations[some], np.nan_to_num(margin[some], nan=0.0), -doubt[some]))
@@ -82,7 +82,7 @@ class Doubt:
 
     @classmethod
     def of(cls, count: NDArray[np.int64], units: NDArray[np.int64]) -> Doubt:
-        """Return the doubt of items per level, and of their doubts added up in whole units."""
+        """Make it from the number of items per level, and the sum of their doubts in units."""
         return cls(count, np.concatenate([count[:1], units[1:] / UNIT]))
 
     @cached_property
@@ -153,7 +153,7 @@ class Look:
 
     @property
     def candidates(self) -> tuple[Name, ...]:
-        """The classes that it may be: the label first, then what shares its score, else the next best."""
+        """The classes that it may be: the label, then those that share its score, or else the next best."""
         shown = (self.label, *(self.tied or (self.runner_up,)))
         return tuple(dict.fromkeys(name for name in shown if name is not None))
 
@@ -213,7 +213,7 @@ def _look(votes: Votes, labels: Labels, n: int, item: Any) -> Look:
 
 
 def review_batch(votes: Votes, labels: Labels) -> pa.RecordBatch:
-    """Return the rows of a part, with what they are ordered by."""
+    """Return the rows of a part, with the keys that order them."""
     evidence = labels.evidence
     classes = texts(map(str, labels.panel.classes))
     columns = {
@@ -249,7 +249,7 @@ def _candidates(labels: Labels, classes: pa.Array) -> pa.Array:
 
 
 def _answers(votes: Votes, classes: pa.Array) -> pa.Array:
-    """Return what was said about each item, as text; items with the same answers have the same."""
+    """Return the answers about each item, as text; equal answer rows share it."""
     rows = votes.rows
     runs = rows.votes.ragged
     experts = texts(map(str, votes.panel.names))
@@ -293,6 +293,6 @@ class ReviewList:
 
 @contextmanager
 def review_list() -> Iterator[ReviewList]:
-    """Give a list to fill; what it keeps on disk is deleted after the block."""
+    """Yield an empty list; what it keeps on disk is deleted after the block."""
     with tempfile.TemporaryDirectory(prefix="covote-") as folder:
         yield ReviewList(Path(folder))

@@ -1,4 +1,4 @@
-"""Small tables next to the votes: items whose class is known, meanings of names, a number for each name."""
+"""Small tables that accompany votes: items whose class is known, a number for each name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_gold(path: str | os.PathLike[str], panel: Panel, reading: Reading | Non
             wrong.setdefault(str(entries[rows[row]]), number[row])
         known = [panel.classes[k] if k >= 0 else None for k in codes[rows].tolist()]
         for row, name in enumerate(items.to_pylist()) if items.null_count else ():
-            if name is None and (known[row] is not None or not source.untyped):  # empty rows do not count
+            if name is None and (known[row] is not None or not source.untyped):  # empty rows are skipped
                 raise InputError(f"{source.path}, row {number[row]}: no item; give every row an item")
         there = np.flatnonzero(np.array(items.is_valid().to_pylist(), dtype=np.bool_))
         ids.append(items.drop_null())
@@ -96,7 +96,7 @@ def _columns(source: Source, reading: Reading) -> tuple[str, str]:
 def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: str) -> dict[Name, float]:
     """Read ``{name: number}`` from a .csv, .tsv or .xlsx file with two columns; every name has one row.
 
-    `what` the numbers are is for messages: "accuracy". A heading is skipped.
+    `what` names the numbers in messages: "accuracy". A heading is skipped.
     """
     rows = _filled(path)
     known, found = Matcher(names), dict[Name, float]()
@@ -113,10 +113,10 @@ def read_numbers(path: str | os.PathLike[str], names: tuple[Name, ...], what: st
         if place < 0:
             raise InputError(f"{path}, row {n}: {row[0]!r} is not in the panel{did_you_mean(row[0], names)}")
         if found.setdefault(names[place], value) != value:
-            raise InputError(f"{path}, row {n}: a second {what} of {row[0]!r}; keep one")
+            raise InputError(f"{path}, row {n}: a second {what} for {row[0]!r}; keep one")
     missing = [name for name in names if name not in found]
     if missing:
-        raise InputError(f"{path}: no {what} of {some_of(missing)}; give one for each")
+        raise InputError(f"{path}: no {what} for {some_of(missing)}; give one for each")
     return found
 
 

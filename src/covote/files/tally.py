@@ -1,4 +1,4 @@
-"""What votes and their labels add up to: the numbers of the summary and of the report."""
+"""Counts over votes and labels: the numbers of the summary and of the report."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Tally:
 
     @property
     def experts(self) -> ExpertReport:
-        """What is to be said about each expert."""
+        """How reliable each expert is."""
         return self.known.experts
 
     @property
@@ -131,7 +131,7 @@ class Tally:
 
 
 def percent(part: float, whole: float = 1.0) -> str:
-    """Return a share as text that says 0% or 100% only if it is.
+    """Return a share as text; 0% and 100% are exact.
 
     >>> percent(999_999, 1_000_000), percent(1, 1_000_000), percent(2, 2)
     ('>99.9%', '<0.1%', '100%')

@@ -34,23 +34,23 @@ PART_ITEMS, PART_BYTES = 1 << 19, 1 << 25
 """Size of a part: equal answer rows are found within a part, so large parts are less work."""
 SLICE = 1 << 22
 """Votes of a slice, about: large enough that starting one costs nothing, small enough for many workers."""
-_MOST = 1 << 25  # rows of a file that are looked at for two different answers, when everything is told
+_MOST = 1 << 25  # rows that are searched for two different answers when all problems are listed
 _SMALL = 1 << 26  # rows or bytes of a wide file up to which rows that repeat others can be left out
 _ROOM = 1 << 29  # bytes for the answers to all items at once; beyond it, DuckDB sorts
 
 
 class VoteSource(Protocol):
-    """Votes kept somewhere, given part by part as often as asked."""
+    """Votes that can be read part by part, as often as needed."""
 
     panel: Panel
 
     def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
-        """Yield all votes; items do not lie across parts."""
+        """Yield all votes; no item is split between parts."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Some rows of a Parquet file in which the rows of an item are all together; can be read anywhere."""
+    """Some rows of a Parquet file, with all rows of their items; any process can read them."""
 
     file: VoteFile
     rows: range
@@ -65,9 +65,9 @@ class VoteFile:
     """Votes in a Parquet, CSV, JSON-lines or Excel file, given part by part as :class:`covote.Votes`.
 
     Long files have the columns ``item, expert, label`` (optionally ``probability``, or ``probabilities``, a
-    list over the classes the expert knows), by these or other usual names, or found by what they hold; wide
-    files have an item column and one column per expert. Memory stays the same however long the file is. The
-    items of a long file come in ascending order if they are not so already.
+    list over the classes the expert knows), by these or other usual names, or recognised by content; wide
+    files have an item column and one column per expert. Memory does not grow with the file. The items of a
+    long file are given in ascending order.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ class VoteFile:
             yield part
 
     def warn_of_dropped(self) -> None:
-        """Warn of answers that are dropped, if they are; refuse votes of which nearly nothing is left."""
+        """Warn about dropped answers; reject votes of which nearly nothing is left."""
         if self.dropped is not None and self.dropped.dropped:
             warnings.warn(f"{self.source.path}: {self.dropped.drop_note}", DroppedWarning, stacklevel=3)
 
     @cached_property
     def dropped(self) -> Findings | None:
-        """What is dropped of the file; None where nothing may be."""
+        """What is dropped from the file; None unless dropping is allowed."""
         if self.reader.reading.unknown != "drop":
             return None
         found = self.examine()
@@ -133,23 +133,23 @@ class VoteFile:
         return found
 
     def remember(self, names: Mapping[str, Name | None]) -> None:
-        """Take note of names that another process has matched over case, blanks and accents."""
+        """Remember names that another process has matched loosely."""
         self.reader.classes.loosely.update(names)
 
     def loosely(self) -> dict[str, Name | None]:
-        """Return the names that were matched over case, blanks and accents so far."""
+        """Return the names that were matched loosely so far."""
         return self.reader.loosely()
 
     def notes(self) -> list[str]:
-        """Say how the file was read, where that is not plain from its content: columns, names, encoding."""
-        nature: Nature | None = self.__dict__.get("nature")  # None where nothing was read yet
-        blanks = ["blanks around the names of items do not count"] if nature and nature.blanks else []
+        """Describe how the file was read, where that is not obvious: columns, names, encoding."""
+        nature: Nature | None = self.__dict__.get("nature")  # None before the first read
+        blanks = ["blanks around item names are ignored"] if nature and nature.blanks else []
         return [*self.source.notes, *self.columns.notes(), *blanks, *self.reader.notes()]
 
     def examine(self) -> Findings:
-        """Look at the whole file for everything that is wrong with it.
+        """Search the whole file for problems.
 
-        Two different answers of an expert to an item are looked for in files of up to `_MOST` rows.
+        Two different answers from an expert about an item are searched for in files of up to `_MOST` rows.
         """
         reader = self.fresh_reader()
         found = reader.found
@@ -158,9 +158,9 @@ class VoteFile:
         except InputError as error:
             nature = Nature(False, False, None, ())
             said = str(error).removeprefix(reader.where)
-            found.others += [] if "no item" in said else [said]  # told below, of all rows
+            found.others += [] if "no item" in said else [said]  # reported below, for all rows
         if self.shape == "wide":
-            whole = self.source.total <= _SMALL  # then rows that repeat others can be told
+            whole = self.source.total <= _SMALL  # then repeated rows can be reported
             for rows, (ids, *columns) in self._joined(self.batches(self.answers, like=nature), whole):
                 runs = reader.wide(self._experts, columns, ids, rows, whole=whole).ragged
                 found.count(runs.expert, runs.label)
@@ -180,7 +180,7 @@ class VoteFile:
         if not kept or reader.reading.duplicates != "error":
             return
         joint = Codes.joined(kept)
-        with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are told already
+        with suppress(pa.ArrowNotImplementedError):  # items that cannot be compared are reported already
             ids = joint.item.dictionary_encode()
             at = np.from_dlpack(ids.indices).astype(np.int64)
             if again := reader.conflicts(joint, at):
@@ -193,7 +193,7 @@ class VoteFile:
         return reader
 
     def slices(self) -> list[Slice]:
-        """Return slices that can be read anywhere; none where the file must be read from its start."""
+        """Return slices that any process can read; none if the file must be read from its start."""
         if self.source.kind != "parquet" or not self.nature.ordered:
             return []
         width = len(self.source.names) - 1 if self.shape == "wide" else 1
@@ -207,7 +207,7 @@ class VoteFile:
 
     @cached_property
     def nature(self) -> Nature:
-        """What the items of the file are like; a look at all of them."""
+        """The nature of the items, from a look at all of them."""
         wide = self.shape == "wide"
         found = nature_of(self.source, self.item, wide=wide, loose=self.reader.reading.match == "loose")
         again = wide and not found.ordered and self._repeats(found)  # ascending items cannot repeat
@@ -241,7 +241,7 @@ class VoteFile:
     # How the file is read
 
     def read_rows(self, rows: range | None) -> Iterator[Votes]:
-        """Yield the votes of some rows, or of all; refuse a file with everything that is wrong with it."""
+        """Yield the votes of some rows, or of all; reject a bad file with a list of all its problems."""
         unknown, found = self.reader.reading.unknown, self.reader.found
         try:
             found.add_columns(self.columns.strangers, lambda name: 1)
@@ -254,7 +254,7 @@ class VoteFile:
             raise
 
     def _read_rows(self, rows: range | None) -> Iterator[Votes]:
-        nature, span = self.nature, self.nature.span  # which refuses a wide file that repeats an item
+        nature, span = self.nature, self.nature.span  # this rejects a large wide file that repeats an item
         if self.shape == "wide":
             return _gathered(self._wide(rows))
         if nature.ordered:
@@ -296,7 +296,7 @@ class VoteFile:
             yield codes
 
     def _whole_items(self, batches: Iterator[Codes]) -> Iterator[Votes]:
-        """Turn rows that are grouped by item into votes; the last item of a batch may go on in the next."""
+        """Turn rows grouped by item into votes; the last item of a batch may continue in the next."""
         waiting: list[Codes] = []
         for batch in batches:
             codes = Codes.joined([*waiting, batch])
@@ -315,7 +315,7 @@ class VoteFile:
         return self.reader.votes(codes, at, codes.item.take(arrow(first)))
 
     def _placed(self, least: int, greatest: int) -> Iterator[Votes]:
-        """Let every row of a file in any order find the place of its item."""
+        """Put every row of a file in any order in the place of its item."""
         shape = len(self.panel), greatest - least + 1
         columns = np.full(shape, NOT_ASKED, dtype=smallest_int(len(self.panel.classes)))
         there, votes, kind = np.zeros(shape[1], np.bool_), 0, pa.int64()
@@ -338,7 +338,7 @@ class VoteFile:
             yield Votes(self.panel, frozen(part), None, 0, len(some), is_complete(part), ids=ids)
 
     def _sorted(self) -> Generator[Codes]:
-        """Let DuckDB bring the rows in the order of their items."""
+        """Let DuckDB sort the rows by item."""
         kind = pa.null()
 
         def records() -> Iterator[pa.RecordBatch]:
@@ -384,10 +384,10 @@ def open_panel(path: str | os.PathLike[str], reading: Reading | None = None) -> 
 
 
 def inferred_panel(path: str | os.PathLike[str], reading: Reading | None = None) -> Panel:
-    """Return the panel in which every expert knows exactly the labels it ever gave.
+    """Return the panel in which every expert knows exactly the labels that they ever gave.
 
-    An expert that knows a class but never answered it in this file is taken not to know it: with many votes
-    this is who answers what, with few it is a guess. Names that are all integers become integers.
+    An expert who knows a class but never named it in this file is assumed not to know it, so with few votes
+    the panel is a guess. Names that are all integers become integers.
     """
     return _panel(path, reading or Reading(), everything=False)
 

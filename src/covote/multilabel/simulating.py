@@ -66,7 +66,7 @@ def simulate(
         if report == "one":
             mine = _one_of(rng, mine)
         if forced:
-            # Something is named: one class or, in a full report, any set of classes.
+            # The expert names something: one class or, in a full report, any set of classes.
             silent = _empty(mine)
             anything = rng.random((items, len(known))) < (0.5 if report == "all" else 0.0)
             anything |= _one_of(rng, np.ones_like(mine)) & _empty(anything)[:, None]

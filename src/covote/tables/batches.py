@@ -1,4 +1,4 @@
-"""Tables in files as a stream of Arrow batches: Parquet, CSV of any make, JSON-lines, spreadsheets."""
+"""Tables in files as a stream of Arrow batches: Parquet, CSV of any dialect, JSON lines, spreadsheets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from covote.tables.sheets import Row, Sheet, read_sheet
 from covote.tables.words import is_total
 
 ROWS = 1 << 17
-"""Rows per batch: large enough that the loop over batches costs nothing, small enough to stay lean."""
+"""Rows per batch: large enough that the loop over batches costs nothing, small enough to save memory."""
 _BLOCK = 1 << 23  # bytes of text per batch
 _FIRST = 1 << 20  # of a CSV file, bytes in which the names of columns and the first rows are looked for
 DEEPEST = 100
@@ -75,7 +75,7 @@ def _repeated_column(path: Path, name: str) -> InputError:
 class Source:
     """A file of votes that can be read again and again, batch by batch.
 
-    With `exports`, files of other labelling tools are recognised and read, too; see `covote.tables.formats`.
+    With `exports`, files of other labelling tools are also recognised; see `covote.tables.formats`.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Source:
     total
         Its rows (Parquet) or bytes (text), for progress.
     mark, encoding
-        What separates the columns of a CSV file, and what its letters are written in.
+        The separator and the encoding of a CSV file.
     notes
         What is unusual about the file, in sentences.
     numbers
@@ -137,7 +137,7 @@ class Source:
                     self._named = unnamed(self.names)
                     fields = zip(self.schema, self._named, strict=True)
                     self.schema = pa.schema([field.with_name(name) for field, name in fields])
-            names = self.names  # read from the file only now, and maybe no text
+            names = self.names  # decoded only now, which may fail
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise _repeated_column(self.path, twice[0])
@@ -147,14 +147,14 @@ class Source:
                     self._take(export)
 
     def _take(self, export: formats.Export) -> None:
-        """Hold the answers of an export in place of the rows of a file."""
+        """Use the answers of an export as the rows of this file."""
         self.kind, self._kept, self.numbers = "export", export.table, None
         self.schema, self.total = export.table.schema, len(export.table)
         self.notes += export.notes
 
     @property
     def names(self) -> list[str]:
-        """Its columns."""
+        """The names of its columns."""
         return list(self.schema.names)
 
     @property
@@ -210,7 +210,7 @@ class Source:
                 )
 
     def _look_at_text(self) -> None:
-        """Find out what the text is written in, and what separates its columns."""
+        """Detect the encoding of the text and the separator of its columns."""
         with pa.OSFile(str(self._place)) as file, ExitStack() as stack:
             stream = stack.enter_context(pa.CompressedInputStream(file, "gzip")) if self._zipped else file
             head = stream.read(_HEAD)
@@ -223,7 +223,9 @@ class Source:
                 self.notes.append("the file is not in UTF-8, so it is read as Windows-1252")
         if self.kind != "json":
             text = head.decode(self.encoding, errors="replace").removeprefix("\ufeff")
-            whole = text.rpartition("\n")[0] if len(head) == _HEAD else ""  # without a line that is cut
+            whole = (
+                text.rpartition("\n")[0] if len(head) == _HEAD else ""
+            )  # without the last line, which may be cut
             self.mark = separator(whole or text, self.mark)
             self._skip_titles(whole or text)
 
@@ -231,7 +233,7 @@ class Source:
         """Find the line that names the columns, if it is not the first one."""
         rows, ends = [], []
         reader = csv_rows(io.StringIO(text, newline=""), delimiter=self.mark)
-        with suppress(CSVError):  # as a reader of the whole file will say
+        with suppress(CSVError):  # reported when the whole file is read
             for row in islice(reader, LOOKED):
                 rows.append([cell.strip() for cell in row])
                 ends.append(reader.line_num)
@@ -285,9 +287,9 @@ class Source:
         *,
         few: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the columns batch by batch; in Parquet, text comes as dictionaries unless `plain`.
+        """Yield the columns batch by batch; text in Parquet comes as dictionaries unless it is `plain`.
 
-        Of a Parquet file, only some `rows` may be wanted; of a file of text, `few` rows at its beginning.
+        `rows` limits a Parquet file to some of its rows, `few` a text file to its first ones.
         """
         self.done = 0
         with self.explained():
@@ -298,15 +300,15 @@ class Source:
             for batch in read:
                 if batch.num_rows:
                     batch = batch.select(columns)
-                    # Readers pass damage on: indices beyond a dictionary, text that is none.
+                    # Readers let damage through: indices beyond a dictionary, invalid text.
                     batch.validate(full=True)
                     if self.kind == "json":
                         self.refuse_rounded(batch)
                     yield batch
         if parquet and rows is None and self.done != self.total:
             raise FileError(
-                f"{self.path} has {self.done} rows where its footer says {self.total}; check that it was "
-                "written and copied to the end"
+                f"{self.path} has {self.done} rows, but its footer says {self.total}; check that it was "
+                "written and copied completely"
             )
         self.done = self.total
 
@@ -345,9 +347,9 @@ class Source:
 
     @contextmanager
     def _text_reader(self, columns: list[str] | None, block: int = _FIRST) -> Iterator[tuple[Any, Any]]:
-        """Give a reader of a CSV or JSON-lines file, and the file; the columns of CSV stay text."""
-        # No one closes the file but the last who holds it: Arrow reads ahead in a thread of its own, which
-        # would go on with whatever file is opened next under the same number.
+        """Yield a reader of a CSV or JSON-lines file, and the file; CSV columns stay text."""
+        # Only its last holder closes the file: Arrow reads ahead in its own thread, which would continue with
+        # whatever file is opened next under the same number.
         file = pa.OSFile(str(self._place))
         stream: Any = file
         if self._zipped:
@@ -377,7 +379,7 @@ class Source:
             yield reader, file
 
     def csv_options(self) -> tuple[Any, Any]:
-        """Return how a CSV file is read and parsed, below what stands above the names of its columns."""
+        """Return the options to read and parse a CSV file, from the names of its columns on."""
         from pyarrow import csv
 
         options = csv.ReadOptions(encoding=self.encoding)
@@ -386,7 +388,7 @@ class Source:
         return options, csv.ParseOptions(delimiter=self.mark, newlines_in_values=True)
 
     def json_types(self) -> Any:
-        """Return options by which text that looks like a time stays text: it is a name, as it was written."""
+        """Return options that keep text as text even if it looks like a time: it is a name."""
         import pyarrow.json as pj
 
         texts = [field for field in self.schema if pa.types.is_string(field.type)]
@@ -399,13 +401,13 @@ class Source:
                 limits = pc.min_max(column).as_py()
                 if max(abs(limits["min"]), abs(limits["max"])) >= 2**53:
                     raise InputError(
-                        f"{self.path}: column {name!r} has numbers of more digits than can be kept apart; "
+                        f"{self.path}: column {name!r} has numbers with too many digits to be told apart; "
                         "write them as text, in quotes"
                     )
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn the errors of readers into one clear line."""
+        """Turn readers' errors into one clear message."""
         try:
             yield
         except FileNotFoundError as error:
@@ -415,11 +417,11 @@ class Source:
                 raise
             what = {"parquet": "a complete Parquet", "csv": "a proper CSV", "tsv": "a proper TSV"}
             reason = " ".join(str(error).split()).rstrip(".")
-            remedy = "check that it was written and copied to the end"
+            remedy = "check that it was written and copied completely"
             if "UTF8" in reason or isinstance(error, UnicodeError):
                 remedy = "save it as UTF-8"
             elif self.kind == "json" and "changed from" in reason:
-                remedy = "every line is one object, and what it says of a name has the same type in all lines"
+                remedy = "every line is one object, and a field has the same type in all lines"
             raise FileError(
                 f"{self.path} cannot be read as {what.get(self.kind, 'a proper JSON-lines')} file: {reason}; "
                 f"{remedy}"
@@ -430,7 +432,7 @@ _NO_OBJECT = re.compile(rb"(?:\A|\n)[ \t\r\xef\xbb\xbf]*null")
 
 
 class Shallow:
-    """A stream of JSON-lines, refused where the parser would end the process: nested too deep, or null."""
+    """A stream of JSON lines that rejects what would crash the parser: deep nesting, and null."""
 
     closed = False
 
@@ -452,7 +454,7 @@ class Shallow:
                 f"{self._path} has values more than {DEEPEST} levels deep; a line of votes is one flat object"
             )
         if b"null" in lines and _NO_OBJECT.search(lines):
-            # The parser ends the process if a block begins so.
+            # A block that begins like this would crash the parser.
             raise FileError(f"{self._path} has a line that is null; every line is one object: remove it")
         self._line = lines[int(ends[-1]) + 1 :] if len(ends) else lines
         return data
@@ -462,7 +464,7 @@ class Shallow:
 
 
 def _depth(text: bytes) -> int:
-    """Return how deep brackets lie in each other, on any line, outside of strings."""
+    """Return the deepest nesting of brackets on any line, outside strings."""
     deepest = 0
     for line in text.split(b"\n"):
         depth = 0
@@ -473,17 +475,17 @@ def _depth(text: bytes) -> int:
 
 
 def _with_text(schema: pa.Schema) -> pa.Schema:
-    """Return a schema of JSON-lines in which what was taken for a time is text, as it was written."""
+    """Return a schema of JSON lines in which columns that were taken for times are text."""
     return pa.schema([pa.field(f.name, pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
 
 
 def _is_utf8(head: bytes, rest: Any) -> bool:
-    """Whether bytes are UTF-8, those that follow in a stream, too."""
+    """Whether bytes, and those that follow in a stream, are UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     plain, chunk = True, head
     try:
         while chunk:
-            plain = plain and chunk.isascii()  # as nearly all text is, and to look takes no time
+            plain = plain and chunk.isascii()  # as nearly all text is, and quick to check
             if not plain:
                 decoder.decode(chunk)
             chunk = b"" if rest is None else rest.read(_CHUNK)
@@ -503,7 +505,7 @@ def unnamed(names: list[str]) -> list[str]:
 
 
 def _foot(rows: list[Row], head: int) -> int:
-    """Return where the table in a sheet ends: before sums, and before lone cells behind an empty row."""
+    """Return where the table in a sheet ends: before totals, and before lone cells after an empty row."""
     last = len(rows)
     end = last
     while last > head + 2:

@@ -1,4 +1,4 @@
-"""Tables as cells of text, whatever they are written in, and tables in memory."""
+"""Tables as cells of text, whatever their format, and tables in memory."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def separator(text: str, usual: str = "") -> str:
-    """Return what separates the cells of a text: the tab, semicolon or comma that stands in every line.
+    """Return the separator of a text: the tab, semicolon or comma that occurs in every line.
 
-    Where several could, it is the `usual` one.
+    If several do, the `usual` one is preferred.
 
     >>> separator("doctor;skin;eye"), separator("ann; skin, eye, ear"), separator('a,"b;c"')
     (';', ';', ',')
@@ -62,7 +62,7 @@ def separator(text: str, usual: str = "") -> str:
 
 
 def split(text: str) -> list[list[str]]:
-    """Return the cells of a text; blanks around them do not count, except inside quotes.
+    """Split a text into cells; blanks around them are dropped, except inside quotes.
 
     >>> split('a, " b" ,c\\n\\n1,2,')
     [['a', ' b', 'c'], ['1', '2', '']]
@@ -79,7 +79,7 @@ def split(text: str) -> list[list[str]]:
     place = 0
     while True:
         found = cell.match(text, place)
-        assert found is not None  # the second way matches anything, also nothing
+        assert found is not None  # the second alternative matches anything, even nothing
         quoted, plain = found.groups()
         if quoted is None and plain.lstrip().startswith('"'):
             raise InputError(f"not a CSV file: a quote is not closed in row {len(rows)}")
@@ -117,7 +117,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def refuse_pipes(path: str | os.PathLike[str]) -> None:
-    """Reject what is there and is neither a file nor a folder: reading it might never end."""
+    """Reject what exists but is neither a file nor a folder: reading it might never end."""
     place = Path(path)
     if place.exists() and not place.is_file() and not place.is_dir():
         raise FileError(f"{path} is not a regular file; write its content to a file first")
@@ -134,7 +134,7 @@ LOOKED = 50
 
 
 def heading_row(rows: Sequence[list[str]]) -> int:
-    """Return which row names the columns: titles and dates above it fill fewer cells.
+    """Return the row that names the columns: titles and dates above it fill fewer cells.
 
     >>> heading_row([["Votes of May", "", ""], ["item", "expert", "label"], ["1", "ann", "cat"]])
     1
@@ -162,7 +162,7 @@ def without_empty(rows: list[list[str]]) -> list[list[str]]:
 
 
 def arrow_table(table: Any, what: str) -> pa.Table:
-    """Return anything that speaks Arrow as an Arrow table; messages say `what` is in it."""
+    """Convert any object with an Arrow interface to an Arrow table; messages say `what` it holds."""
     import pyarrow as pa
 
     try:
@@ -182,7 +182,7 @@ def arrow_table(table: Any, what: str) -> pa.Table:
     if twice is not None:
         raise InputError(f"cannot read {what} from a table with two columns {twice!r}; rename one")
     try:
-        found.validate(full=True)  # indices into dictionaries are followed without a look
+        found.validate(full=True)  # Arrow does not check indices into dictionaries
     except pa.ArrowInvalid as error:
         raise InputError(f"cannot read {what} from a damaged table: {error}; make it again") from error
     return found

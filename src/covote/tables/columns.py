@@ -1,4 +1,4 @@
-"""Which column of a table of votes is which: by name, else by what it holds."""
+"""Which column of a table of votes is which: by name, or else by content."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 USUAL = (("item", "task"), ("expert", "worker"), ("label",))
-"""What the columns of items, experts and labels are called in files that we and crowd-kit write."""
+"""The item, expert and label columns in files that covote and crowd-kit write."""
 CHANCES = ("probability", "probabilities")
-"""Columns of a long table with the experts' probabilities: of the answer, or of the classes that it knows."""
+"""Columns of a long table with probabilities: of the answer, or of the classes that the expert knows."""
 UNNAMED = "column "
-"""How columns without a name are called, with their number: pandas writes an index so."""
+"""What a column without a name is called, with its number: pandas writes an index this way."""
 LOOK = 10_000
-"""Rows of the table that are looked at where names do not say enough."""
+"""Rows that are examined if the names of the columns are not enough."""
 _ROLES = ("item", "expert", "label")
 _NOT_ITEMS = words("date time timestamp created updated duration comment comments note notes")
 
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
     answers
         Of a wide table, the columns of answers, and the experts' indices.
     strangers
-        Columns of a wide table that hold answers, but of no one in the panel.
+        Columns of a wide table with answers from someone who is not in the panel.
     ignored
         Columns of a wide table that hold no answers.
     """
@@ -56,7 +56,7 @@ class Columns(NamedTuple):
         return [str(self.expert), str(self.label)] if self.answers is None else list(self.answers)
 
     def notes(self) -> list[str]:
-        """Say how the columns were understood, unless they are called as usual."""
+        """Describe how the columns were interpreted, unless they have the usual names."""
         found = []
         chosen = (self.item, self.expert, self.label)
         if self.answers is None and any(c not in usual for c, usual in zip(chosen, USUAL, strict=True)):
@@ -71,7 +71,7 @@ class Columns(NamedTuple):
 
 
 def usual_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
-    """Return the column that has one of the usual names, the first of them first, in any case; None if none.
+    """Return the column with the first of the usual names that occurs, in any case; None if none does.
 
     >>> usual_column(["text", "ID"], ("item", "task", "id"))
     'ID'
@@ -90,10 +90,10 @@ def find_columns(
     matchers: tuple[Matcher, Matcher] | None,
     look: Callable[[], pa.Table],
 ) -> Columns:
-    """Return which column is which: as given, by usual names, by other names, by what they hold.
+    """Return which column is which: as given, by usual names, by other names, by content.
 
-    `matchers` know the experts and classes of the panel; without them, names have to do. `look` returns
-    the first rows of the table, and is called only where names do not say enough.
+    `matchers` know the experts and classes of the panel; without them, only names count. `look` returns the
+    first rows of the table, and is called only if names are not enough.
     """
     if {"label", "confidence", "violations", "status"} <= set(names):
         raise InputError(
@@ -123,7 +123,7 @@ def find_columns(
 
 
 def _checked(names: list[str], given: Sequence[str | None]) -> list[str | None]:
-    """Return the columns that were named; case and blanks do not matter where that is unambiguous."""
+    """Return the columns that were named; case and blanks are ignored where that is unambiguous."""
     found: list[str | None] = []
     for name in given:
         if name is not None and name not in names:
@@ -159,9 +159,9 @@ def _wide(
     *,
     sure: bool,
 ) -> Columns | None:
-    """Return the columns of a wide table; None if this is none."""
+    """Return the columns of a wide table; None if it is not one."""
     if matchers is None:
-        return _wide_of_anybody(names, item, look, sure=sure)
+        return _wide_without_panel(names, item, look, sure=sure)
     experts, classes = matchers
     texts = by_text(experts.names)
     found: dict[str, int] = {}
@@ -199,10 +199,10 @@ def _wide(
     return Columns(item, answers=found, strangers=tuple(strangers), ignored=ignored)
 
 
-def _wide_of_anybody(
+def _wide_without_panel(
     names: list[str], item: str | None, look: Callable[[], pa.Table], *, sure: bool
 ) -> Columns | None:
-    """Return the columns of a wide table without a panel: every column that shares labels is an expert's."""
+    """Return the columns of a wide table without a panel: columns that share labels are experts'."""
     roles = [[name for name in names if is_called(name, role)] for role in (EXPERTS, CLASSES)]
     if not sure and any(roles):
         return None
@@ -236,7 +236,7 @@ def _long(
     matchers: tuple[Matcher, Matcher] | None,
     look: Callable[[], pa.Table],
 ) -> tuple[str | None, str | None, str | None]:
-    """Return the columns of a long table, or None where there is none; refuse what could be several."""
+    """Return the columns of a long table, None for those that are missing; reject ambiguous ones."""
     left = [name for name in names if name not in chosen]
     found: list[str | None] = list(chosen)
     for place, called, usual in ((1, EXPERTS, USUAL[1]), (2, CLASSES, USUAL[2])):
@@ -266,7 +266,7 @@ def _holding(
 
 
 def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
-    """Return which share of the rows of a column, of those with something in them, is a name of the panel."""
+    """Return the share of the filled cells of a column that hold a name of the panel."""
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
@@ -278,7 +278,7 @@ def _share(column: pa.ChunkedArray, matcher: Matcher) -> float:
 
 
 def _item(names: list[str], look: Callable[[], pa.Table]) -> str | None:
-    """Return the column of items: by its name, or the only one that can be; None if there is no column."""
+    """Return the column of items: by name, or the only one possible; None if there is no column."""
     names = [name for name in names if folded(name) not in CHANCES]
     named = [name for name in names if is_called(name, ITEMS)]
     first = [name for name in named if is_called(name, frozenset(("item", "task")))]

@@ -1,4 +1,4 @@
-"""Names in tables: those of experts and classes to indices and back, and the ids of items."""
+"""Names in tables: experts and classes as indices and back, and the ids of items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0+")
 
 
 def arrow_table(table: Any) -> pa.Table:
-    """Return a table of votes that speaks Arrow as an Arrow table, without its index."""
+    """Convert a table of votes to an Arrow table, without the index of a data frame."""
     found = cells.arrow_table(table, "votes")
     index = [name for name in found.column_names if name.startswith("__index_level_")]
     return found.drop_columns(index) if index else found
@@ -40,17 +40,16 @@ def arrow_table(table: Any) -> pa.Table:
 class Matcher:
     """Finds the names of a table among those of a panel.
 
-    A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, where
-    `reading` matches loosely, over case, blanks and accents. `rename` says what other names mean, and goes
+    A name matches as it is, or by its text where that is unambiguous (CSV files have no types), or, if
+    `reading` matches loosely, regardless of case, blanks and accents. `rename` is applied
     first. Among `labels`, the word for "none of mine" has the code -2, and those for "no answer" have -4.
 
     Attributes
     ----------
     loosely
-        Names that were matched over case, blanks, punctuation and accents, and what for; None where one means
-        no answer.
+        Names that matched loosely, and the names they stand for; None for "no answer".
     twice
-        The places of names that were written in two ways; see :meth:`twins`.
+        The indices of names that were written in two ways; see :meth:`twins`.
 
     >>> found = Matcher(("skin", "Zoë"))
     >>> found.code("skin"), found.code(" SKIN"), found.code("zoe"), found.code("lung")
@@ -86,7 +85,7 @@ class Matcher:
 
     @cached_property
     def _near(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """The places of the names without case, blanks and punctuation; and without accents, too."""
+        """The indices of names without case, blanks and punctuation; and also without accents."""
         found: tuple[dict[str, list[int]], dict[str, list[int]]] = {}, {}
         for k, name in enumerate(self.names):
             for places, fold in zip(found, (spelled, folded), strict=True):
@@ -167,14 +166,14 @@ class Matcher:
         return found
 
     def suggestion(self, entry: Any) -> str:
-        """Return which name may have been meant, in brackets; nothing if none is near."""
+        """Suggest the name that may have been meant, in brackets; empty if none is near."""
         places = self._places(str(entry)) if self._loose else []
         if len(places) > 1:
             return f" (it may be {' or '.join(repr(self.names[k]) for k in places)})"
         return did_you_mean(entry, self.names)
 
     def nearest(self, entry: Any) -> Name | None:
-        """Return which name may have been meant."""
+        """Return the name that may have been meant."""
         return nearest(entry, self.names)
 
 
@@ -183,7 +182,7 @@ def _is_whole_float(entry: Any) -> bool:
 
 
 def by_text(names: tuple[Name, ...]) -> dict[str, int]:
-    """Return the place of every name by its text; -1 where two names have the same.
+    """Return the index of every name by its text; -1 where two names have the same text.
 
     >>> by_text((7, "a", "7"))
     {'7': -1, 'a': 1}
@@ -371,9 +370,9 @@ def without_blanks(ids: pa.Array) -> pa.Array:
 
 
 def _odd_edges(ids: pa.Array) -> NDArray[np.int64]:
-    """Return which texts begin or end with a byte that may be of a blank: a space, or no letter of ASCII.
+    """Return the texts whose first or last byte may belong to a blank: a space, or not ASCII.
 
-    Nearly all names have none, and two bytes of each are looked at in a tenth of the time of trimming.
+    Nearly all names have none, and checking two bytes of each takes a tenth of the time of trimming.
     """
     import pyarrow as pa
 
@@ -416,10 +415,11 @@ def in_order(ids: pa.Array, *, strictly: bool) -> bool:
 
 
 def repeated_item(item: Any, before: int, row: int) -> str:
-    """Say that an item of a wide table has two rows with different answers."""
+    """Return the message for an item that has two rows with different answers in a wide table."""
     return (
-        f"row {row}: item {item!r} is in row {before} already, with other answers; a wide table has one row "
-        "per item: keep one of them, or choose with duplicates='first' or 'last' (--duplicates first|last)"
+        f"row {row}: item {item!r} already occurs in row {before}, with other answers; a wide table has one "
+        "row per item: keep one of them, or choose with duplicates='first' or 'last' (--duplicates "
+        "first|last)"
     )
 
 

@@ -33,16 +33,16 @@ class Reading:
         ``unknown``, ...), which are recognised where names match loosely.
     unknown
         What to do with answers from unknown experts, of unknown classes, or of classes that the expert does
-        not know: reject the table with all of them in one message, or drop them with a warning.
+        not know: reject the table and list all of them in one message, or drop them with a warning.
     duplicates
         What to do with two different answers from one expert to one item: reject the table, or keep the
         first or the last. The same answer twice counts once.
     match
-        "loose": names match over case, blanks, punctuation and accents where that is unambiguous; "exact":
-        they do not.
+        "loose": names match regardless of case, blanks, punctuation and accents where that is unambiguous;
+        "exact": they must be identical.
     rename
-        What names of experts and labels mean: a mapping ``{"A. Lee": "dr-lee"}``, or a table with two columns
-        (.csv, .tsv or .xlsx). An empty meaning stands for "no answer".
+        The panel's names for experts and labels of the table: a mapping ``{"A. Lee": "dr-lee"}``, or a file
+        with two columns (.csv, .tsv or .xlsx). An empty name stands for "no answer".
 
     >>> Reading(unknown="drop").unknown
     'drop'
@@ -84,7 +84,7 @@ class Reading:
 
     @classmethod
     def of(cls, reading: Reading | None, options: Mapping[str, Any]) -> Reading:
-        """Return a reading in which some options are changed, given as keywords of another function."""
+        """Return a reading with some options changed, which are keywords of another function."""
         known = [one.name for one in fields(cls)]
         strange = [name for name in options if name not in known]
         if strange:
@@ -94,13 +94,13 @@ class Reading:
     @classmethod
     @cache
     def choices(cls) -> dict[str, tuple[str, ...]]:
-        """Return the options that are one of a few words, and these words."""
+        """Return the options that take one of a few words, and these words."""
         types = get_type_hints(cls)
         return {name: get_args(kind) for name, kind in types.items() if get_origin(kind) is Literal}
 
     @classmethod
     def help(cls) -> dict[str, str]:
-        """Return what the command line says of each option."""
+        """Return the command line's help for each option."""
         types = get_type_hints(cls, include_extras=True)
         return {name: kind.__metadata__[0] for name, kind in types.items()}
 
@@ -111,13 +111,13 @@ class Reading:
 
     @property
     def rename_file(self) -> Path | None:
-        """The table that says what names mean, if it is one."""
+        """The file given as `rename`, if it is one."""
         return None if self.rename is None or isinstance(self.rename, Mapping) else Path(self.rename)
 
     def meanings(self, is_known: Callable[[str], bool] | None = None) -> dict[str, Any]:
-        """Return what names mean, ``{name as written: name of the panel}``; None means "no answer".
+        """Return the meaning of names, ``{name as written: name of the panel}``; None means "no answer".
 
-        `is_known` says whether a name is one of the panel; other meanings are rejected.
+        `is_known` tells whether the panel has a name; other meanings are rejected.
         """
         if self.rename is None:
             return {}
@@ -132,7 +132,7 @@ class Reading:
             if is_known is not None and new is not None and not is_known(str(new))
         ]
         if wrong:
-            where = "the second column has" if place else "rename gives"
+            where = "the second column must hold" if place else "rename must give"
             raise InputError(
                 f"{place}neither an expert nor a class of the panel: {', '.join(wrong[:_LISTED])}; {where} "
                 "names of the panel"
@@ -146,7 +146,9 @@ def _meanings_in(path: str | os.PathLike[str], is_known: Callable[[str], bool] |
     wrong = [f"row {n} has {_cells(row)}" for n, row in enumerate(rows, start=1) if not _is_pair(row)]
     if not rows or wrong or max(map(len, rows)) < 2:
         said = "; ".join(wrong[:5]) or ("it has no rows" if not rows else "it has one column")
-        raise InputError(f"{path}: {said}; a file of names has two columns: as written, as the panel has it")
+        raise InputError(
+            f"{path}: {said}; a file of names has two columns: the name as written, the name in the panel"
+        )
     pairs = [(row[0], row[1] if len(row) > 1 else "") for row in rows]
     first, meaning = pairs[0]
     heading = is_called(first, _HEADINGS) or (

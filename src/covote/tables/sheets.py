@@ -1,4 +1,4 @@
-"""Spreadsheets: the cells of the first sheet that has any, as they look, with the numbers of their rows."""
+"""Spreadsheets: the cells of the first sheet that has any, as they are displayed, with their row numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from covote.errors import CovoteError, FileError, InputError
 
-_LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a bomb
+_LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a ZIP bomb
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
 _MOST_CELLS = 1 << 26  # of a table, empty ones included
 _EXACT = 10**15  # spreadsheets keep 15 digits of a number
@@ -25,7 +25,7 @@ class Row(list[str]):
 
     @classmethod
     def like(cls, row: list[str], cells: Iterable[str]) -> list[str]:
-        """Return other cells as the row of the same number, if that has one."""
+        """Return other cells with the number of a row, if it has one."""
         if not isinstance(row, Row):
             return list(cells)
         found = cls(cells)
@@ -135,7 +135,7 @@ def _text(value: Any, path: str | os.PathLike[str], place: tuple[int, int]) -> s
 
 @contextmanager
 def _book(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """Open a spreadsheet, and turn the errors of readers into one clear line."""
+    """Open a spreadsheet, and turn readers' errors into one clear message."""
     openpyxl = _openpyxl()
     try:
         with zipfile.ZipFile(path) as packed:
@@ -150,7 +150,7 @@ def _book(path: str | os.PathLike[str]) -> Iterator[Any]:
         raise
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
-    except Exception as error:  # of the many libraries beneath, each with its own
+    except Exception as error:  # the libraries underneath have many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileError(
             f"{path} cannot be read as a spreadsheet: {reason}; save it again as .xlsx"
@@ -189,7 +189,7 @@ def _openpyxl() -> Any:
 
 
 def text_of_cell(value: Any) -> str:
-    """Return a cell as it looks."""
+    """Return a cell as it is displayed."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -48,12 +48,12 @@ NOTES = words(
     "note comment remark bemerkung kommentar anmerkung email mail phone telefon telephone institution "
     "affiliation department address adresse since date remarque commentaire"
 )
-"""What people call columns that say something about an expert or an item, but not what it is."""
+"""What people call columns with remarks about an expert or an item."""
 TOTALS = words("total sum summe gesamt anzahl count totale suma somme σ")
 """What people call the sums at the edges of a table."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings at which a spreadsheet takes a text for a formula."""
+"""First characters that make a spreadsheet treat a text as a formula."""
 
 # Compared loosely
 
@@ -118,7 +118,7 @@ def folded(name: str) -> str:
         if any(ord(base) in points for points in _POINTS):
             continue
         if unicodedata.combining(base) and found and _is_western(found[-1]):
-            continue  # an accent that no letter has, behind its letter
+            continue  # a combining accent after its letter
         accents = len(parts) > 1 and (script in ("LATIN", "GREEK") or letter == "ё") and letter != "ñ"
         found.append(base if accents else letter)
     return "".join(found) or spelled(name)

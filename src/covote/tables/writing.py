@@ -67,7 +67,7 @@ def _text(column: pa.Array) -> pa.Array:
     if pa.types.is_primitive(column.type) and not pa.types.is_temporal(column.type):
         return text
     special = pc.match_substring_regex(text, _QUOTED)
-    # Text that is empty is not the same as no text.
+    # Empty text is not the same as no text.
     quoted = pc.or_(special, pc.equal(text, ""))
     if not pc.any(quoted).as_py():
         return text
@@ -111,10 +111,10 @@ class TableWriter:
             self._rows += batch.num_rows
 
     def _flush(self) -> None:
-        """Write what waits, as one row group."""
+        """Write the waiting rows as one row group."""
         one = self._waiting[0] if len(self._waiting) == 1 else pa.concat_batches(self._waiting)
         self._waiting, self._rows = [], 0
-        # Parquet keeps the zone of times only with Arrow's schema, in which names by code are categories.
+        # Parquet keeps time zones only in Arrow's schema, which would make coded names categories.
         times = pa.types.is_temporal(one.schema.field(0).type)
         batch = one if self._kind == "parquet" and not times else _dense(one)
         if self._kind == "csv":
@@ -137,7 +137,7 @@ class TableWriter:
             return _Csv(self._path, schema.names)
         import pyarrow.parquet as pq
 
-        # Whole ids go by their differences, which are small where items are in order.
+        # Integer ids are stored as differences, which are small if items are in order.
         whole = pa.types.is_integer(schema.field(0).type)  # the items
         return pq.ParquetWriter(
             str(self._path),
@@ -218,7 +218,7 @@ class _Sheet:
 def writing(
     path: str | os.PathLike[str], what: str = "table", repeating: Sequence[str] = ()
 ) -> Iterator[TableWriter]:
-    """Give a writer; the file appears when the block ends well, and not at all otherwise.
+    """Yield a writer; the file appears if the block succeeds, and not at all otherwise.
 
     `repeating` are columns with few different values, which Parquet stores by code.
     """
@@ -232,7 +232,7 @@ def writing(
 
 
 def _warn_of_formulas(batch: pa.RecordBatch) -> None:
-    """Warn of names that are formulas to a spreadsheet; the file says what the votes said, so they stay."""
+    """Warn about names that a spreadsheet would run as formulas; they stay, because names must not change."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             continue

@@ -300,4 +300,4 @@ def test_an_expert_without_answers_is_the_first_note(tmp_path):
     dense[:, 1] = NOT_ASKED
     pq.write_table(Votes.from_dense(dense, PANEL).to_arrow("long"), tmp_path / "votes.parquet")
     outcome = decode_file(tmp_path / "votes.parquet", None, PANEL)
-    assert outcome.told()[0].startswith(f"no answer from {PANEL.names[1]} counts")
+    assert outcome.told()[0].startswith(f"no answer from {PANEL.names[1]} was counted")

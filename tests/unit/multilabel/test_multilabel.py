@@ -316,7 +316,7 @@ def test_an_empty_table_of_items_has_no_labels():
         (lambda panel: Reports.from_table(long("cat; none of mine"), panel), "row 1: .* named 'cat' .*none"),
         (
             lambda panel: Reports.from_table({"item": ["x", "y", "x"], "expert-1": ["cat"] * 3}, panel),
-            "row 3: item 'x' is in row 1 already",
+            "row 3: item 'x' already occurs in row 1",
         ),
         (lambda panel: design(9, 3), "set it with count"),
         (lambda panel: design(9, 3, count=9, forced=True), "has all classes"),

@@ -1,7 +1,7 @@
 """Pictures for pages: drawn by matplotlib, which is imported when a picture is drawn.
 
-A picture is drawn in the colours of `LIGHT`. In a page it takes the colours of the page (:func:`inline`), in
-the light and in the dark; as a file of its own it keeps them (:func:`svg`).
+A picture is drawn in the colours of `LIGHT`. In a page it takes the colours of the page, light or dark
+(:func:`inline`); as a separate file it keeps them (:func:`svg`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIGHT = {
     "incomplete": "#8a94a0", "given": "#4b6cb7", "paper": "#b8b8b8", "second": "#b5532a",
     "third": "#5b7f3a", "fourth": "#7a4f9a",
 }  # fmt: skip
-"""The colours of pages and pictures by name; every one is another, because a page finds them by value."""
+"""The colours of pages and pictures by name; all differ, because a page finds them by value."""
 DARK = {
     "page": "#12171b", "card": "#1a2127", "ink": "#e6ebee", "soft": "#97a5ae", "line": "#2b353d",
     "faint": "#252e35", "main": "#58b2cf", "agreed": "#55bd95", "tied": "#e0b252", "conflict": "#e58463",
@@ -36,7 +36,7 @@ COLOURS = tuple(LIGHT[name] for name in ("paper", "main", "second", "third", "fo
 _USUAL = 0.05
 """The share of answers that differ without being remarkable."""
 MOST = 60
-"""Rows or columns of a matrix that can still be told apart."""
+"""Most rows or columns of a matrix that can still be told apart."""
 _TIP = "tip:"
 _DEFAULTS = {"#000000": "ink", "#b0b0b0": "line"}  # matplotlib's own black text and grey grids
 
@@ -261,7 +261,7 @@ def _cells(
 
 
 def _quiet(axes: Any) -> None:
-    """Let ticks and lines around a chart step back behind what it shows."""
+    """Tone down the ticks and lines around a chart."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, labelsize=8)
     axes.xaxis.label.set_size(8)

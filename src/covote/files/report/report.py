@@ -34,19 +34,19 @@ def write_report(
 ) -> None:
     """Write a report with pictures to one HTML file, completely or not at all.
 
-    It says what the labels are worth: a headline, how sure they are, who agrees with whom, which classes are
-    taken for each other, and the items that are worth a second look.
+    It shows the quality of the labels: a headline, how sure they are, how often experts agree with them,
+    which classes are confused, and the items that are worth a second look.
 
     Parameters
     ----------
     path
         The ``.html`` file.
     outcome
-        As of :func:`decode_file` (or `.outcome` of :func:`label_file`).
+        From :func:`decode_file` (or `.outcome` of :func:`label_file`).
     source
         What the votes are called in the report.
     method
-        What the method is called; by default the outcome's own.
+        The name of the method; by default the outcome's own.
     notes
         Warnings to show at its top, besides those of the outcome.
     """
@@ -109,7 +109,7 @@ def _contents(outcome: Outcome) -> dict[str, Any]:
 
 
 def headline(tally: Tally) -> str:
-    """Say in a sentence what came of the votes.
+    """Summarise the outcome in one sentence.
 
     >>> from covote.panel import Panel
     >>> headline(Tally(Panel(2, [[1, 1]])))
@@ -154,7 +154,7 @@ def _review(tally: Tally) -> dict[str, Any]:
 
 
 def _uncovered(tally: Tally) -> dict[str, Any]:
-    """Return how many pairs of classes no expert knows both of, and those with the most labels."""
+    """Return the number of pairs of classes that no expert can tell apart, and those with the most labels."""
     panel = tally.panel
     if len(panel.classes) > MOST_PAIRS or panel.covers():
         return {}
