@@ -63,10 +63,10 @@ def awkward(folder):
 
 
 def begun(visit, rig, given, count, shape):
-    """Make a project as its owner, and return the pages of the owner and of somebody who was invited."""
+    """Create a project as its owner, and return the pages of the owner and of somebody who was invited."""
     owner = visit(**shape)
     rig.enter(owner, "owner")
-    expect(owner.get_by_role("heading", name="To begin")).to_be_visible()
+    expect(owner.get_by_role("heading", name="Get started")).to_be_visible()
     owner.get_by_role("link", name="Add classes").click()
     owner.fill("#classes", f"ring: round with a hole\nstar\nsomething {'very' * 30} else: {'so ' * 60}")
     owner.get_by_role("button", name="Add classes").click()
@@ -83,7 +83,7 @@ def begun(visit, rig, given, count, shape):
     owner.get_by_label("ring").check()
     owner.get_by_label("star").check()
     owner.get_by_label("something").check()
-    owner.get_by_role("button", name="Make an invitation link").click()
+    owner.get_by_role("button", name="Create an invitation link").click()
     link = owner.locator("#address").input_value()
     guest = visit(**shape)
     guest.goto(link)

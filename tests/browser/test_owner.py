@@ -20,15 +20,15 @@ def owner(request, visit, answered):
 
 
 def test_an_owner_decides_what_is_in_doubt_and_goes_on(owner):
-    owner.get_by_role("link", name="Review the doubtful ones").click()
+    owner.get_by_role("link", name="Review doubtful items").click()
     owner.locator("tbody a").first.click()
     owner.get_by_label("Class", exact=True).select_option("lemon")
     owner.get_by_label("Reason").fill("It has tips.")
     owner.get_by_role("button", name="Record the decision").click()
     expect(owner.locator("#said")).to_contain_text("on record")
     expect(owner.get_by_role("main")).to_contain_text("lemon by owner")
-    owner.get_by_role("button", name="Take the decision back").click()
-    expect(owner.locator("#said")).to_contain_text("taken back")
+    owner.get_by_role("button", name="Withdraw the decision").click()
+    expect(owner.locator("#said")).to_contain_text("withdrawn")
     shown = owner.url
     owner.get_by_role("link", name="Next doubtful item").click()
     expect(owner).not_to_have_url(shown)
@@ -62,7 +62,7 @@ def test_a_suggestion_whom_to_hire_becomes_an_invitation(owner, answered):
     owner.get_by_role("link", name="Invite").first.click()
     owner.fill("#name", "Gil")
     expect(owner.locator("#new-list input:checked")).to_have_count(4)
-    owner.get_by_role("button", name="Make an invitation link").click()
+    owner.get_by_role("button", name="Create an invitation link").click()
     expect(owner.get_by_role("heading", name="A link for Gil")).to_be_visible()
 
 
@@ -78,7 +78,7 @@ def test_files_that_go_out_come_back_in(owner, answered, tmp_path):
 
 
 def test_the_boss_sees_the_report_by_a_link_and_nothing_else(owner, answered, visit):
-    owner.get_by_role("button", name="Make a link to the report").click()
+    owner.get_by_role("button", name="Create a link to the report").click()
     link = owner.locator("#address").input_value()
     boss = visit()
     boss.goto(link)

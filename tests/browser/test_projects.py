@@ -31,7 +31,7 @@ def test_an_owner_makes_a_project_and_goes_back_to_all_of_them(town, visit):
     page.goto(town.link("owner"))
     page.get_by_role("button", name="Continue").click()
     page.get_by_label("Name").fill("Third farm")
-    page.get_by_role("button", name="Make a project").click()
+    page.get_by_role("button", name="Create a project").click()
     page.wait_for_url(re.compile("/p/third-farm/progress"))
     page.get_by_role("link", name="Add classes").click()
     page.get_by_label("Add classes").fill("cat\ndog")
@@ -50,7 +50,7 @@ def test_the_pages_of_the_server_have_no_accessibility_problem(town, visit, axe,
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url(f"{town.address}/")
     page.get_by_label("Name").fill("Third farm")
-    page.get_by_role("button", name="Make a project").click()
+    page.get_by_role("button", name="Create a project").click()
     page.wait_for_url(re.compile("/progress"))
     for path in ("/", "/accounts", "/me", "/p/third-farm/progress", "/p/third-farm/me"):
         page.goto(town.address + path)
@@ -74,8 +74,8 @@ def test_somebody_labels_in_two_projects_with_one_account(town, visit):
         if name == "farm-box":
             page.goto(f"{town.address}/p/{name}/me")
             page.get_by_label("New password").fill(PASSWORD)
-            page.get_by_label("Once more").fill(PASSWORD)
-            page.get_by_role("button", name="Make an account").click()
+            page.get_by_label("Repeat password").fill(PASSWORD)
+            page.get_by_role("button", name="Create an account").click()
             page.wait_for_url(re.compile("/label"))
     page.goto(town.address)
     expect(page.get_by_role("heading", level=2)).to_have_count(2)

@@ -195,7 +195,7 @@ def test_a_flag_reaches_the_owner_and_is_closed(desk, rig):
     owner = desk("owner", "/review?status=flagged")
     owner.get_by_role("link", name=where).click()
     expect(owner.get_by_role("main")).to_contain_text("Two things at once: a ring and a star")
-    owner.get_by_role("button", name="Dealt with").click()
+    owner.get_by_role("button", name="Mark as resolved").click()
     owner.goto(f"{rig.address}/review?status=flagged")
     expect(owner.get_by_role("link", name=where)).to_have_count(0)
 
@@ -264,7 +264,7 @@ def test_an_owner_invites_somebody_who_then_sees_only_what_they_know(visit, desk
     page.fill("#name", f"Fay {rig.next_number()}")
     page.get_by_label("tomato").check()
     page.get_by_label("lemon").check()
-    page.get_by_role("button", name="Make an invitation link").click()
+    page.get_by_role("button", name="Create an invitation link").click()
     link = page.locator("#address").input_value()
     guest = visit()
     guest.goto(link)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what a browser's driver wa
 
 
 def many_items(folder, count, people=("Gil",)):
-    """Make a project with many texts and people who know two classes."""
+    """Create a project with many texts and people who know two classes."""
     studio = open_studio(folder)
     with studio.database.write() as connection:
         classes.add_classes(connection, [classes.NewClass(name) for name in ("cat", "dog")])

@@ -68,7 +68,7 @@ def test_the_tutorial_of_the_studio_holds(visit, birds, tmp_path):
     table.write_text(shown["notes.csv"], encoding="utf-8")
     owner = visit(**DESK)
     birds.enter(owner, "owner")
-    expect(owner.get_by_role("heading", name="To begin")).to_be_visible()
+    expect(owner.get_by_role("heading", name="Get started")).to_be_visible()
     photograph(owner, "begin")
 
     owner.get_by_role("link", name="Add classes").click()
@@ -91,7 +91,7 @@ def test_the_tutorial_of_the_studio_holds(visit, birds, tmp_path):
             owner.get_by_label(one).check()
         if name == "Ann":
             photograph(owner, "people")
-        owner.get_by_role("button", name="Make an invitation link").click()
+        owner.get_by_role("button", name="Create an invitation link").click()
         guest = visit(**SIZES["phone" if name == "Ann" else "desk"])
         guest.goto(owner.locator("#address").input_value())
         guest.get_by_role("button", name="Continue").click()

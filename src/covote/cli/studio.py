@@ -105,9 +105,9 @@ def studio(
             f"{len(served.open)} projects in {project} are served at {address} until you press Ctrl-C."
         )
         (_, link), *owners = served.first_links(public_url or address)
-        output.say(f"You make projects and accounts; this link lets you in once, today: {link}")
+        output.say(f"You create projects and accounts; this link signs you in once, within a day: {link}")
         for name, owned in owners:
-            output.say(f"No one's account owns {name} yet; this link lets its owner in once, today: {owned}")
+            output.say(f"No account owns {name} yet; this link signs its owner in once: {owned}")
         if browser:
             webbrowser.open(link)
         serve(served, host, port)
@@ -119,7 +119,7 @@ def studio(
         output.say(line)
     link = owner_link(opened, public_url or address)
     output.say(f"The project in {project} is served at {address} until you press Ctrl-C.")
-    output.say(f"You are its owner; this link lets you in once, today: {link}")
+    output.say(f"You are its owner; this link signs you in once, within a day: {link}")
     if browser:
         webbrowser.open(link)
     serve(opened, host, port)

@@ -1,4 +1,4 @@
-"""The interface for programs: JSON under /api, with tokens, by the same rules as the pages."""
+"""The interface for programs: JSON under /api, with tokens, under the same rules as the pages."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from covote.studio.storage.schema import NONE, UNSURE, item
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"description": text, "model": dict[str, str]}
     for code, text in {
-        400: "The request is not JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not there.",
-        409: "Out of date.", 413: "Too large.", 422: "Cannot be understood.",
+        400: "The request is not JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not found.",
+        409: "Out of date.", 413: "Too large.", 422: "Invalid.",
     }.items()
 }  # fmt: skip
-"""Refusals that every operation may give."""
+"""Errors that every operation may return."""
 router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS)
 Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
@@ -43,7 +43,7 @@ class ProjectOut(BaseModel):
 
 
 class LeaseOut(BaseModel):
-    """An item in hand: answer it with its token and a key of your own."""
+    """A leased item: answer it with its token and your own key."""
 
     item_id: int
     item: str
@@ -65,7 +65,7 @@ class AnswerIn(BaseModel):
 
 
 class AnswerOut(BaseModel):
-    """Whether the answer was there before, and which earlier one it replaces."""
+    """Whether the answer was recorded before, and which earlier one it replaces."""
 
     kept: bool
     before: bool
@@ -73,7 +73,7 @@ class AnswerOut(BaseModel):
 
 
 class PersonIn(BaseModel):
-    """Someone to be invited."""
+    """A person to invite."""
 
     name: str = Field(max_length=1000)
     knows: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=10_000)
@@ -93,7 +93,7 @@ class PersonOut(BaseModel):
 
 
 class Invited(BaseModel):
-    """A new person, and the path of the link that lets the person in."""
+    """A new person, and the path of their invitation link."""
 
     id: int
     path: str
@@ -106,13 +106,13 @@ class KnowsIn(BaseModel):
 
 
 class Again(BaseModel):
-    """How many items are asked once more."""
+    """How many items are asked about again."""
 
     asked_again: int
 
 
 class ItemIn(BaseModel):
-    """An item to be added; content is a text, or an address that begins with https://."""
+    """An item to add; its content is a text, or an address that begins with https://."""
 
     id: str = Field(max_length=1000)
     text: str | None = Field(default=None, max_length=200_000)
@@ -122,7 +122,7 @@ class ItemIn(BaseModel):
 
 
 class Added(BaseModel):
-    """How many items were added, and how many were there."""
+    """How many items were added, and how many existed already."""
 
     added: int
     known: int
@@ -139,7 +139,7 @@ class LabelOut(BaseModel):
 
 
 def ids_of(roster: Roster, names: list[str]) -> list[int]:
-    """Return the ids of classes by their names, or refuse."""
+    """Return the ids of classes by their names, or reject unknown ones."""
     unknown = [name for name in names if name not in roster.class_by_name]
     if unknown:
         raise Refused(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
@@ -158,7 +158,7 @@ def project(studio: Project, who: Who) -> ProjectOut:
 
 @router.post("/leases")
 def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] = 1) -> list[LeaseOut]:
-    """Give items to answer; those in hand come first."""
+    """Lease items to answer; those already leased come first."""
     held, reason = studio.lease(who.id, count)
     if reason:
         raise Refused(reason)
@@ -176,7 +176,7 @@ def _lease_out(one: Lease, shown: list[str]) -> LeaseOut:
 
 @router.post("/answers")
 def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOut:
-    """Answer an item in hand; the same key again is the same answer again."""
+    """Answer a leased item; the same key again is the same answer again."""
     _, roster = studio.look()
     special = {"none of mine": NONE, "not sure": UNSURE}
     if said.answer in special:
@@ -191,7 +191,7 @@ def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOu
 
 @router.post("/undo")
 def undo(studio: Project, who: Who) -> LeaseOut:
-    """Open your last answer for a change."""
+    """Reopen your last answer."""
     opened = studio.undo(who.id)
     _, roster = studio.look()
     return _lease_out(opened, roster.names_of(who.known))
@@ -210,7 +210,7 @@ def people(studio: Project, who: Owner) -> list[PersonOut]:
 
 @router.post("/people")
 def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
-    """Invite someone."""
+    """Invite a person."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         person_id, secret = managing.invite(
@@ -221,7 +221,7 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
 
 @router.put("/people/{person_id}/knows")
 def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> Again:
-    """Say what a person knows."""
+    """Set what a person knows."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         one = roster.member(person_id)
@@ -253,7 +253,7 @@ def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(ma
 
 @router.get("/coverage")
 def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
-    """Say which pairs of classes are known by how many."""
+    """Count the people who know each pair of classes."""
     _, roster = studio.look()
     if not roster.classes:
         raise Refused("There are no classes yet.", 409)
@@ -262,7 +262,7 @@ def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
 
 @router.get("/progress")
 def progress(studio: Project, who: Owner) -> dict[str, Any]:
-    """Say where the project stands."""
+    """Return the progress of the project."""
     results, _ = studio.results.get()
     with studio.database.read() as connection:
         setup, roster = studio.now(connection)
@@ -278,7 +278,7 @@ def labels(
     studio: Project, who: Owner, start: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     count: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[LabelOut]:  # fmt: skip
-    """Give labels, in the order of the items; only items with votes have one."""
+    """List labels, in the order of the items; only items with votes have one."""
     results, _ = studio.results.get()
     if results is None:
         return []

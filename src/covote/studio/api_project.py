@@ -1,4 +1,4 @@
-"""The interface for programs, second part: what owners change, what reviewers decide, and files."""
+"""The interface for programs, second part: changes by owners, decisions by reviewers, and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Count = Annotated[int, Query(ge=1, le=10_000)]
 
 
 class ClassOut(BaseModel):
-    """A class; `retired` ones are not offered, and `merged_into` names the class that answers count for."""
+    """A class; `retired` ones are not offered, and `merged_into` is the class that its answers count for."""
 
     id: int
     name: str
@@ -37,14 +37,14 @@ class ClassOut(BaseModel):
 
 
 class ClassIn(BaseModel):
-    """A class to be added."""
+    """A class to add."""
 
     name: str = Field(max_length=1000)
     description: str = Field(default="", max_length=10_000)
 
 
 class ClassChange(BaseModel):
-    """What changes of a class; what is left out stays."""
+    """Changes to a class; fields that are left out stay."""
 
     name: str | None = Field(default=None, max_length=1000)
     description: str | None = Field(default=None, max_length=10_000)
@@ -63,7 +63,7 @@ class Names(BaseModel):
 
 
 class Done(BaseModel):
-    """What was done, as a sentence."""
+    """The result, as a sentence."""
 
     done: str
 
@@ -80,7 +80,7 @@ class ItemOut(BaseModel):
 
 
 class ItemChange(BaseModel):
-    """What changes of an item; what is left out stays. A `gold` of "" takes the known class back."""
+    """Changes to an item; fields that are left out stay. A `gold` of "" removes the known class."""
 
     content: str | None = Field(default=None, max_length=200_000)
     gold: str | None = Field(default=None, max_length=1000)
@@ -88,7 +88,7 @@ class ItemChange(BaseModel):
 
 
 class PersonChange(BaseModel):
-    """What changes of a person; what is left out stays."""
+    """Changes to a person; fields that are left out stay."""
 
     cost: float | None = None
     active: bool | None = None
@@ -97,7 +97,7 @@ class PersonChange(BaseModel):
 
 
 class Settings(BaseModel):
-    """The settings of the project; what is left out stays."""
+    """The settings of the project; fields that are left out stay."""
 
     name: str | None = Field(default=None, max_length=1000)
     instructions: str | None = Field(default=None, max_length=50_000)
@@ -108,7 +108,7 @@ class Settings(BaseModel):
 
 
 class SaidOut(BaseModel):
-    """An answer as it was given; the last one of a person about an item is what that person says now."""
+    """An answer as it was given; the last one of a person about an item is their current answer."""
 
     id: int
     item: str
@@ -120,7 +120,7 @@ class SaidOut(BaseModel):
 
 
 class DecisionIn(BaseModel):
-    """A decision with its reason; no class takes a decision back."""
+    """A decision with its reason; without a class, the decision is withdrawn."""
 
     name: str | None = Field(default=None, max_length=1000)
     reason: str = Field(default="", max_length=5000)
@@ -137,7 +137,7 @@ class DecisionOut(BaseModel):
 
 
 class FlagOut(BaseModel):
-    """What someone found wrong with an item."""
+    """A problem that someone reported with an item."""
 
     item_id: int
     item: str
@@ -148,7 +148,7 @@ class FlagOut(BaseModel):
 
 
 class Event(BaseModel):
-    """A line of the record."""
+    """An entry of the record."""
 
     id: int
     at: float
@@ -157,7 +157,7 @@ class Event(BaseModel):
 
 
 class HookIn(BaseModel):
-    """Where to tell that items are settled; with `secret` you check that it comes from here."""
+    """The address to notify of settled items; `secret` lets you check that messages come from here."""
 
     url: str = Field(max_length=2000)
 
@@ -186,7 +186,7 @@ def _one_class(studio: Studio, class_id: int) -> ClassOut:
 
 @router.get("/classes")
 def list_classes(studio: Project, who: Owner) -> list[ClassOut]:
-    """List every class, also retired and merged ones."""
+    """List every class, including retired and merged ones."""
     _, roster = studio.look()
     return [_class(roster, one.id) for one in roster.every_class]
 
@@ -203,7 +203,7 @@ def add_classes(studio: Project, who: Owner, new: Annotated[list[ClassIn], Field
 
 @router.put("/classes/order")
 def order_classes(studio: Project, who: Owner, order: Names) -> Done:
-    """Put the classes into an order."""
+    """Set the order of the classes."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         classes.order_classes(connection, ids_of(roster, order.names), who.id)
@@ -212,7 +212,7 @@ def order_classes(studio: Project, who: Owner, order: Names) -> Done:
 
 @router.patch("/classes/{class_id}")
 def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut:
-    """Rename or describe a class; its answers stay its answers."""
+    """Rename or describe a class; its answers are kept."""
     before = _one_class(studio, class_id)
     with studio.database.write() as connection:
         classes.change_class(
@@ -227,7 +227,7 @@ def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange)
 
 @router.post("/classes/{class_id}/merge")
 def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassOut:
-    """Let the answers of a class count for another, which means the same."""
+    """Merge a class into another that means the same; its answers count for that one."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         (other,) = ids_of(roster, [into.name])
@@ -237,7 +237,7 @@ def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassO
 
 @router.post("/classes/{class_id}/retire")
 def retire_class(studio: Project, who: Owner, class_id: Id) -> Done:
-    """Offer a class no more; votes for it still count."""
+    """Stop offering a class; votes for it still count."""
     with studio.database.write() as connection:
         return Done(done=classes.retire_class(connection, class_id, who.id))
 
@@ -247,7 +247,7 @@ def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Done:
     """Offer a retired class again."""
     with studio.database.write() as connection:
         again = classes.bring_back_class(connection, class_id, who.id)
-    return Done(done=f"Offered again; {again} answers are asked once more.")
+    return Done(done=f"Offered again; {again} answers are asked for again.")
 
 
 def _item(roster: Roster, row: Any) -> ItemOut:
@@ -259,7 +259,7 @@ def _item(roster: Roster, row: Any) -> ItemOut:
 
 @router.get("/items")
 def list_items(studio: Project, who: Owner, start: _Start = 0, count: _Count = 1000) -> list[ItemOut]:
-    """List items in their order, also retired ones; `start` is how many to pass over."""
+    """List items in order, including retired ones; `start` is how many to skip."""
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         wanted = select(item).order_by(item.c.position).offset(start).limit(count)
@@ -284,7 +284,7 @@ def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) ->
 
 @router.patch("/people/{person_id}")
 def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Done:
-    """Change what a person costs and may do, and whether the person is asked."""
+    """Change a person's cost, role and permissions, and whether they are asked."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         before = roster.member(person_id)
@@ -299,7 +299,7 @@ def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChan
 
 @router.get("/settings")
 def read_settings(studio: Project, who: Owner) -> Settings:
-    """Give the settings of the project."""
+    """Return the settings of the project."""
     setup, _ = studio.look()
     return Settings(
         name=setup.name, instructions=setup.instructions, ask=setup.ask, trial=setup.trial,
@@ -319,7 +319,7 @@ def change_settings(studio: Project, who: Owner, new: Settings) -> Settings:
 
 @router.get("/answers")
 def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[SaidOut]:
-    """List answers as they came, with what was in view; `after` is the last number that you have."""
+    """List answers in order, with the classes that were shown; `after` is the last id that you have."""
     wanted = (
         select(answer.c.id, CHOICE, answer.c.at, answer.c.via, answer.c.options_id, item.c.key, person.c.name)
         .join(item, item.c.id == answer.c.item_id)
@@ -343,7 +343,7 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
 
 @router.get("/decisions")
 def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
-    """List the decisions that hold."""
+    """List the current decisions."""
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
         found = managing.decisions(connection)
@@ -355,18 +355,18 @@ def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
 
 @router.put("/decisions/{item_id}")
 def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Done:
-    """Decide an item with a reason, or take a decision back."""
+    """Decide an item with a reason, or withdraw a decision."""
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         items.item_row(connection, item_id)
         (chosen,) = ids_of(roster, [decision.name]) if decision.name else [None]
         managing.adjudicate(connection, item_id, chosen, who.id, decision.reason)
-    return Done(done="The decision is on record." if chosen else "The decision is taken back.")
+    return Done(done="The decision is on record." if chosen else "The decision is withdrawn.")
 
 
 @router.get("/flags")
 def list_flags(studio: Project, who: Reviewer) -> list[FlagOut]:
-    """List what people found wrong with items."""
+    """List the problems that people reported."""
     wanted = (
         select(flag, item.c.key, person.c.name)
         .join(item, item.c.id == flag.c.item_id)
@@ -385,7 +385,7 @@ def list_flags(studio: Project, who: Reviewer) -> list[FlagOut]:
 def read_record(
     studio: Project, who: Reviewer, before: Annotated[int, Query(ge=1, le=2**31 - 1)] = 2**31 - 1
 ) -> list[Event]:
-    """List what was changed, the newest first."""
+    """List changes, the newest first."""
     with studio.database.read() as connection:
         return [
             Event(id=row.id, at=row.at, by=row.by, text=row.text)
@@ -395,13 +395,13 @@ def read_record(
 
 @router.get("/exports/{name}")
 def export(studio: Project, who: Owner, name: str) -> Response:
-    """Give a file: votes, labels, items or panel, with its ending (.parquet, .csv, .jsonl; .toml)."""
+    """Return a file: votes, labels, items or panel, with its ending (.parquet, .csv, .jsonl; .toml)."""
     return export_response(studio, name)
 
 
 @router.get("/hook")
 def read_hook(studio: Project, who: Owner) -> HookOut | None:
-    """Set the address that is notified when items are settled."""
+    """Return the address that is notified when items are settled."""
     with studio.database.read() as connection:
         found = hooks.hook_row(connection)
     return None if found is None else HookOut(url=found.url)
@@ -409,7 +409,7 @@ def read_hook(studio: Project, who: Owner) -> HookOut | None:
 
 @router.put("/hook")
 def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
-    """Tell an address from now on when an item is settled and when all are; the secret is shown once."""
+    """Set the address to notify when an item is settled, and when all are; the secret is shown once."""
     with studio.database.write() as connection:
         secret = hooks.set_hook(connection, new.url, who.id)
     return HookOut(url=new.url, secret=secret)
@@ -425,13 +425,13 @@ def remove_hook(studio: Project, who: Owner) -> Done:
 
 @router.get("/reference", include_in_schema=False)
 def reference(request: Request, studio: Project, who: Owner) -> Response:
-    """Show every operation with what it takes and gives, as a page."""
+    """Show every operation, with its request and response, as a page."""
     schema = request.app.openapi()
     return page(request, "reference.html", who, operations=_operations(schema))
 
 
 def _operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what the reference shows of each operation."""
+    """Return what the reference shows about each operation."""
     shapes = schema["components"]["schemas"]
     found = []
     for path, methods in schema["paths"].items():

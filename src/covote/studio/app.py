@@ -1,4 +1,4 @@
-"""The application: routes, guards and how refusals look; its server."""
+"""The application: routes, guards, error pages; and its server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STATIC = Path(__file__).parent / "static"
 SILENT: dict[str, Any] = {
     "telemetry": dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 }
-"""FastAPI reports to no one, whatever the environment says; versions that cannot report ignore it."""
+"""FastAPI sends no telemetry, whatever the environment says; versions without telemetry ignore this."""
 _PAGES = (label_screen, entrance, people_pages, item_pages, project_pages, board, review)
 
 
@@ -75,7 +75,7 @@ def _lifespan(served: Studio | Projects) -> Callable[[FastAPI], AbstractAsyncCon
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         served.start()
         for name in TEMPLATES.list_templates():
-            TEMPLATES.get_template(name)  # is kept: the first visitor of a page does not wait for it
+            TEMPLATES.get_template(name)  # compiled now, so that the first visitor does not wait
         yield
         served.stop()
 
@@ -91,14 +91,14 @@ def _guarded(app: FastAPI) -> FastAPI:
 
 
 SENTENCES: dict[type[Exception], tuple[int, str]] = {
-    IntegrityError: (409, "Someone changed the same thing at the same moment; try once more."),
+    IntegrityError: (409, "Someone changed the same thing at the same moment; try again."),
     OperationalError: (503, "The database did not answer. Nothing is lost; try again in a moment."),
     # SQLite raises the one, PostgreSQL the other.
     OverflowError: (422, "A number in this request is too large; reload the page."),
     DataError: (422, "A number in this request is too large; reload the page."),
-    UnicodeEncodeError: (422, "A text of this request holds half a character; type or save it again."),
+    UnicodeEncodeError: (422, "A text in this request contains half a character; type or save it again."),
 }
-"""What people read instead of an error of the database, with its HTTP status."""
+"""Messages that are shown instead of database errors, with their HTTP status."""
 
 
 def _add_refusals(app: FastAPI) -> None:
@@ -135,7 +135,7 @@ def _wants_page(request: Request) -> bool:
 
 def _refusal(request: Request, status: int, sentence: str) -> Response:
     if request.headers.get("hx-request"):
-        # HTMX shows what comes with status 200 only; the place for sentences is the same on every page.
+        # HTMX shows only responses with status 200; every page has the same place for messages.
         text = TEMPLATES.get_template("_said.html").render(problem=sentence, said="")
         return HTMLResponse(text, 200, {"HX-Retarget": "#said", "HX-Reswap": "innerHTML"})
     if _wants_page(request):
@@ -148,7 +148,7 @@ def _refusal(request: Request, status: int, sentence: str) -> Response:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the port if it can be used; reject it with a remedy if not. 0 finds a free one."""
+    """Return the port if it is free, or reject it; 0 finds a free one."""
     if not 0 <= port < 1 << 16:
         raise InputError(f"--port {port} is out of range; choose a port from 0 (any that is free) to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

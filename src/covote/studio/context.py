@@ -1,4 +1,4 @@
-"""Studio: a project that is open, everything that a request needs in one object."""
+"""Studio: an open project, with everything that a request needs in one object."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from covote.studio.storage.database import Database
 from covote.studio.storage.schema import person, project
 
 TELL_SECONDS = 3.0
-"""Time between two looks at what programs are to be told."""
+"""Seconds between two checks for notifications to programs."""
 KEPT = 50
 """Jobs whose outcome is remembered."""
 
 
 class Jobs:
-    """Runs work that takes longer than a page may, one job after another; pages ask until it is done."""
+    """Runs long work in the background, one job after another; pages poll until it is done."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="job")
@@ -48,7 +48,7 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start(self, work: Callable[[], Any]) -> str:
-        """Begin some work, and return its name."""
+        """Start some work, and return its name."""
         name = secrets.token_urlsafe(12)
         with self._lock:
             while len(self._jobs) >= KEPT:
@@ -57,7 +57,7 @@ class Jobs:
         return name
 
     def outcome(self, name: str, wait: float) -> tuple[bool, Any]:
-        """Return (whether it is done, what came of it or the error that ended it)."""
+        """Return (whether it is done, its result or error)."""
         job = self._jobs.get(name)
         if job is None:
             return True, CovoteError("This result is no longer kept; press the button again.")
@@ -69,12 +69,12 @@ class Jobs:
             return True, error
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start no more jobs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Studio:
-    """A project that is open: its database, its folder, and what is kept in memory of them."""
+    """An open project: its database, its folder, and what is cached of them."""
 
     def __init__(
         self,
@@ -97,17 +97,17 @@ class Studio:
 
     @cached_property
     def uid(self) -> str:
-        """What no other project has: chosen at random when the project was made."""
+        """A random id, chosen when the project was created."""
         with self.database.read() as connection:
             return str(connection.execute(select(project.c.uid)).scalar_one())
 
     @property
     def cookie(self) -> str:
-        """The name of the session's cookie: two projects on one machine do not mix."""
+        """The name of the session cookie; it differs between projects on one machine."""
         return f"covote_{self.uid}"
 
     def start(self) -> None:
-        """Read who knows what, so that no page waits for it, and begin what goes on in the background."""
+        """Read who knows what, so that no page waits for it, and start the background work."""
         _, roster = self.look()
         if roster.classes:
             _ = roster.coverage
@@ -116,13 +116,13 @@ class Studio:
             threading.Thread(target=work, daemon=True).start()
 
     def _tell_programs(self) -> None:
-        """Tell programs what was settled, again and again until stopped."""
+        """Notify programs of settled items until stopped."""
         while not self._stopped.wait(TELL_SECONDS):
-            with suppress(SQLAlchemyError):  # the database may be back the next time
+            with suppress(SQLAlchemyError):  # the database may be back next time
                 self.tell_programs()
 
     def tell_programs(self) -> int:
-        """Announce what was settled since, and send what is due; return how many messages were taken."""
+        """Queue messages about newly settled items and send those due; return how many were accepted."""
         with self.database.read() as connection:
             if hooks.hook_row(connection) is None:
                 return 0
@@ -142,7 +142,7 @@ class Studio:
         return hooks.deliver(self.database)
 
     def stop(self) -> None:
-        """End what goes on in the background."""
+        """Stop the background work."""
         self._stopped.set()
         self.worker.stop()
         self.jobs.stop()
@@ -155,12 +155,12 @@ class Studio:
         return setup, self.rosters.get(connection, setup.panel_version)
 
     def look(self) -> tuple[Row[Any], Roster]:
-        """Return the project and its roster, read by themselves."""
+        """Return the project and its roster, read on a connection of their own."""
         with self.database.read() as connection:
             return self.now(connection)
 
     def lease(self, person_id: int, count: int) -> tuple[list[Lease], str]:
-        """Give a person items to answer, and say why if there can be none."""
+        """Lease items to a person; if there can be none, return why."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             member = roster.member_by_id[person_id]
@@ -168,13 +168,13 @@ class Studio:
         return held, "" if held else why_not_asked(member, setup.ask)
 
     def reopen(self, person_id: int, item_id: int) -> Lease | None:
-        """Open a person's answer about an item for a change."""
+        """Reopen a person's answer about an item."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             return reopen(connection, setup, roster.member_by_id[person_id], item_id)
 
     def undo(self, person_id: int, before: int | None = None) -> Lease:
-        """Open a person's last answer for a change, or the one that came before that about an item."""
+        """Reopen a person's last answer, or the one before their answer about an item."""
         with self.database.write() as connection:
             setup, roster = self.now(connection)
             opened = reopen(connection, setup, roster.member_by_id[person_id], before=before)
@@ -188,7 +188,7 @@ class Studio:
         return opened
 
     def record(self, door: Door, said: Said, count: int = 0) -> Recorded:
-        """Keep the answer of whoever opens a door, and give the next items, all in one transaction.
+        """Record the answer of the person behind a door and lease the next items, in one transaction.
 
         What a person knows cannot change while the person is locked: every change of it also changes the
         list of options in the same row.
@@ -210,14 +210,14 @@ class Studio:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What came of an answer: whether it is new, what it replaces, the next items, why there are none."""
+    """A recorded answer: whether it is new, what it replaces, the next items, or why there are none."""
 
     new: bool
     replaced: str
     leases: list[Lease]
     reason: str
     right: str
-    """What the item was, where people are told after the items of a qualification round."""
+    """What the item was, if people are shown that after an item of a qualification round."""
 
 
 def open_studio(
@@ -232,14 +232,14 @@ def open_studio(
     file: str = "studio.db",
     schema: str | None = None,
 ) -> Studio:
-    """Open a project, or make it, with the name of its `owner`, where there is none.
+    """Open a project, or create it with the name of its `owner`.
 
-    `trust` lets models run code of their authors; `public_url` is the address that links begin with;
-    `sign_in_header` names the header in which a trusted proxy says who is signed in. The tables are in a
+    `trust` lets models run their authors' code; `public_url` is the address that links begin with;
+    `sign_in_header` is the header in which a trusted proxy names the signed-in person. The tables are in a
     `file` of the folder, or in a `schema` of the PostgreSQL database.
     """
     atomic.make_folder(folder, "the argument PROJECT")
-    with suppress(OSError):  # on a disk that knows no such rights
+    with suppress(OSError):  # on a disk without such rights
         folder.chmod(0o700)
     place = folder.resolve() / file
     if database is None:
@@ -253,7 +253,7 @@ def open_studio(
 
 
 def _make_private(place: Path) -> None:
-    """Let only the owner of the process read a file, whose companions get the same rights."""
+    """Let only the owner of the process read a file; SQLite gives its other files the same rights."""
     try:
         os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o600))
         place.chmod(0o600)
@@ -264,7 +264,7 @@ def _make_private(place: Path) -> None:
 
 
 def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
-    """Take a panel file and items into the project, and return what was done."""
+    """Add a panel file and items to the project, and return what was done."""
     done = []
     if panel is not None:
         with studio.database.write() as connection:
@@ -277,7 +277,7 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
 
 
 def owner_link(studio: Studio, address: str) -> str:
-    """Return a link that lets the owner in; it works once, within a day."""
+    """Return a link that signs the owner in; it works once, within a day."""
     with studio.database.write() as connection:
         owner = connection.execute(
             select(person.c.id).where(person.c.role == "owner", person.c.active.is_(True)).limit(1)

@@ -1,7 +1,7 @@
-"""A project to click through: pictures and texts, people who each know a part, and what they answered.
+"""A project to click through: pictures and texts, people who each know some classes, and their answers.
 
-Among the answers are a tie, a conflict, someone who does not know what he is said to know, someone who
-left, a flag and a decision, so that every page shows what it is for.
+There are a tie, a conflict, a person who does not know what they are said to know, one who left, a flag and
+a decision, so that every page shows what it is for.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ DECIDED = "One can see the stem and the dent: it is an apple, not a tomato."
 
 
 def fill(studio: Studio, *, alive: bool = True) -> None:
-    """Fill a project that is empty; one that is not stays as it is. Without `alive` no one has answered."""
+    """Fill an empty project; leave others as they are. Without `alive`, no one has answered yet."""
     with studio.database.write() as connection:
         if connection.execute(select(func.count()).select_from(class_)).scalar_one():
             return

@@ -1,4 +1,4 @@
-"""Guards around every request: where writes come from, how large they are, what a page may load."""
+"""Guards around every request: the origin and size of writes, and what a page may load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTENT_POLICY = (
     "media-src 'self' https:; connect-src 'self'; font-src 'self'; manifest-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""No inline script or style anywhere; pictures and sounds may be addresses that the owner gave."""
+"""No inline scripts or styles; pictures and sounds may come from addresses that the owner gave."""
 
 HEADERS = {
     "content-security-policy": CONTENT_POLICY,
@@ -34,13 +34,13 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guards:
-    """ASGI middleware: refuses writes from other sites, bodies that are too large; adds safety headers."""
+    """ASGI middleware: rejects writes from other sites and bodies that are too large; adds safety headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on, or reject it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -58,10 +58,10 @@ class Guards:
 
 
 def from_here(headers: Mapping[str, str]) -> bool:
-    """Whether a write comes from a page of this server, or from a program with a token of its own.
+    """Whether a write comes from a page of this server, or from a program with a token.
 
-    A browser says where a request comes from in Sec-Fetch-Site, older ones in Origin. A program that sends a
-    token is not a browser that was tricked: browsers never add that header by themselves.
+    Browsers name the origin of a request in Sec-Fetch-Site, older ones in Origin. A request with a token does
+    not come from a tricked browser: browsers never add that header by themselves.
     """
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
@@ -84,7 +84,7 @@ def _length(headers: Mapping[str, str]) -> int:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Return a receive that refuses more than `limit` bytes, whether or not a length was announced."""
+    """Return a receive that rejects more than `limit` bytes, whether or not a length was announced."""
     seen = 0
 
     async def counted() -> Message:
@@ -99,7 +99,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
 
 
 def _with_headers(send: Send, cache: str, root: str) -> Send:
-    """Return a send that adds safety headers; pages that lead to another one stay below `root`."""
+    """Return a send that adds safety headers; redirects stay below `root`."""
 
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

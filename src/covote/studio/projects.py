@@ -3,7 +3,7 @@
 Every project is a folder below one root, exactly as if it were served alone, and has its pages under
 ``/p/NAME``. People may have an *account*. Accounts are kept next to the projects, in ``accounts.db``, with
 the tables of a project: there, a person is an account. The table ``membership`` says who an account is in
-each project; an invitation link makes that entry, so that a project's owner says who gets in, and no one
+each project. Only an invitation link makes that entry, so a project's owner decides who gets in, and no one
 becomes someone else in another project. With PostgreSQL, each project and the accounts have a schema.
 """
 
@@ -28,9 +28,9 @@ from covote.studio.storage.database import schema_names
 from covote.studio.storage.schema import membership, person
 
 ACCOUNTS = "accounts.db"
-"""The file by which a folder is recognised as that of several projects."""
+"""The file that marks a folder of several projects."""
 _SCHEMA = "p_"
-"""How the schemas of projects begin in a PostgreSQL database."""
+"""The prefix of the projects' schemas in a PostgreSQL database."""
 _LONGEST = 40
 _ADDRESS = re.compile(r"/p/([\w.-]+)/", re.ASCII)
 
@@ -47,14 +47,14 @@ class Projects:
             )
         self.folder, self._database, self._served = folder, database, served
         self.accounts = open_studio(folder, database, file=ACCOUNTS, schema="accounts", **served)
-        self._served = {**served, "sign_in_header": None}  # accounts are signed in, not people of a project
+        self._served = {**served, "sign_in_header": None}  # it signs in accounts, not people
         self.open: dict[str, Studio] = {}
         self._changing = threading.Lock()
         for name in self._found():
             self.open[name] = self._opened(name)
 
     def _found(self) -> list[str]:
-        """Return the names of the projects that are there."""
+        """Return the names of the existing projects."""
         if self._database is None:
             names = sorted(one.parent.name for one in self.folder.glob("*/studio.db"))
             for name in names:
@@ -73,17 +73,17 @@ class Projects:
         )
 
     def start(self) -> None:
-        """Begin what goes on in the background, for every project."""
+        """Start the background work of every project."""
         for one in self.open.values():
             one.start()
 
     def stop(self) -> None:
-        """End what goes on in the background."""
+        """Stop the background work."""
         for one in (self.accounts, *self.open.values()):
             one.stop()
 
     def create(self, title: str, account: Row[Any] | None = None) -> str:
-        """Make a project whose owner is an account, and return its name in addresses."""
+        """Create a project whose owner is an account, and return its name in addresses."""
         title = check_name(title, "The project")
         with self._changing:
             name = _free_name(title, self.open)
@@ -129,7 +129,7 @@ class Projects:
         return [(name, one, mine[one.uid]) for name, one in self.open.items() if one.uid in mine]
 
     def first_links(self, address: str) -> list[tuple[str, str]]:
-        """Return links that let in, once: who makes projects, and the owners whom no account can be."""
+        """Return links that work once: for whoever creates projects, and for owners without an account."""
         with self.accounts.database.read() as connection:
             joined = {tuple(row) for row in connection.execute(
                 select(membership.c.project, membership.c.member_id))}  # fmt: skip
@@ -160,16 +160,15 @@ def _free_name(title: str, taken: dict[str, Studio]) -> str:
 
 
 def join(connection: Connection, account_id: int, uid: str, member_id: int) -> None:
-    """Let an account be a person of a project, named by its uid; refuse what would be a second one."""
+    """Make an account a person of a project, named by its uid; reject a second person or account."""
     rows = connection.execute(select(membership).where(membership.c.project == uid)).all()
     for row in rows:
         if (row.person_id == account_id) != (row.member_id == member_id):
             raise Refused(
-                "You are in this project already, as someone else. To try this invitation, open it in a "
+                "You are already in this project, as someone else. To try this invitation, open it in a "
                 "private window."
                 if row.person_id == account_id
-                else "Another account uses this invitation already; ask the owner of the project for one of "
-                "your own.",
+                else "Another account already uses this invitation; ask the owner for your own.",
                 409,
             )
         if row.person_id == account_id:
@@ -178,13 +177,13 @@ def join(connection: Connection, account_id: int, uid: str, member_id: int) -> N
 
 
 def leave(connection: Connection, uid: str, member_id: int) -> None:
-    """Let no account be this person of a project any more."""
+    """Remove the link between a person of a project and an account."""
     mine = (membership.c.project == uid) & (membership.c.member_id == member_id)
     connection.execute(delete(membership).where(mine))
 
 
 class Addresses:
-    """ASGI application: ``/p/NAME/...`` is a project, everything else the pages of the server itself."""
+    """ASGI application: ``/p/NAME/...`` is a project, everything else is the server's own pages."""
 
     def __init__(self, projects: Projects, project_app: ASGIApp, front_app: ASGIApp) -> None:
         self.projects, self._project_app, self._front_app = projects, project_app, front_app

@@ -9,15 +9,15 @@ from covote.errors import InputError
 from covote.studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE
 
 ADAPTIVE = ("elimination", "repair", "vote", "posterior")
-"""Rules of :mod:`covote.asking` by which one person after another is asked while doubt is left."""
+"""Rules of :mod:`covote.asking` that ask one person after another while doubt is left."""
 ASK = ("everybody", "cover", *ADAPTIVE)
-"""How items are asked: of everyone, of a chosen cover, or of one after another by a rule."""
+"""Who is asked about an item: everyone, a chosen cover, or one after another by a rule."""
 LONGEST_NAME, LONGEST_TEXT = 200, 100_000
 """Characters of a name, and of the text of an item."""
 
 
 class Refused(InputError):
-    """Something that may not be done; `status` is the HTTP status that says so."""
+    """A request that is rejected; `status` is the HTTP status of the response."""
 
     def __init__(self, sentence: str, status: int = 403) -> None:
         super().__init__(sentence)
@@ -53,7 +53,7 @@ class Member:
 
     @property
     def ticks(self) -> bool:
-        """Whether this person says what he or she knows, instead of an owner."""
+        """Whether this person may say what they know, as an owner may."""
         return self.may_tick or self.is_owner
 
 
@@ -87,7 +87,7 @@ OFF = "You have been taken off this project; your earlier answers are kept."
 
 
 def why_not_asked(member: Member, ask: str) -> str:
-    """Return why no items are given to a person; nothing if some may be."""
+    """Return why no items are given to a person; empty if some may be."""
     if not member.active:
         return OFF
     if not member.known:
@@ -110,16 +110,16 @@ def check_choice(member: Member, choice: int, name: str) -> None:
 
 
 def check_held(state: int | None, token: str | None, shown: str) -> None:
-    """Reject an answer to what is not in a person's hands.
+    """Reject an answer about an item that is not leased to the person.
 
-    `state` and `token` are those of the person's assignment, None where there is none; `shown` is the token
-    that the person brings.
+    `state` and `token` are those of the person's assignment, None without one; `shown` is the token that was
+    sent.
     """
     if state is None:
         raise Refused("This item was not given to you; continue with the next one.")
     if state not in (LEASED, ANSWERED) or token != shown:
         raise Refused(
-            "This form is out of date: the item was opened again elsewhere. Reload the page to go on.", 409
+            "This form is out of date: the item was opened again elsewhere. Reload the page to continue.", 409
         )
 
 
@@ -128,9 +128,9 @@ def answer_counts(
 ) -> bool:
     """Whether an answer is a vote in the panel as it is now.
 
-    It is one if every class that its expert now knows was in view, and the class that was chosen is still
-    one of them, or is a class that was retired since. Someone who never saw "ear" among the options has not
-    said that an item is not an ear.
+    It is if every class that its expert now knows was in view, and the chosen class is still one of them, or
+    has been retired since. Someone who never saw "ear" among the options has not said that an item is not an
+    ear.
     """
     if choice == UNSURE or not set(known) <= set(shown):
         return False
@@ -140,21 +140,21 @@ def answer_counts(
 def speaks_against_retired(named: Collection[int], shown: Collection[int], former: Collection[int]) -> bool:
     """Whether an answer would count against a retired class that was not in view.
 
-    `named` are the retired classes that someone has said about the same item. Whoever knew one of them but
-    was asked when it was no longer offered has said nothing about it, so the answer must not count.
+    `named` are the retired classes that were named for the same item. Someone who knew one of them but was
+    asked after it was retired has said nothing about it, so their answer must not count.
     """
     return any(one in former and one not in shown for one in named)
 
 
 def _check_storable(text: str, what: str) -> None:
     if "\0" in text:
-        raise Refused(f"{what} holds a NUL character, which no database takes; remove it.", 422)
+        raise Refused(f"{what} contains a NUL character, which cannot be stored; remove it.", 422)
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Refused(f"{what} holds half a character (a lone surrogate); type or save it again.", 422)
+        raise Refused(f"{what} contains half a character (a lone surrogate); type or save it again.", 422)
 
 
 def check_name(text: str, what: str) -> str:
-    """Return a name without surrounding blanks, or refuse it."""
+    """Return a name without surrounding blanks, or reject it."""
     _check_storable(text, f"The name of {what[:1].lower()}{what[1:]}")
     name = " ".join(text.split())
     if not name:
@@ -167,7 +167,7 @@ def check_name(text: str, what: str) -> str:
 
 
 def check_text(text: str, what: str, longest: int) -> str:
-    """Return a longer text that can be stored, or refuse it."""
+    """Return a longer text that can be stored, or reject it."""
     if len(text) > longest:
         raise Refused(f"{what} has {len(text):,} characters; use at most {longest:,}.", 422)
     _check_storable(text, what)
@@ -175,14 +175,14 @@ def check_text(text: str, what: str, longest: int) -> str:
 
 
 def check_cost(cost: float) -> float:
-    """Return what an answer of a person costs, or refuse it."""
-    if not 0 <= cost < 1e9:  # also refuses NaN
-        raise Refused(f"A cost of {cost} is not a number between 0 and a thousand million.", 422)
+    """Return the cost of a person's answer, or reject it."""
+    if not 0 <= cost < 1e9:  # this also rejects NaN
+        raise Refused(f"A cost of {cost} is not a number between 0 and one billion.", 422)
     return float(cost)
 
 
 def check_ask(ask: str) -> str:
-    """Return how items are asked, or refuse it."""
+    """Return a way of asking, or reject it."""
     if ask not in ASK:
-        raise Refused(f"Items cannot be asked in the way {ask!r}; choose one of {', '.join(ASK)}.", 422)
+        raise Refused(f"There is no way of asking {ask!r}; choose one of {', '.join(ASK)}.", 422)
     return ask

@@ -182,7 +182,7 @@ def test_an_item_that_is_asked_once_more_counts_as_unanswered_and_needs_a_key_of
     assert again["item_id"] == lease["item_id"]
     refused = rig.answer(ann, again, "cat", lease["answer_key"])
     assert refused.status_code == 409
-    assert "key of its own" in refused.json()["detail"]
+    assert "new key" in refused.json()["detail"]
     assert rig.answer(ann, again, "cat").json()["before"] is False
     assert [row.answers for row in rig.rows(person) if row.name == "ann"] == [1]
 

@@ -120,7 +120,7 @@ def test_a_class_that_comes_back_is_asked_where_it_was_not_in_view(rig, owner):
     change(rig, owner, "retire", "cat")
     rig.label_all("cyd", lambda _key: "none")
     told = owner.post("/classes/back", data={"class": rig.classes["cat"]})
-    assert "6 answers are asked once more" in told.text
+    assert "6 answers are asked for again" in told.text
     assert set(labels(rig).values()) == {"cat"}
 
 

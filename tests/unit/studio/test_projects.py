@@ -187,7 +187,7 @@ def test_only_who_may_make_projects_makes_projects_and_accounts(town):
     for path in ("/projects", "/accounts", "/accounts/1", "/accounts/1/link"):
         assert ann.post(path, data={"name": "mine"}).status_code == 403
     assert ann.get("/accounts").status_code == 403
-    assert "Make a project" not in ann.get("/").text
+    assert "Create a project" not in ann.get("/").text
 
 
 def test_an_account_that_was_made_gets_in_by_its_link_and_chooses_a_password(town):
@@ -195,11 +195,11 @@ def test_an_account_that_was_made_gets_in_by_its_link_and_chooses_a_password(tow
     page = maker.post("/accounts", data={"name": "Dr Lee", "makes": "on"}).text
     link = page.split('value="')[1].split('"')[0].removeprefix("http://testserver")
     lee = town.browser()
-    assert "Make a project" in lee.post(link).text
+    assert "Create a project" in lee.post(link).text
     lee.post("/me/password", data={"password": PASSWORD, "again": PASSWORD})
     lee = town.browser()
     assert (
-        "Make a project"
+        "Create a project"
         in lee.post("/login", data={"name": "Dr Lee", "password": PASSWORD, "project": ""}).text
     )
 
@@ -210,7 +210,7 @@ def test_a_trusted_proxy_signs_accounts_in_and_makes_them(tmp_path):
     projects.create("Birds")
     prepare(projects.open["birds"])
     lee = TestClient(town.app, headers={**PAGES, "X-Remote-User": "lee"})
-    assert "You are in no project yet" in lee.get("/").text
+    assert "You are not in a project yet" in lee.get("/").text
     town.enter(lee, "ann", "birds")
     assert lee.get("/p/birds/label").status_code == 200
     other = TestClient(town.app, headers={**PAGES, "X-Remote-User": "mallory"}, cookies=dict(lee.cookies))

@@ -1,8 +1,8 @@
-"""Assignments: which items are in whose hands, and the answers that come of them.
+"""Assignments: which items are leased to whom, and their answers.
 
 Pages, programs and models all answer through :func:`record` and :func:`record_unasked`. A person's items stay
-theirs across reloads, tabs and days. Only where one after another is asked may someone else take an item
-whose lease has expired.
+theirs across reloads, tabs and days. Only where people are asked one after another may someone else take an
+item whose lease has expired.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from covote.studio.storage.schema import (
 )
 
 BLOCK = 20
-"""Items that a person is given at a time where everyone, or a cover, is asked: no one waits for them."""
+"""Items leased to a person at a time if everyone, or a cover, is asked: no one waits for them."""
 SCANNED = 40
-"""Items looked at for someone who has nothing waiting, where one after another is asked."""
+"""Items considered for someone who has nothing waiting, if people are asked one after another."""
 
-# Statements that every answer needs are made once: to make one costs as much as to run it
+# Statements that every answer needs are built once: building one costs as much as running it
 # (benchmarks/results/studio.md, 500 people).
 _LOCK = select(person.c.cursor).where(person.c.id == bindparam("who")).with_for_update(key_share=True)
 _LOCK_ITEM = select(item.c.id).where(item.c.id == bindparam("item")).with_for_update()
@@ -70,7 +70,7 @@ _FINISH = (
     .where(*_MINE, assignment.c.state.in_((LEASED, WITHDRAWN)), assignment.c.token == bindparam("shown"))
     .values(state=ANSWERED)
 )
-"""Takes late answers, too: an item that was given to someone else meanwhile still gets the vote."""
+"""Also accepts late answers: an item that was given to someone else meanwhile still gets the vote."""
 _HELD = select(assignment.c.state, assignment.c.token).where(*_MINE).with_for_update()
 _COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
 _ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
@@ -81,7 +81,7 @@ _SETTLE = (
 
 @dataclass(frozen=True)
 class Lease:
-    """An item in someone's hands."""
+    """An item that is leased to someone."""
 
     token: str
     item_id: int
@@ -90,15 +90,15 @@ class Lease:
     content: str
     expires: float
     chosen: int | None = None
-    """What this person answered before, if the item is open for a change."""
+    """This person's earlier answer, if the item is reopened."""
     trial: bool = False
-    """Whether the item is one of the qualification round."""
+    """Whether the item belongs to the qualification round."""
 
 
 def lock(connection: Connection, member: Member) -> int:
-    """Lock a person, so that two tabs wait for each other; return up to where items were given.
+    """Lock a person, so that two tabs wait for each other; return their position in the list of items.
 
-    Everyone locks the person first, then items, then assignments: no one waits in a circle.
+    The person is always locked first, then items, then assignments, so that there is no deadlock.
     """
     return int(connection.execute(_LOCK, {"who": member.id}).scalar_one())
 
@@ -106,7 +106,7 @@ def lock(connection: Connection, member: Member) -> int:
 def lease(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, cursor: int, count: int
 ) -> list[Lease]:
-    """Give a person, who is locked, up to `count` items: those in hand, those waiting, then new ones."""
+    """Lease up to `count` items to a person, who is locked: those held, those waiting, then new ones."""
     if not may_be_asked(member, setup.ask):
         return []
     until = time.time() + setup.lease_seconds
@@ -137,7 +137,7 @@ def _mine(connection: Connection, member: Member, state: int, count: int) -> lis
 
 
 def _renew(connection: Connection, held: list[Any], until: float) -> bool:
-    """Prolong leases, and return whether there were old ones; a fresh one is left alone to spare a write."""
+    """Extend old leases, and return whether there were any; fresh ones are left alone to save a write."""
     old = [row for row in held if row.expires < until - 60]
     if old:
         connection.execute(
@@ -152,7 +152,7 @@ def _renew(connection: Connection, held: list[Any], until: float) -> bool:
 
 
 def _take(connection: Connection, waiting: list[Any], until: float) -> int:
-    """Put waiting items into the person's hands, unless someone is just taking them; return how many."""
+    """Lease waiting items to the person, unless they are locked by someone else; return how many."""
     if not waiting:
         return 0
     mine = [row.item_id for row in waiting]
@@ -182,7 +182,7 @@ def _leased(item_id: int, member: Member, until: float) -> dict[str, Any]:
 
 
 def assign(connection: Connection, rows: list[dict[str, Any]]) -> None:
-    """Say in which state items are with people, whether or not they were with them before.
+    """Set the state of assignments, whether or not they exist.
 
     Rows have `item_id`, `person_id`, `state` and, where they change, `token` and `expires`.
     """
@@ -190,13 +190,13 @@ def assign(connection: Connection, rows: list[dict[str, Any]]) -> None:
 
 
 def _give(connection: Connection, member: Member, item_ids: list[int], until: float) -> None:
-    """Put new items into the person's hands."""
+    """Lease new items to the person."""
     if item_ids:
         connection.execute(insert(assignment), [_leased(one, member, until) for one in item_ids])
 
 
 def _in_order(connection: Connection, member: Member, cursor: int, count: int, until: float) -> None:
-    """Give the next items that this person has not seen, in the order of the project."""
+    """Lease the next items that this person has not seen, in the order of the project."""
     while count > 0:
         rows = connection.execute(
             select(item.c.id, item.c.position)
@@ -228,9 +228,9 @@ def _in_order(connection: Connection, member: Member, cursor: int, count: int, u
 def _adaptive(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int, until: float
 ) -> None:
-    """Give items that no one has begun; then items that wait for others and on which this person can help.
+    """Lease items that no one has begun; then items that wait for others and that this person can help with.
 
-    Where models are in the panel they begin, and people are asked what is left in doubt.
+    Models in the panel begin, and people are asked about what is left in doubt.
     """
     if not any(one.role == "model" and one.active for one in roster.voters):
         fresh = list(
@@ -245,7 +245,7 @@ def _adaptive(
         _give(connection, member, fresh, until)
         _hold(connection, fresh, until)
         count -= len(fresh)
-    # What stands first may be beyond this person: look elsewhere, too.
+    # The first items may be beyond this person: also look elsewhere.
     for after in (0, secrets.randbelow(max(1, setup.size))):
         for item_id in _helped(connection, setup.ask, roster, member, after) if count > 0 else ():
             _take_over(connection, member, item_id, until)
@@ -260,7 +260,7 @@ def _hold(connection: Connection, item_ids: list[int], until: float) -> None:
 
 
 def _free(connection: Connection, member: Member, after: int) -> list[int]:
-    """Return items that are begun and in no one's hands, and that this person was not asked about."""
+    """Return items that are begun, leased to no one, and that this person was not asked about."""
     asked = select(assignment.c.id).where(
         assignment.c.item_id == item.c.id,
         assignment.c.person_id == member.id,
@@ -279,7 +279,7 @@ def _free(connection: Connection, member: Member, after: int) -> list[int]:
 
 
 def _helped(connection: Connection, rule: str, roster: Roster, member: Member, after: int) -> Iterator[int]:
-    """Give items that wait for someone else, or whose lease has expired, and on which this person helps."""
+    """Yield items that wait for someone else, or whose lease has expired, if this person can help."""
     free, rule_at_work = _free(connection, member, after), inquiry_of(connection, roster, rule)
     answers = counted_answers(connection, roster, free)
     for item_id in free:
@@ -290,7 +290,7 @@ def _helped(connection: Connection, rule: str, roster: Roster, member: Member, a
 
 
 def _take_over(connection: Connection, member: Member, item_id: int, until: float) -> None:
-    """Withdraw an item from whoever it waits for, and give it to this person."""
+    """Withdraw an item from the person it waits for, and lease it to this one."""
     connection.execute(
         update(assignment)
         .where(assignment.c.item_id == item_id, assignment.c.state.in_((WAITING, LEASED)))
@@ -307,7 +307,7 @@ def reopen(
     item_id: int | None = None,
     before: int | None = None,
 ) -> Lease | None:
-    """Open an item that this person answered for a change.
+    """Reopen an item that this person answered.
 
     It is the one named, the one answered before the item `before`, or the last one.
     """
@@ -347,9 +347,9 @@ def reopen(
 
 @dataclass(frozen=True)
 class Said:
-    """What someone says about an item that is in hand.
+    """An answer about a leased item.
 
-    `key` is made once per answer by whoever sends it: the same key again is the same answer again.
+    `key` is chosen once per answer by the sender: the same key again is the same answer again.
     """
 
     item_id: int
@@ -361,14 +361,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Kept:
-    """What came of an answer: whether it is new, and what the person had said before about the item."""
+    """A kept answer: whether it is new, and the person's earlier answer about the item."""
 
     new: bool
     replaced: int | None = None
 
 
 def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Kept:
-    """Keep an answer.
+    """Record an answer.
 
     The caller holds a write transaction in which `setup` and `roster` were read, so that no one can change
     who knows what in between.
@@ -385,8 +385,8 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
     if not _insert_answer(connection, member, said):
         if _kept_before(connection, member, said) and first:
             raise Refused(
-                "This item is asked once more, and the key of the answer is that of an earlier one; send it "
-                "with a key of its own.",
+                "This item is asked about again, and the key of the answer is that of an earlier one; send "
+                "it with a new key.",
                 409,
             )
         return Kept(False)
@@ -403,9 +403,9 @@ def _last_choice(connection: Connection, member: Member, item_id: int) -> int | 
 
 
 def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
-    """Take an item out of a person's hands, and return whether it is answered for the first time.
+    """End the lease of an item, and return whether it is answered for the first time.
 
-    An answer to what is not in hand, nor was before, is refused.
+    An answer about an item that is not leased, and was not before, is rejected.
     """
     if not member.active:
         raise Refused(OFF)
@@ -422,7 +422,7 @@ def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Mem
 
 
 def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
-    """Whether this very answer is on record; refuse if its key belongs to another one."""
+    """Whether this very answer is on record; reject it if its key belongs to another one."""
     before = connection.execute(
         select(answer.c.item_id, answer.c.person_id, CHOICE).where(answer.c.key == said.key)
     ).one_or_none()
@@ -437,7 +437,7 @@ def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
 
 
 def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
-    """Add the row of an answer, unless there is one with its key."""
+    """Add the row of an answer, unless its key exists."""
     row = {
         "item_id": said.item_id, "person_id": member.id, **said_columns(said.choice),
         "options_id": member.options_id, "key": said.key, "via": said.via, "at": time.time(),
@@ -446,7 +446,7 @@ def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
 
 
 def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
-    """Keep the answer of a model, which takes no lease; the same answer again changes nothing."""
+    """Record the answer of a model, which takes no lease; the same answer again changes nothing."""
     check_choice(member, choice, roster.answer_name(choice))
     key = f"model-{member.id}-{item_id}-{roster.version}"
     if _insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
@@ -455,7 +455,7 @@ def record_unasked(connection: Connection, roster: Roster, member: Member, item_
 
 
 def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: int) -> None:
-    """Decide, where one after another is asked, who comes next about an item, or that it is done."""
+    """Choose who is asked next about an item, if people are asked one after another, or mark it as done."""
     asked = connection.execute(_ASKED, {"item": item_id}).all()
     if any(row.state in (WAITING, LEASED) for row in asked):
         return

@@ -1,4 +1,4 @@
-"""Inquiry: whom to ask next about an item and when to stop, by the rules of :mod:`covote.asking`."""
+"""Inquiry: who to ask next about an item and when to stop, by the rules of :mod:`covote.asking`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from covote.studio.storage.schema import CHOICE, NONE, answer, item
 from covote.votes import NONE_OF_MINE
 
 LEARNED_SECONDS = 60.0
-"""Time after which the rule ``posterior`` learns anew how people answer gold items."""
+"""Seconds after which the rule ``posterior`` learns again how people answer gold items."""
 LEARNED_FROM = 50_000
 """Most answers to gold items from which it learns: the last ones."""
 SUPPOSED = Posterior(accuracy=0.95, none=(0.02, 0.9))
-"""How people are supposed to answer before anyone has answered a gold item: right 95 times of 100 about what
-they know, and "none of mine" 90 times of 100 about what they do not know."""
+"""How people are assumed to answer before anyone has answered a gold item: 95% right about what they know,
+and "none of mine" for 90% of what they do not know."""
 
 
 def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
-    """Return a rule at work on the people of a roster; it is made once, or as often as it learns."""
+    """Return a rule for the people of a roster; it is made once, or again when it learns."""
     kept = roster.inquiries.get(rule)
     if kept is None or (rule == "posterior" and time.monotonic() > kept.made + LEARNED_SECONDS):
         made = learned(connection, roster) if rule == "posterior" else RULES[rule]()
@@ -51,7 +51,7 @@ def gold_answers(connection: Connection) -> NDArray[np.int64]:
 
 
 def learned(connection: Connection, roster: Roster) -> Posterior:
-    """Return the rule ``posterior`` with what the answers to gold items say about people."""
+    """Return the rule ``posterior``, learned from the answers to gold items."""
     rows = gold_answers(connection)
     column = [roster.column.get(roster.stands_for[gold], -1) for gold in rows[:, 5].tolist()]
     right = {item_id: k for item_id, k in zip(rows[:, 1].tolist(), column, strict=True) if k >= 0}
@@ -82,9 +82,9 @@ class Inquiry:
         self._people = np.array([one.id in asked for one in roster.voters], dtype=np.bool_)
 
     def settled(self, answers: Mapping[int, int]) -> bool:
-        """Whether no one needs to be asked any more: the rule is content, and someone has said the class.
+        """Whether no one needs to be asked: the rule has settled on a class, and someone has named it.
 
-        That others know nothing of an item is not a vote for the class that is left.
+        "None of mine" from the others is not a vote for the class that is left.
         """
         return self._unsaid(self._standing(answers), answers) == ()
 
@@ -93,7 +93,7 @@ class Inquiry:
     ) -> int | None:
         """Return the person to ask next, or None if no one can help.
 
-        `asked` need not be asked again; `only` asks whether this one person can help. Of people who help
+        `asked` need not be asked again; with `only`, just this person is considered. Of people who help
         equally, different ones are chosen for different items.
         """
         among = self._people.copy()
@@ -113,7 +113,7 @@ class Inquiry:
         return None if row < 0 else self._roster.voters[row].id
 
     def _standing(self, answers: Mapping[int, int]) -> Any:
-        """Return what the rule makes of the answers about one item."""
+        """Return the state of the rule after the answers about one item."""
         row, column = self._roster.row, self._roster.column
         heard = {
             row[who]: NONE_OF_MINE if choice == NONE else column[choice]
@@ -123,7 +123,7 @@ class Inquiry:
         return self._judge.standing(Answers.of_one(heard), self._people)
 
     def _unsaid(self, standing: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
-        """Return the class that the rule has settled on if no one has said it; None if it has not settled."""
+        """Return the class that the rule settled on if no one has named it; None if it has not settled."""
         if not self._judge.settled(standing)[0]:
             return None
         best = int(self._judge.verdict(standing).label[0])

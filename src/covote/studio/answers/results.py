@@ -27,16 +27,16 @@ from covote.studio.storage.schema import CHOICE, NONE, answer, item, options
 from covote.votes import NONE_OF_MINE, Votes
 
 AT_ONCE = 20_000
-"""Answers up to which the first page waits for the results."""
+"""Most answers for which the first page waits for the results."""
 PATIENCE = 0.1
-"""Seconds that the last results may have taken for a page to wait for newer ones; if they took longer, it
-shows the last ones meanwhile."""
+"""Seconds that the last results may have taken for a page to wait for newer ones; otherwise it shows the
+last ones."""
 AFTER_PAGE = 0.2
-"""Seconds after which newer results are begun: the page that asked for them comes first."""
+"""Seconds before newer results are computed: the page that asked for them comes first."""
 REST = 4.0
-"""Times as long as the last results took in which no newer ones are begun."""
+"""No newer results are computed for this many times as long as the last ones took."""
 _OVERLAP = 10_000
-"""Answers read once more: in PostgreSQL a lower number may become visible after a higher one."""
+"""Answers that are read again: in PostgreSQL a lower id may become visible after a higher one."""
 
 
 class Answered:
@@ -53,7 +53,7 @@ class Answered:
             after -= _OVERLAP
         columns = (answer.c.id, answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id)
         found = connection.execute(select(*columns).where(answer.c.id > after).order_by(answer.c.id))
-        # Through an iterator: an array made of rows asks every row for attributes that it does not have.
+        # An iterator, because np.array asks every row for attributes that it does not have.
         numbers = (np.fromiter(chain.from_iterable(part), np.int64) for part in found.partitions(100_000))
         new = [flat.reshape(-1, len(columns)) for flat in numbers]
         kept = rows[: np.searchsorted(rows[:, 0], after, side="right")]
@@ -70,7 +70,7 @@ _ABOUT = (
 
 
 def shown_lists(connection: Connection, roster: Roster) -> dict[int, frozenset[int]]:
-    """Return every list of classes that was ever shown, by id, with merged classes as what they are now."""
+    """Return every list of classes that was ever shown, by id; merged classes are replaced."""
     return {
         row.id: _shown(row.classes, roster)
         for row in connection.execute(select(options.c.id, options.c.classes))
@@ -84,7 +84,7 @@ def _shown(listed: str, roster: Roster) -> frozenset[int]:
 def counted_answers(
     connection: Connection, roster: Roster, item_ids: Sequence[int]
 ) -> dict[int, dict[int, int]]:
-    """Return, for some items, what each person's last answer is where it counts: person id -> class id."""
+    """Return, for some items, each person's last answer if it counts: person id -> class id."""
     found: dict[int, dict[int, int]] = {one: {} for one in item_ids}
     if not item_ids:
         return found
@@ -162,13 +162,13 @@ class Results:
         return np.lexsort((confidence, -evidence.violations, self.labels.index >= 0))
 
     def following(self, position: int) -> int | None:
-        """Return the id of the item that comes after one in the order of doubt; None after the last."""
+        """Return the id of the next item in the order of doubt; None after the last."""
         place = int(np.flatnonzero(self.by_doubt == position)[0]) + 1
         return int(self.items[self.by_doubt[place]]) if place < len(self.by_doubt) else None
 
     @cached_property
     def report(self) -> ExpertReport:
-        """How good each person seems to be, against gold items and against the labels."""
+        """How reliable each person seems, compared with gold items and labels."""
         return expert_report(self.votes, gold=self._gold_with_votes or None)
 
     @cached_property
@@ -176,7 +176,7 @@ class Results:
         return {one: name for one, name in self.gold.items() if self.position(one) is not None}
 
     def _counted(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for experts by classes, how many items of a known class they got, and how many right."""
+        """Return (experts x classes) how many items of a known class were answered, and how many right."""
         runs = self.votes.ragged
         of_vote = np.repeat(truth, np.diff(runs.indptr))
         inside = (of_vote >= 0) & self.panel.knows[runs.expert, of_vote]
@@ -217,12 +217,11 @@ class Results:
 
     @cached_property
     def agreement(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """How often others who know a class named it where a person did: (share, low, high), a value each.
+        """How often others who know a class also named it when a person did: (share, low, high) per person.
 
         For every item about which a person named a class: the share of those who named it as well, among the
         others who know this class and answered. A person's value is the mean of these, NaN where there is
-        none. Wilson's interval counts items; their shares lie between 0 and 1, so that they vary no more
-        than yes and no do.
+        none. Wilson's interval counts items; shares between 0 and 1 vary no more than yes and no do.
         """
         runs, knows = self.votes.ragged, self.panel.knows
         item_of = np.repeat(np.arange(len(self.items)), np.diff(runs.indptr))
@@ -252,7 +251,7 @@ class Results:
         }  # fmt: skip
 
     def position(self, item_id: int) -> int | None:
-        """Return where an item stands; None if it has no votes."""
+        """Return the position of an item; None if it has no votes."""
         at = int(np.searchsorted(self.items, item_id))
         return at if at < len(self.items) and self.items[at] == item_id else None
 
@@ -341,7 +340,7 @@ def gold_of(connection: Connection, roster: Roster) -> dict[int, str]:
 
 
 class ResultsKeeper:
-    """Keeps the newest results, and makes new ones where answers have come or the panel has changed."""
+    """Keeps the newest results, and computes new ones after new answers or changes of the panel."""
 
     def __init__(self, database: Database, rosters: RosterKeeper) -> None:
         self._database, self._rosters = database, rosters
@@ -353,7 +352,7 @@ class ResultsKeeper:
         self._took = self._not_before = 0.0
 
     def get(self) -> tuple[Results | None, bool]:
-        """Return the newest results there are, and whether newer ones are being made."""
+        """Return the newest results, and whether newer ones are being computed."""
         with self._database.read() as connection:
             state = _state(connection)
         if state == self._of:
@@ -366,7 +365,7 @@ class ResultsKeeper:
         return self._newest, True
 
     def refresh(self) -> Results | None:
-        """Make new results now, and return them."""
+        """Compute new results now, and return them."""
         with self._lock, self._database.read() as connection:
             state = _state(connection)
             if state != self._of:
@@ -396,7 +395,7 @@ def _state(connection: Connection) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one person says about an item, and what that means if the label is right."""
+    """One person's answer about an item, and what it means if the label is right."""
 
     name: str
     answer: str
@@ -404,7 +403,7 @@ class Opinion:
 
 
 def opinions(results: Results, position: int, label: int) -> list[Opinion]:
-    """Say who agrees with a class, who must be wrong if it is right, and who cannot know it."""
+    """Return who agrees with a class, who must be wrong if it is right, and who does not know it."""
     runs = results.votes.ragged
     start, stop = runs.indptr[position], runs.indptr[position + 1]
     found = []

@@ -1,4 +1,4 @@
-"""Where a project stands: answers so far and still needed, cost, time at this rate, expected accuracy."""
+"""The progress of a project: answers so far and still needed, cost, time, expected accuracy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from covote.studio.storage.schema import ANSWERED, DONE, answer, assignment, ite
 _POINTS = 60
 _RECENT, _DAY, _WEEK = 3600.0, 86_400.0, 7 * 86_400.0
 _TIMED, _FEWEST_TIMED, _PAUSE = 50_000, 6, 300.0
-"""Answers by which people's speed is measured, how many a person needs for that, and seconds after which
-someone was away."""
+"""Answers that speed is measured on, how many a person needs for that, and seconds after which someone was
+away."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The numbers of the progress page; None where something cannot be said yet."""
+    """The numbers of the progress page; None for what cannot be estimated yet."""
 
     items: int
     settled: int
@@ -40,7 +40,7 @@ class Standing:
 
 
 def standing(connection: Connection, setup: Row[Any], roster: Roster, results: Results | None) -> Standing:
-    """Count where the project stands."""
+    """Compute the progress of a project."""
     rows = connection.execute(select(person.c.id, person.c.answers)).all()
     done = {int(row.id): int(row.answers) for row in rows}
     answers = sum(done.values())
@@ -67,7 +67,7 @@ def _needed(
 ) -> tuple[int | None, float | None]:
     """Return how many answers are still needed and what they cost; None while no item is settled.
 
-    Where one after another is asked, an open item is expected to need as many answers as the settled ones
+    If people are asked one after another, an open item is expected to need as many answers as settled ones
     took, but no more than there are people left to ask.
     """
     if setup.ask not in ADAPTIVE:
@@ -114,7 +114,7 @@ def answered_by_all(setup: Row[Any], roster: Roster) -> Any:
 
 
 def _rate(connection: Connection) -> float:
-    """Return answers per hour: of the last week, with its pauses; if that is not a day, of the last hour.
+    """Return answers per hour: of the last week, including pauses; or of the last hour of a new project.
 
     The last hour is the last one in which there were answers.
     """
@@ -130,7 +130,7 @@ def _rate(connection: Connection) -> float:
 
 
 def _answers_since(connection: Connection, moment: float) -> tuple[int, float] | None:
-    """Return how many answers came after a moment, and when the first of them; None if there are none."""
+    """Return the number of answers after a moment, and the time of the first; None if there are none."""
     first = connection.execute(
         select(answer.c.at, answer.c.id).where(answer.c.at > moment).order_by(answer.c.at).limit(1)
     ).one_or_none()
@@ -141,7 +141,7 @@ def _answers_since(connection: Connection, moment: float) -> tuple[int, float] |
 
 
 def _number(moment: float) -> Any:
-    """Return a query for the number of the last answer until a moment: answers are numbered as they come."""
+    """Return a query for the id of the last answer before a moment, which counts the answers."""
     latest = select(answer.c.id).where(answer.c.at <= moment).order_by(answer.c.at.desc()).limit(1)
     return func.coalesce(latest.scalar_subquery(), 0)
 
@@ -149,8 +149,8 @@ def _number(moment: float) -> Any:
 def seconds_per_answer(connection: Connection) -> dict[str, tuple[float, float, float]]:
     """Return how long people take for an answer: the median with its 95% interval, by their names.
 
-    It is the time since the answer before, where that is less than five minutes. The interval lies between
-    two of the sorted times, as far from the middle as that many tosses of a coin would be.
+    It is the time since the previous answer, if that is less than five minutes. The interval lies between two
+    of the sorted times, by the binomial distribution.
     """
     rows = connection.execute(
         select(person.c.name, answer.c.at)
@@ -194,7 +194,7 @@ def _curve(connection: Connection) -> list[tuple[float, int]]:
 
 
 def remaining(setup: Row[Any], member: Member, answered: int) -> int | None:
-    """Return how many items a person has still to answer; None where that depends on others' answers."""
+    """Return how many items a person still has to answer; None if that depends on others' answers."""
     if setup.ask in ADAPTIVE or not may_be_asked(member, setup.ask):
         return None
     return max(0, int(setup.size) - answered)

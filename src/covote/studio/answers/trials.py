@@ -1,4 +1,4 @@
-"""The qualification round: gold items of the classes that someone is said to know, first or in between."""
+"""The qualification round: gold items of the classes that someone is said to know, first or among others."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from covote.studio.rules import Member
 from covote.studio.storage.schema import WITHDRAWN, assignment, item
 
 ONE_IN = 5
-"""Where they come among the others, one item in this many is a gold one."""
+"""If gold items come among the others, one item in this many is gold."""
 
 
 def trial_items(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, count: int
 ) -> list[int]:
-    """Return the gold items that a person is given next, of up to `count` items; nothing without a round.
+    """Return the gold items among a person's next `count` items; none without a round.
 
-    Everyone gets `setup.trial` gold items of each class that they are said to know, as far as there are that
-    many.
+    Everyone gets `setup.trial` gold items of each class that they are said to know, or as many as there are.
     """
     if not setup.trial:
         return []
@@ -44,7 +43,7 @@ def trial_items(
 
 
 def told_after(connection: Connection, setup: Row[Any], roster: Roster, item_id: int, choice: int) -> str:
-    """Say after an answer to a gold item what it was, where the owner wants people to know; else nothing."""
+    """Return the feedback on an answer to a gold item, if the owner wants people to see it; else empty."""
     if not (setup.trial and setup.feedback):
         return ""
     gold = connection.execute(select(item.c.gold).where(item.c.id == item_id)).scalar_one_or_none()

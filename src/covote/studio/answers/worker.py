@@ -1,4 +1,4 @@
-"""Models at work: they answer in the background, batch by batch, as experts of the same panel."""
+"""Models: they answer in the background, batch by batch, as experts of the same panel."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Worker:
         self._rest: dict[int, float] = {}
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start, in a separate thread."""
         self._thread = threading.Thread(target=self._loop, name="models", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the batch at hand."""
+        """Stop after the current batch."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
@@ -83,16 +83,16 @@ class Worker:
         return True
 
     def _ask(self, roster: Roster, member: Member, rows: Sequence[Any]) -> None:
-        """Ask one model, and keep what it says; a failure is noted where the owner sees it."""
+        """Ask one model, and record its answers; a failure is noted where the owner sees it."""
         try:
             said = self._said(roster, member, rows)
         except CovoteError as error:
             self._rest[member.id] = time.monotonic() + AFTER_FAILURE
-            self._note(member, f"{error} It is tried again; untick “Available” to continue without it.")
+            self._note(member, f"{error} It will be tried again; untick “Available” to continue without it.")
             return
         with self._database.write() as connection:
             if project_row(connection, locked=True).panel_version != roster.version:
-                return  # who knows what has changed meanwhile: ask again
+                return  # the roster has changed meanwhile: ask again
             for row, choice in zip(rows, said, strict=True):
                 record_unasked(connection, roster, member, row.id, choice)
             connection.execute(
@@ -117,7 +117,7 @@ class Worker:
         names = [one.name for one in roster.classes if one.id in member.known]
         key = (member.id, tuple(names))
         if key not in self._opened:
-            from covote.models import open_expert  # loaded where there are models
+            from covote.models import open_expert  # loaded only if there are models
 
             found = roster.models[member.id]
             self._opened[key] = open_expert(
@@ -126,7 +126,7 @@ class Worker:
         return self._opened[key]
 
     def _batches(self, rows: Sequence[Any]) -> list[tuple[list[int], Batch]]:
-        """Return items as models take them: texts as a column, pictures of one shape as an array."""
+        """Return items in the form that models take: texts as a column, pictures of one shape as an array."""
         texts = [row for row in rows if row.kind == "text"]
         batches: list[tuple[list[int], Batch]] = []
         if texts:
@@ -142,7 +142,7 @@ class Worker:
         return batches
 
     def _pass_on(self, rows: Sequence[Any]) -> None:
-        """Ask people, where items are asked adaptively, what the models leave in doubt."""
+        """Ask people about what the models leave in doubt, if they are asked one after another."""
         with self._database.write() as connection:
             setup = project_row(connection, locked=True)
             if setup.ask in ADAPTIVE:

@@ -1,1 +1,1 @@
-"""Changes of a project while people work in it; every change is on record."""
+"""Changes to a project while people work in it; every change is on record."""

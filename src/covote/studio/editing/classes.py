@@ -29,7 +29,7 @@ from covote.studio.storage.schema import (
 
 MOST_CLASSES = 10_000
 RESERVED = ("none of mine", "not sure")
-"""Names that no class may have, because every answer form has them already."""
+"""Names that no class may have, because every answer form already offers them."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def parse_classes(text: str) -> list[NewClass]:
 
 
 def add_classes(connection: Connection, classes: Sequence[NewClass], by: int | None = None) -> int:
-    """Add classes at the end; those that are there already get the new description if there is one."""
+    """Add classes at the end; existing ones get the new description if there is one."""
     there = {row.name: row for row in connection.execute(select(class_))}
     last = connection.execute(select(func.coalesce(func.max(class_.c.position), 0))).scalar_one()
     if len(there) + len(classes) > MOST_CLASSES:
@@ -88,7 +88,7 @@ def add_classes(connection: Connection, classes: Sequence[NewClass], by: int | N
 def _class_name(text: str) -> str:
     name = check_name(text, "A class")
     if name.lower() in RESERVED:
-        raise Refused(f"A class cannot be called “{name}”: every form has that answer already.", 422)
+        raise Refused(f"A class cannot be called “{name}”: every form already has that answer.", 422)
     return name
 
 
@@ -110,14 +110,14 @@ def _class(connection: Connection, class_id: int) -> Row[Any]:
 def change_class(
     connection: Connection, class_id: int, *, name: str, description: str, by: int | None = None
 ) -> None:
-    """Rename a class and change its description; its answers stay its answers."""
+    """Rename a class and change its description; its answers are kept."""
     before = _class(connection, class_id)
     new = _class_name(name)
     told = check_text(description, f"The description of “{new}”", 2000)
     taken = connection.execute(select(class_).where(class_.c.name == new, class_.c.id != class_id)).first()
     if taken is not None:
         _check_free(taken)
-        raise Refused(f"There is a class “{new}” already; merge the two, or choose another name.", 409)
+        raise Refused(f"There is already a class “{new}”; merge the two, or choose another name.", 409)
     connection.execute(update(class_).where(class_.c.id == class_id).values(name=new, description=told))
     if new != before.name:
         note(connection, by, f"Renamed the class {before.name} to {new}.")
@@ -127,7 +127,7 @@ def change_class(
 
 
 def order_classes(connection: Connection, class_ids: Sequence[int], by: int | None = None) -> None:
-    """Put the classes that can be chosen into an order; all must be listed once."""
+    """Set the order of the classes that can be chosen; all must be listed once."""
     there = _in_order(connection, retired=False)
     if sorted(class_ids) != sorted(there):
         raise Refused("The order must list every class once; reload the page and order them again.", 409)
@@ -156,7 +156,7 @@ def move_class(connection: Connection, class_id: int, steps: int, by: int | None
 
 
 def merge_classes(connection: Connection, class_id: int, into: int, by: int | None = None) -> None:
-    """Let every answer that names a class count for another one; whoever knew it knows the other."""
+    """Let every answer that names a class count for another; everyone who knew it knows the other."""
     source, target = _class(connection, class_id), _class(connection, into)
     if class_id == into:
         raise Refused("A class cannot be merged into itself; choose another one.", 422)
@@ -167,17 +167,17 @@ def merge_classes(connection: Connection, class_id: int, into: int, by: int | No
     for one in people:
         insert_if_new(connection, knows, {"person_id": one, "class_id": into})
     connection.execute(update(class_).where(class_.c.id == class_id).values(retired=True, merged_into=into))
-    for one in _knowers(connection, into):  # also of those who saw the one before and know the other now
+    for one in _knowers(connection, into):  # including those who saw the first and know the other now
         refresh_options(connection, one)
     note(connection, by, f"Merged the class {source.name} into {target.name}.")
     touch(connection)
 
 
 def retire_class(connection: Connection, class_id: int, by: int | None = None) -> str:
-    """Offer a class no more, and return what was done; one that nothing ever named is removed."""
+    """Stop offering a class, and return what was done; a class that nothing ever named is removed."""
     found = _class(connection, class_id)
     if found.retired:
-        raise Refused(f"“{found.name}” is retired already.", 409)
+        raise Refused(f"“{found.name}” is already retired.", 409)
     people = _knowers(connection, class_id)
     if not people and not _is_named(connection, class_id):
         connection.execute(delete(class_).where(class_.c.id == class_id))

@@ -11,7 +11,7 @@ from covote.studio.rules import Refused, check_text
 from covote.studio.storage.schema import class_, example
 
 MOST_EXAMPLES = 20
-"""Examples and near misses of one class."""
+"""Most examples and near misses of one class."""
 
 
 def examples_of(connection: Connection) -> dict[int, list[Row[Any]]]:
@@ -34,7 +34,7 @@ def add_example(
         raise Refused("An example is a picture, a text, or both; give one.", 422)
     there = connection.execute(select(example.c.id).where(example.c.class_id == class_id)).all()
     if len(there) >= MOST_EXAMPLES:
-        raise Refused(f"“{name}” has {MOST_EXAMPLES} examples already; remove one first.", 409)
+        raise Refused(f"“{name}” already has {MOST_EXAMPLES} examples; remove one first.", 409)
     row = {"class_id": class_id, "near_miss": near_miss, "picture": picture, "text": told}
     connection.execute(insert(example).values(row))
     note(connection, by, f"Added {'a near miss' if near_miss else 'an example'} to the guide of {name}.")

@@ -2,8 +2,8 @@
 
 A message is a JSON object ``{"event": "item settled", "item": ..., "label": ..., "status": ...}`` or
 ``{"event": "project done", "items": ...}``. Its header ``X-Covote-Signature`` is ``sha256=`` and the HMAC of
-the body with the secret of the hook; ``X-Covote-Delivery`` numbers messages, so that one which comes twice
-can be recognised.
+the body with the secret of the hook; ``X-Covote-Delivery`` numbers messages, so that duplicates can be
+recognised.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from covote.studio.storage.database import Database
 from covote.studio.storage.schema import DONE, delivery, hook, item
 
 FIRST_WAIT, LONGEST_WAIT, MOST_TRIES = 5.0, 3600.0, 20
-"""Seconds until a message is sent again, which double up to a longest time, and how often it is tried."""
+"""Seconds until a message is sent again, which double up to a longest time, and the number of attempts."""
 PATIENCE = 10.0
-"""Seconds that the other side may take."""
+"""Seconds that the receiver may take."""
 AT_ONCE = 200
-"""Items that are announced in one go."""
+"""Items that are announced at a time."""
 
 
 def hook_row(connection: Connection) -> Row[Any] | None:
@@ -42,7 +42,7 @@ def hook_row(connection: Connection) -> Row[Any] | None:
 
 
 def set_hook(connection: Connection, url: str, by: int | None) -> str:
-    """Tell an address from now on, and return the secret of the signature."""
+    """Set the address to notify, and return the secret of the signature."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise Refused(f"“{url[:200]}” is not an address; write https://HOST/PATH.", 422)
@@ -63,7 +63,7 @@ def remove_hook(connection: Connection, by: int | None) -> None:
 def announce(
     connection: Connection, setup: Row[Any], roster: Roster, label_of: Callable[[int], dict[str, Any]]
 ) -> int:
-    """Write a message for every item that was settled since; return how many."""
+    """Queue a message for every newly settled item; return how many."""
     if hook_row(connection) is None:
         return 0
     settled = item.c.state == DONE if setup.ask in ADAPTIVE else item.c.id.in_(answered_by_all(setup, roster))
@@ -91,11 +91,11 @@ def _write(connection: Connection, message: dict[str, Any]) -> None:
 
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow no one elsewhere: the owner gave this address and no other."""
+        """Do not follow redirects: the owner gave this address and no other."""
 
 
 def deliver(database: Database) -> int:
-    """Send what is due; what was not taken is due again later. Return how many messages were taken."""
+    """Send the messages that are due; those not accepted are sent again later. Return how many were."""
     with database.read() as connection:
         target = hook_row(connection)
         due = connection.execute(

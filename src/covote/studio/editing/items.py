@@ -1,4 +1,4 @@
-"""Items: corrected, retired and brought back, gold set and changed, problems flagged, while people answer."""
+"""Items: corrected, retired and brought back, gold changed, problems reported, while people answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from covote.studio.storage.schema import (
 
 
 def item_row(connection: Connection, item_id: int) -> Row[Any]:
-    """Return an item, or refuse."""
+    """Return an item, or reject its id."""
     found = connection.execute(select(item).where(item.c.id == item_id)).one_or_none()
     if found is None:
         raise Refused("There is no such item; go back to the list.", 404)
@@ -34,7 +34,7 @@ def item_row(connection: Connection, item_id: int) -> Row[Any]:
 
 
 def change_item(connection: Connection, item_id: int, content: str, by: int | None = None) -> None:
-    """Correct the text of an item, or its address; answers that were given stay."""
+    """Correct the text of an item, or its address; existing answers stay."""
     before = item_row(connection, item_id)
     told = check_text(content, "The text", LONGEST_TEXT)
     if not told:
@@ -48,7 +48,7 @@ def change_item(connection: Connection, item_id: int, content: str, by: int | No
 
 
 def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int | None = None) -> None:
-    """Say which class an item is known to have; None takes it back."""
+    """Set the class that an item is known to have; None removes it."""
     before = item_row(connection, item_id)
     name = None
     if class_id is not None:
@@ -65,10 +65,10 @@ def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int
 
 
 def retire_item(connection: Connection, item_id: int, by: int | None = None) -> None:
-    """Ask no one about an item any more, and give it no label; what was said is kept."""
+    """Stop asking about an item and labelling it; its answers are kept."""
     before = item_row(connection, item_id)
     if before.retired:
-        raise Refused(f"“{before.key}” is retired already.", 409)
+        raise Refused(f"“{before.key}” is already retired.", 409)
     connection.execute(update(item).where(item.c.id == item_id).values(retired=True))
     connection.execute(
         update(assignment)
@@ -80,7 +80,7 @@ def retire_item(connection: Connection, item_id: int, by: int | None = None) -> 
 
 
 def bring_back_item(connection: Connection, item_id: int, by: int | None = None) -> None:
-    """Ask about a retired item again: whoever had it in hand, or has passed it, finds it waiting."""
+    """Ask about a retired item again: it waits for everyone who had it, or has passed it."""
     before = item_row(connection, item_id)
     if not before.retired:
         raise Refused(f"“{before.key}” is not retired.", 409)
@@ -111,7 +111,7 @@ def bring_back_item(connection: Connection, item_id: int, by: int | None = None)
 
 
 def _recount(connection: Connection, item_id: int, change: int) -> None:
-    """Count items and answers anew, and look again at who is to be asked about an item."""
+    """Recount items and answers, and check again who must be asked about an item."""
     connection.execute(update(project).values(size=project.c.size + change))
     wanted = select(answer.c.person_id).where(answer.c.item_id == item_id).distinct()
     for one in list(connection.execute(wanted).scalars()):
@@ -120,7 +120,7 @@ def _recount(connection: Connection, item_id: int, change: int) -> None:
 
 
 def flag_item(connection: Connection, item_id: int, person_id: int, comment: str) -> None:
-    """Keep what someone finds wrong with an item; the same words again change nothing."""
+    """Record a problem that someone reports with an item; the same words again change nothing."""
     told = check_text(comment, "The comment", 2000)
     if not told:
         raise Refused("Say what is wrong with the item.", 422)
@@ -138,17 +138,17 @@ def flag_item(connection: Connection, item_id: int, person_id: int, comment: str
 
 
 def close_flags(connection: Connection, item_id: int, by: int | None = None) -> None:
-    """Say that the problems of an item are dealt with."""
+    """Mark the reported problems of an item as resolved."""
     row = item_row(connection, item_id)
     closed = connection.execute(
         update(flag).where(flag.c.item_id == item_id, flag.c.closed.is_(None)).values(closed=time.time())
     )
     if closed.rowcount:
-        note(connection, by, f"Dealt with the flags of {row.key}.", item_id)
+        note(connection, by, f"Resolved the flags of {row.key}.", item_id)
 
 
 def flags_of(connection: Connection, item_id: int) -> list[Row[Any]]:
-    """Return who found what wrong with an item."""
+    """Return the problems reported with an item."""
     return list(
         connection.execute(
             select(flag.c.comment, flag.c.at, flag.c.closed, person.c.name)

@@ -11,7 +11,7 @@ from covote.studio.storage.schema import event, person
 
 
 def note(connection: Connection, by: int | None, text: str, item_id: int | None = None) -> None:
-    """Put a sentence on record; `by` is the person who did it, None for the program itself."""
+    """Add an entry to the record; `by` is the person who made the change, None for the program itself."""
     connection.execute(insert(event).values(at=time.time(), by=by, item_id=item_id, text=text[:4000]))
 
 

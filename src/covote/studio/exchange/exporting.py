@@ -1,4 +1,4 @@
-"""Files that leave the studio: votes and panel as `covote decode` reads them, labels with provenance."""
+"""Exports: votes and panel as `covote decode` reads them, labels with provenance."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _write_labels(connection: Connection, results: Results, path: Path) -> None:
 def _provenance_table(
     connection: Connection, results: Results | None, roster: Roster, flat: bool
 ) -> pa.Table:
-    """Return every item with its label, the evidence, the decision, and who said what, when, seeing what.
+    """Return every item with its label, evidence, decision and answers, with times and the classes shown.
 
-    In a flat table the answers are one text; else they are a list.
+    In a flat table the answers are one text; otherwise they are a list.
     """
     rows = list(_item_rows(connection, results, roster))
     if flat:

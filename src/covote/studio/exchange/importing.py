@@ -1,4 +1,4 @@
-"""What comes in: items from tables, folders and ZIP files, a panel file, votes."""
+"""Imports: items from tables, folders and ZIP files, a panel file, votes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from covote.tables.columns import usual_column
 from covote.votes import Votes
 
 CHUNK = 20_000
-"""Items written in one transaction: people who answer meanwhile wait for no more than that."""
+"""Items written in one transaction, which is as long as people who answer meanwhile may have to wait."""
 LONGEST_KEY = 500
 LISTED = 20
 """Problems of a table that one message lists."""
 MOST_UNPACKED = 4 * 1024**3
-"""Bytes that a ZIP file may have when it is unpacked."""
+"""Most bytes of a ZIP file when it is unpacked."""
 _IDS = ("id", "item", "key", "task")
 _CONTENTS = ("image", "picture", "audio", "sound", "text", "content")
 _KINDS = {"picture": "image", "sound": "audio", "content": "text"}
@@ -53,23 +53,23 @@ _ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".
 
 
 NewItem = tuple[str, str, str, int | None]
-"""An item to be added: key, kind, content, and the class that it is known to have."""
+"""An item to add: key, kind, content, and the class that it is known to have."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """How many items were added, and how many were there before."""
+    """How many items were added, and how many existed already."""
 
     added: int
     known: int
 
     def __str__(self) -> str:
-        there = f"; {self.known:,} were there already" if self.known else ""
+        there = f"; {self.known:,} already existed" if self.known else ""
         return f"{self.added:,} item{'' if self.added == 1 else 's'} added{there}."
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of a folder can be items; what systems leave in folders is not.
+    """Whether a file in a folder can hold items; system files cannot.
 
     >>> is_readable("birds/1.JPG"), is_readable("birds/.DS_Store"), is_readable("birds/._1.jpg")
     (True, False, False)
@@ -80,7 +80,7 @@ def is_readable(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are what; `kind` says what people are shown: text, image or audio."""
+    """The role of each column of a table; `kind` is what people are shown: text, image or audio."""
 
     content: str
     kind: str
@@ -89,7 +89,7 @@ class Columns:
 
 
 def find_columns(names: Sequence[str]) -> Columns | None:
-    """Guess by their names which columns of a table are what; None if no column seems to be the content.
+    """Guess the role of each column from its name; None if no column seems to be the content.
 
     >>> find_columns(["ID", "text", "gold"])
     Columns(content='text', kind='text', id='ID', gold='gold')
@@ -107,7 +107,7 @@ def find_columns(names: Sequence[str]) -> Columns | None:
 
 @dataclass(frozen=True)
 class Examined:
-    """What a table would add: the items of its good rows, and what is wrong with the others."""
+    """The items of a table's good rows, and the problems of the others."""
 
     items: list[NewItem]
     problems: list[tuple[int, str]]
@@ -124,7 +124,7 @@ class Examined:
 def examine(
     table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]]
 ) -> Examined:
-    """Look at every row of a table of items, and collect all that is wrong.
+    """Check every row of a table of items, and collect all problems.
 
     `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address).
     """
@@ -159,8 +159,8 @@ def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
     found = roster.class_by_name.get(gold.strip())
     if found is None:
         raise Refused(
-            f"Row {number} says that the item is “{gold}”, which is not a class here; correct the column of "
-            "gold, or add the class first.",
+            f"Row {number} says that the item is “{gold}”, which is not a class here; correct the gold "
+            "column, or add the class first.",
             422,
         )
     return found.id
@@ -180,7 +180,7 @@ def _columns_or_refuse(table: pa.Table) -> Columns:
 
 def _check_row(number: int, key: str | None, content: str | None, seen: set[str]) -> None:
     if not key or not key.strip():
-        raise Refused(f"Row {number} has no id; every item needs one of its own.", 422)
+        raise Refused(f"Row {number} has no id; every item needs its own.", 422)
     if len(key) > LONGEST_KEY:
         raise Refused(f"Row {number} has an id of {len(key):,} characters; use at most {LONGEST_KEY}.", 422)
     if key in seen:
@@ -205,7 +205,7 @@ def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[st
 
 
 def add_items(database: Database, rows: Sequence[NewItem]) -> Imported:
-    """Add items at the end of the project; what is there under the same id stays as it is."""
+    """Add items at the end of the project; existing items with the same id stay as they are."""
     with database.read() as connection:
         there = set()
         if connection.execute(select(func.count()).select_from(item)).scalar_one():
@@ -251,14 +251,14 @@ def typed_rows(text: str) -> list[NewItem]:
 
 
 def files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Give the pictures and sounds in a folder, in the order of their names."""
+    """Yield the pictures and sounds in a folder, in the order of their names."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix.lower() in _ENDINGS:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
 def files_in_zip(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give the pictures and sounds in a ZIP file; nothing is ever unpacked to a path."""
+    """Yield the pictures and sounds in a ZIP file; nothing is ever unpacked to a path."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         entries = [one for one in archive.infolist() if not one.is_dir()]
@@ -282,7 +282,7 @@ def files_in_zip(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
 def sort_files(
     database: Database, folder: Path, files: Iterable[tuple[str, bytes]]
 ) -> tuple[dict[str, tuple[str, str]], list[tuple[str, bytes]]]:
-    """Keep the pictures and sounds that were sent, and return where, by name, and the tables among them."""
+    """Store the pictures and sounds that were sent; return their places by name, and the tables."""
     stored: dict[str, tuple[str, str]] = {}
     sheets: list[tuple[str, bytes]] = []
     for name, content in _unzipped(files):
@@ -303,7 +303,7 @@ def import_media(database: Database, stored: Mapping[str, tuple[str, str]]) -> I
 
 
 def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Return where pictures and sounds are kept, also by their names without folders."""
+    """Return the places of pictures and sounds, also by their names without folders."""
     return {**{Path(name).name: place for name, place in stored.items()}, **stored}
 
 
@@ -346,7 +346,7 @@ def read_panel(name: str, content: bytes) -> Panel:
         place.write_bytes(content)
         try:
             if ending == ".csv" and b"'" in content:
-                with suppress(UnicodeDecodeError, csv.Error):  # as the reader of panels will say
+                with suppress(UnicodeDecodeError, csv.Error):  # reported by the reader of panels
                     table_files.change_cells(place, table_files.without_mark)
             panel = Panel.load(place)
         except CovoteError as error:
@@ -362,12 +362,12 @@ def read_panel(name: str, content: bytes) -> Panel:
 def import_votes(connection: Connection, roster: Roster, name: str, content: bytes) -> str:
     """Add votes from a file: each is checked as an answer would be; all or none are kept.
 
-    Experts answer for classes they know, about items that are here. What a person has said already stays,
-    unless the file says something else: then that is a change, and both are on record.
+    Votes must name classes that their experts know, and items of the project. Existing answers stay, unless
+    the file has another one: then it is a change, and both are on record.
     """
     votes = _read_votes(name, content, roster)
     new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
-    return f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} were there already."
+    return f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
 
 
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:

@@ -1,4 +1,4 @@
-"""A table that was sent and waits for the owner to say which columns are what."""
+"""A table that was sent and waits for the owner to choose its columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from covote.studio.people.roster import Roster
 from covote.studio.rules import Refused
 
 KEPT_SECONDS = 86_400.0
-"""How long a table waits."""
+"""Seconds that a table is kept."""
 SHOWN = 8
 """Rows that a preview shows."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,40}")
@@ -40,7 +40,7 @@ class Preview:
 
 
 def keep_table(folder: Path, name: str, content: bytes, stored: dict[str, tuple[str, str]]) -> str:
-    """Keep a table with the places of the pictures that came with it, and return its token."""
+    """Store a table with the places of the pictures sent along with it, and return its token."""
     waiting = folder / "imports"
     waiting.mkdir(mode=0o700, exist_ok=True)
     for old in waiting.iterdir():
@@ -68,7 +68,7 @@ def _place(folder: Path, token: str) -> Path:
 
 
 def look_at(folder: Path, token: str, roster: Roster, columns: Columns | None = None) -> Preview:
-    """Read a table that waits, with the columns that were chosen or seem right."""
+    """Read a waiting table, with the columns that were chosen or seem right."""
     place = _place(folder, token)
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
     (file,) = place.glob("table.*")

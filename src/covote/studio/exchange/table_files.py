@@ -1,7 +1,7 @@
-"""Tables that come in, by the command line's reader, and go out: CSV, Parquet and JSON-lines.
+"""Tables that are read, by the command line's reader, and written: CSV, Parquet and JSON lines.
 
-Cells of a CSV file that a spreadsheet would run as a formula get a mark on their way out, which is taken away
-when the file comes back.
+Cells of a CSV file that a spreadsheet would run as a formula are marked when the file is written, and the
+mark is removed when it is read back.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq", ".jsonl", ".ndjson")
 
 
 def read_table(name: str, content: bytes | Path, *, exports: bool = False) -> tuple[pa.Table, list[str]]:
-    """Read a table with every column as text, and what is unusual about it, in sentences.
+    """Read a table with every column as text; also return notes on how it was read.
 
-    The reader is the command line's: .csv and .tsv of any make, .jsonl, .parquet, .xlsx. With `exports`, it
-    recognises votes in files of other labelling tools, of which some end in .json.
+    The reader is the command line's: .csv and .tsv of any dialect, .jsonl, .parquet, .xlsx. With `exports`,
+    it recognises votes in files of other labelling tools, some of which end in .json.
     """
     if Path(name).suffix.lower() not in (*ENDINGS, *([".json"] if exports else [])):
         raise Refused(
-            f"“{name}” is of no known kind; give a .csv, .xlsx, .parquet or .jsonl file, pictures, sounds, "
-            "or a .zip of pictures.",
+            f"“{name}” has an unknown file type; send a .csv, .xlsx, .parquet or .jsonl file, pictures, "
+            "sounds, or a .zip of pictures.",
             415,
         )
     if isinstance(content, Path):
@@ -90,7 +90,7 @@ def _as_text(table: pa.Table) -> pa.Table:
 
 
 def safe_text(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs as a formula.
+    """Mark a cell that a spreadsheet would run as a formula.
 
     >>> safe_text("=HYPERLINK(0)")
     "'=HYPERLINK(0)"
@@ -99,13 +99,13 @@ def safe_text(value: Any) -> Any:
 
 
 def without_mark(value: Any) -> Any:
-    """Return a cell without the mark that :func:`safe_text` gives it."""
+    """Return a cell without the mark of :func:`safe_text`."""
     marked = isinstance(value, str) and value.startswith("'") and value[1:].startswith(FORMULA)
     return value[1:] if marked else value
 
 
 def without_formula_marks(table: pa.Table) -> pa.Table:
-    """Take away the marks that :func:`write_table` puts before what a spreadsheet would run as a formula."""
+    """Remove the marks that :func:`write_table` puts before formulas."""
     return _each_text(table, without_mark)
 
 
@@ -128,7 +128,7 @@ def _each_text(table: pa.Table, change: Callable[[Any], Any]) -> pa.Table:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as its file's ending, one of `FORMATS`, says."""
+    """Write a table in the format of the file's ending, one of `FORMATS`."""
     if path.suffix == ".parquet":
         pq.write_table(table, path)
     elif path.suffix == ".csv":

@@ -1,4 +1,4 @@
-"""The coverage board: which pairs of classes are known by how many, and what the next person should know."""
+"""The coverage board: how many people know each pair of classes, and what the next should know."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def show_board(request: Request, studio: Project, who: Owner) -> Response:
 
 @router.get("/board/live")
 def live(request: Request, studio: Project, who: Owner, version: int = 0) -> Response:
-    """Give the board again if someone has declared something since."""
+    """Return the board again if it has changed."""
     _, roster = studio.look()
     if roster.version == version or not roster.classes:
         return Response(status_code=204)
@@ -78,7 +78,7 @@ def _active(studio: Project) -> tuple[Panel, Roster]:
 
 @router.post("/board/complete")
 def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Find the fewest people who make the panel complete."""
+    """Find the fewest people to add so that the panel is complete."""
     panel, roster = _active(studio)
     size, times = whole_fields([text_field(form, "size", "4"), text_field(form, "times", "1")])
     if size < 2:
@@ -126,7 +126,7 @@ def choose(studio: Project, who: Owner, form: Form) -> Response:
 
 @router.post("/board/outage")
 def outage(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Say what happens if some people are away."""
+    """Show what happens if some people are away."""
     panel, _ = _active(studio)
     away = [str(name) for name in form.getlist("away")]
     left = panel.without(*away)
@@ -139,7 +139,7 @@ def outage(request: Request, studio: Project, who: Owner, form: Form) -> Respons
 
 @router.get("/board/job/{name}")
 def job(request: Request, studio: Project, who: Owner, name: str) -> Response:
-    """Give the outcome of a search, or the request to ask again."""
+    """Return the outcome of a search, or poll again."""
     return _told(request, studio, name)
 
 

@@ -1,7 +1,7 @@
-"""The entrance: invitation links, name and password, a proxy that signs people in, accounts, the way out.
+"""The entrance: invitation links, name and password, a proxy that signs people in, accounts, signing out.
 
 A server of several projects has the same entrance at its own address, for accounts; there, the entrance of a
-project knows links only, and leads to the server's for everything else.
+project accepts only links, and redirects to the server's for everything else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def show_invitation(request: Request, studio: Project, secret: str) -> Response:
 
 @router.post("/enter/{secret}")
 def use_invitation(request: Request, studio: Project, secret: str) -> Response:
-    """Sign in by link; who is signed in to the server already joins the project with that account."""
+    """Sign in by link; someone who is signed in to the server joins the project with that account."""
     several = _project_of_several(request)
     account = several.account_of(request) if several else None
     with studio.database.write() as connection:
@@ -62,7 +62,7 @@ def use_invitation(request: Request, studio: Project, secret: str) -> Response:
                 join(accounts, account.person_id, studio.uid, entering.person_id)
         doors.forget(connection, secret)
         if account:
-            return back_to("/", "The project is among your projects now.")
+            return back_to("/", "The project has been added to your projects.")
         session = doors.new_secret(connection, "session", entering.person_id)
     return signed_in(request, studio, session)
 
@@ -76,8 +76,8 @@ def show_login(request: Request, studio: Project, project: str = "") -> Response
         if account is None:
             return RedirectResponse(f"{SERVER}login?project={root_of(request).removeprefix('/p/')}", 303)
         raise Refused(
-            f"You are signed in as {account.person_name}, who is not in this project; open the link of your "
-            "invitation, or ask its owner for one."
+            f"You are signed in as {account.person_name}, who is not in this project; open your invitation "
+            "link, or ask the owner for one."
         )
     name = proxy_name(request)
     if not name:
@@ -88,7 +88,7 @@ def show_login(request: Request, studio: Project, project: str = "") -> Response
 
 
 def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
-    """Return the id of someone whom a trusted proxy has signed in; a server makes the account."""
+    """Return the id of someone signed in by a trusted proxy; a server creates the account."""
     row = connection.execute(select(person.c.id, person.c.active).where(person.c.name == name)).one_or_none()
     if row is None and projects_of(request):
         return managing.add_person(connection, name, "expert")
@@ -99,10 +99,10 @@ def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
 
 @router.post("/login")
 async def login(request: Request, studio: Project, form: Form) -> Response:
-    """Sign in by password, unless too many do so just now.
+    """Sign in by password, unless too many people are doing so.
 
-    Those are refused before they take one of the threads that all pages share: whoever works here does not
-    wait for strangers.
+    Excess requests are rejected before they take one of the threads that all pages share, so that people at
+    work do not wait for strangers.
     """
     door = studio.passwords
     if door.at_the_door >= passwords.AT_ONCE + passwords.WAITING:
@@ -132,7 +132,7 @@ def _login(request: Request, studio: Studio, form: Form) -> Response:
 
 
 def signed_in(request: Request, studio: Studio, session: str, project: str = "") -> Response:
-    """Let a browser keep a session, and go to the first page, or to that of a project."""
+    """Store the session in a cookie, and redirect to the first page, or to a project."""
     several = projects_of(request)
     known = several is not None and project in several.open
     answer = RedirectResponse(f"/p/{project}/" if known else "/", 303)
@@ -145,7 +145,7 @@ def signed_in(request: Request, studio: Studio, session: str, project: str = "")
 
 @router.post("/logout")
 def logout(request: Request, studio: Project) -> Response:
-    """Sign out here, of every project; other devices stay signed in."""
+    """Sign out of every project in this browser; other devices stay signed in."""
     several = projects_of(request)
     answer = RedirectResponse(f"{SERVER}login" if root_of(request) else "/login", 303)
     for one in (several.accounts, *several.open.values()) if several else (studio,):
@@ -157,7 +157,7 @@ def logout(request: Request, studio: Project) -> Response:
 
 
 def new_password(studio: Studio, form: Form) -> str:
-    """Return what is kept of a password that was typed twice."""
+    """Return the hash of a password that was typed twice."""
     if text_field(form, "password") != text_field(form, "again"):
         raise Refused("The two passwords are not the same; type both again.", 422)
     return studio.passwords.hashed(text_field(form, "password"))
@@ -165,30 +165,30 @@ def new_password(studio: Studio, form: Form) -> str:
 
 @router.post("/me/password")
 def change_password(request: Request, studio: Project, who: Who, form: Form) -> Response:
-    """Choose a password; every other session of the person ends."""
+    """Set a password; every other session of the person ends."""
     if _project_of_several(request):
-        raise Refused("Your password is that of your account, on the page of the server.", 404)
+        raise Refused("You sign in with your account; change its password on the server's own page.", 404)
     with studio.database.read() as connection:
         before = connection.execute(select(person.c.password).where(person.c.id == who.id)).scalar_one()
     if before and not studio.passwords.matches(before, text_field(form, "old")):
-        raise Refused("That is not your present password; type it again, or ask an owner for a link.", 403)
+        raise Refused("That is not your current password; type it again, or ask an owner for a link.", 403)
     hashed = new_password(studio, form)
     with studio.database.write() as connection:
         passwords.store(connection, who.id, hashed)
         ended = doors.end_other_sessions(connection, who.id, request.cookies.get(studio.cookie, ""))
     others = " You are signed out on your other devices." if ended else ""
-    return back_to("/me", f"Your password is set; you can sign in with your name and it.{others}")
+    return back_to("/me", f"Your password is set; you can now sign in with it.{others}")
 
 
 @router.post("/me/account")
 def join_account(request: Request, studio: Project, who: Who, form: Form) -> Response:
-    """Join the project to the account that is signed in, or to a new one with a name and a password."""
+    """Add the project to the account that is signed in, or to a new one with a name and a password."""
     several = _project_of_several(request)
     if several is None:
-        raise Refused("There are no accounts here: this server has one project.", 404)
+        raise Refused("There are no accounts here: this server has only one project.", 404)
     accounts, account = several.accounts, several.account_of(request)
     if account is None and accounts.sign_in_header:
-        raise Refused("Accounts are made when you sign in; open the page of the server.", 403)
+        raise Refused("Your account is created when you sign in; open the server's own page.", 403)
     hashed = "" if account else new_password(accounts, form)
     with accounts.database.write() as connection:
         if account:
@@ -196,9 +196,9 @@ def join_account(request: Request, studio: Project, who: Who, form: Form) -> Res
         else:
             account_id = managing.add_person(connection, text_field(form, "name"), "expert")
             passwords.store(connection, account_id, hashed)
-            note(connection, account_id, f"The account was made, from the project {studio.folder.name}.")
+            note(connection, account_id, f"Created the account, from the project {studio.folder.name}.")
         join(connection, account_id, studio.uid, who.id)
         session = None if account else doors.new_secret(connection, "session", account_id)
     if session is None:
-        return back_to("/me", "The project is among your projects now.")
+        return back_to("/me", "The project has been added to your projects.")
     return signed_in(request, accounts, session)

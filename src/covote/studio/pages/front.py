@@ -61,7 +61,7 @@ def mine(request: Request) -> Response:
 
 
 def _line(name: str, studio: Studio, member_id: int) -> dict[str, Any]:
-    """Say what a project is to someone: who they are there, and what waits for them."""
+    """Describe a project to someone: who they are there, and what is waiting for them."""
     with studio.database.read() as connection:
         setup, roster = studio.now(connection)
         one = roster.member_by_id[member_id]
@@ -76,17 +76,17 @@ def _line(name: str, studio: Studio, member_id: int) -> dict[str, Any]:
 
 @router.get("/p/{name}")
 def without_slash(name: str) -> Response:
-    """Lead to a project whose address was typed without its last slash."""
+    """Redirect to a project whose address was typed without its last slash."""
     return RedirectResponse(f"/p/{name}/", 303)
 
 
 @router.post("/projects")
 def create(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Make a project, which belongs to who makes it."""
+    """Create a project; its owner is whoever creates it."""
     several = _several(request)
     name = several.create(text_field(form, "name"), several.account_of(request))
     with studio.database.write() as connection:
-        note(connection, who.id, f"The project {name} was made.")
+        note(connection, who.id, f"Created the project {name}.")
     return back_to(f"/p/{name}/")
 
 
@@ -114,17 +114,17 @@ def accounts(request: Request, studio: Project, who: Owner) -> Response:
 
 @router.post("/accounts")
 def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Make an account, and a link that lets its owner in."""
+    """Create an account, and a link that signs its owner in."""
     name = text_field(form, "name")
     role = "owner" if "makes" in form else "expert"
     with studio.database.write() as connection:
         secret = doors.new_secret(connection, "enter", managing.add_person(connection, name, role))
-        note(connection, who.id, f"The account {name} was made.")
+        note(connection, who.id, f"Created the account {name}.")
     return _link(request, who, name, secret)
 
 
 def _link(request: Request, who: Member, name: str, secret: str) -> Response:
-    text = f"Send this link to {name}, who chooses a password with it."
+    text = f"Send this link to {name}, who can then choose a password."
     return link_page(
         request, who, ("enter", secret), f"A link for {name}", text, back="/accounts", places=_places(who)
     )
@@ -132,20 +132,20 @@ def _link(request: Request, who: Member, name: str, secret: str) -> Response:
 
 @router.post("/accounts/{account_id}")
 def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> Response:
-    """Say whether an account makes projects, and whether it works at all."""
+    """Change whether an account may create projects, and whether it may sign in."""
     one = studio.look()[1].member(account_id)
     with studio.database.write() as connection:
         managing.change_person(
             connection, account_id, cost=1.0, active="active" in form, may_tick=False,
             role="owner" if "makes" in form else "expert",
         )  # fmt: skip
-        note(connection, who.id, f"The account {one.name} was changed.")
+        note(connection, who.id, f"Changed the account {one.name}.")
     return back_to("/accounts", f"{one.name} is saved.")
 
 
 @router.post("/accounts/{account_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> Response:
-    """Make a link for someone who has forgotten the password; earlier ones no longer work."""
+    """Create a link for someone who has forgotten the password; earlier ones no longer work."""
     one = studio.look()[1].member(account_id)
     if not one.active:
         raise Refused(f"The account of {one.name} is closed; open it first.", 409)

@@ -1,4 +1,4 @@
-"""One item as its owner changes it: content, gold, retired or not, flags; and the record of all changes."""
+"""Changes to an item: content, gold, retirement, flags; and the record of all changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def change(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
 
 @router.post("/items/{item_id}/gold")
 def gold(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
-    """Say which class an item is known to have."""
+    """Set the class that an item is known to have."""
     (chosen,) = whole_fields([text_field(form, "gold", "0") or "0"])
     with studio.database.write() as connection:
         items.set_gold(connection, item_id, chosen or None, who.id)
@@ -42,7 +42,7 @@ def gold(studio: Project, who: Owner, form: Form, item_id: int) -> Response:
 
 @router.post("/items/{item_id}/retire")
 def retire(studio: Project, who: Owner, item_id: int) -> Response:
-    """Ask no one about an item any more."""
+    """Stop asking about an item."""
     with studio.database.write() as connection:
         items.retire_item(connection, item_id, who.id)
     return back_to(f"/review/{item_id}", "This item is no longer asked about. Its answers are kept.")
@@ -53,20 +53,20 @@ def bring_back(studio: Project, who: Owner, item_id: int) -> Response:
     """Ask about a retired item again."""
     with studio.database.write() as connection:
         items.bring_back_item(connection, item_id, who.id)
-    return back_to(f"/review/{item_id}", "The item is asked again.")
+    return back_to(f"/review/{item_id}", "People are asked about this item again.")
 
 
 @router.post("/items/{item_id}/flags")
 def close_flags(studio: Project, who: Reviewer, item_id: int) -> Response:
-    """Say that the problems of an item are dealt with."""
+    """Mark the reported problems of an item as resolved."""
     with studio.database.write() as connection:
         items.close_flags(connection, item_id, who.id)
-    return back_to(f"/review/{item_id}", "Dealt with, and on record.")
+    return back_to(f"/review/{item_id}", "Marked as resolved, and on record.")
 
 
 @router.get("/record")
 def record(request: Request, studio: Project, who: Reviewer, before: int = 2**31 - 1) -> Response:
-    """Show what was changed, when, by whom."""
+    """Show what was changed, when, and by whom."""
     with studio.database.read() as connection:
         lines = noted(connection, before=min(before, 2**31 - 1), most=_SHOWN)
     return page(request, "record.html", who, lines=lines, shown=_SHOWN)

@@ -38,11 +38,11 @@ from covote.studio.storage.schema import NONE, UNSURE, person
 
 router = APIRouter()
 AHEAD = 20
-"""Items in hand: the one in view and those that follow it, so that people go on without a connection."""
+"""Items leased to a person: the one in view and the next, so that work continues without a connection."""
 FEWEST_AHEAD = 3
-"""Items in hand at least where one after another is asked: there, others wait for what is in hand."""
+"""Fewest items leased where people are asked one after another: there, others wait for leased items."""
 _LETTERS = "123456789abcdefghijklmopqrtvwxy"
-"""Keys of classes, in their order; n, s, u and z have other meanings."""
+"""Keyboard shortcuts of classes, in order; n, s, u and z have other meanings."""
 
 
 class Sent(BaseModel):
@@ -57,20 +57,20 @@ class Sent(BaseModel):
 
 
 class Flagged(BaseModel):
-    """What someone finds wrong with an item."""
+    """A problem that someone reports with an item."""
 
     item: int = Field(ge=1, le=2**31 - 1)
     comment: str = Field(min_length=1, max_length=2000)
 
 
 class Undone(BaseModel):
-    """The item that is open for a change already, if one is."""
+    """The item that is already open for a change, if any."""
 
     before: int | None = Field(default=None, ge=1, le=2**31 - 1)
 
 
 def ahead(setup: Any, roster: Roster) -> int:
-    """Return how many items a person has in hand.
+    """Return how many items are leased to a person.
 
     >>> from types import SimpleNamespace
     >>> ahead(SimpleNamespace(ask="everybody", size=40), SimpleNamespace(active=range(5)))
@@ -126,10 +126,10 @@ def answer_form(studio: Project, door: Brought, form: Form) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Take an answer, and give the next items.
+    """Record an answer, and return the next items.
 
-    This is the request of which there are hundreds a second. It goes to a thread once, where FastAPI would
-    go for each dependency, and its route is tried first (benchmarks/results/studio.md, 500 people).
+    There are hundreds of these requests a second. They go to a thread once, not once per dependency as
+    FastAPI does it, and their route is tried first (benchmarks/results/studio.md, 500 people).
     """
     body = await request.body()
     return await run_in_threadpool(_answer, request, body)
@@ -155,20 +155,20 @@ def _answer(request: Request, body: bytes) -> Response:
 
 @router.post("/label/next")
 def give(studio: Project, who: Who) -> Response:
-    """Give the next items."""
+    """Return the next items."""
     leases, reason = studio.lease(who.id, ahead(*studio.look()))
     return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": reason})
 
 
 @router.post("/label/undo")
 def undo(studio: Project, who: Who, opened: Undone | None = None) -> Response:
-    """Open the last answer for a change, or the one before that which is open already."""
+    """Reopen the last answer, or the one before that which is open."""
     return JSONResponse({"lease": lease_dict(studio.undo(who.id, opened.before if opened else None))})
 
 
 @router.post("/label/flag")
 def flag(studio: Project, who: Who, flagged: Flagged) -> Response:
-    """Tell the owner what is wrong with an item."""
+    """Report a problem with an item to the owner."""
     with studio.database.write() as connection:
         items.flag_item(connection, flagged.item, who.id, flagged.comment)
     return JSONResponse({"flagged": True})

@@ -1,4 +1,4 @@
-"""People: their own page, who is in the project and what they know."""
+"""People: their own pages, who is in the project, and what they know."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from covote.studio.storage.schema import CHOICE, answer, item, person
 
 router = APIRouter()
 _RECENT = 50
-"""Answers that a person's own page lists."""
+"""Answers listed on a person's own page."""
 _NAMED = 6
-"""Classes of each person that the list of people names."""
+"""Classes of each person that the list of people shows."""
 
 
 @router.get("/")
 def home(request: Request) -> Response:
-    """Lead everyone to the page that is theirs."""
+    """Redirect everyone to their own first page."""
     try:
         member = member_of(request)
     except SignInFirst:
@@ -71,13 +71,13 @@ def me(request: Request, studio: Project, who: Who) -> Response:
 
 @router.post("/me/knows")
 def tick(studio: Project, who: Who, form: Form) -> Response:
-    """Say oneself what one knows, where the owner lets people do so."""
+    """Change what you know, if the owner allows it."""
     if not who.ticks:
-        raise Refused("Only the owner of the project says what you know; ask for a change.")
+        raise Refused("Only the owner of the project can change what you know; ask them.")
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         again = set_known(connection, who.id, class_ids(form, roster.class_by_id))
-    asked = f" {again} items are asked once more, with all your classes." if again else ""
+    asked = f" You are asked about {again} items again, with all your classes." if again else ""
     return back_to("/me", f"Saved.{asked}")
 
 
@@ -139,24 +139,24 @@ def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
         )  # fmt: skip
         ticked = class_ids(form, roster.class_by_id)
         again = set_known(connection, person_id, ticked) if set(ticked) != one.known else 0
-    asked = f" {again:,} items are asked once more, now that more classes are in view." if again else ""
+    asked = f" {again:,} items are asked about again, now with more classes." if again else ""
     return back_to("/people", f"{one.name} is saved.{asked}")
 
 
 @router.get("/people/{person_id}/again")
 def again(request: Request, studio: Project, who: Who, person_id: int) -> Response:
-    """Say, before it is saved, how many items would be asked once more."""
+    """Show, before it is saved, how many items would be asked about again."""
     if who.id != person_id:
         require_owner(who)
     with studio.database.read() as connection:
         count = asked_again(connection, person_id, _wanted(request))
-    told = f"{count:,} item{' is' if count == 1 else 's are'} asked once more: they were answered "
+    told = f"{count:,} item{' is' if count == 1 else 's are'} asked about again: the answer was given "
     return HTMLResponse(f"{told}without a class that is ticked now." if count else "")
 
 
 @router.post("/people/{person_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
-    """Make a new link; earlier ones no longer work."""
+    """Create a new link; earlier ones no longer work."""
     one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "enter", person_id)
@@ -165,7 +165,7 @@ def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> R
 
 @router.post("/people/{person_id}/token")
 def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
-    """Make a token with which a program answers as this person."""
+    """Create a token for programs that act as this person."""
     one = studio.look()[1].member(person_id)
     with studio.database.write() as connection:
         secret = doors.replace_secret(connection, "api", person_id)
@@ -182,5 +182,5 @@ def close(request: Request, studio: Project, who: Owner, person_id: int) -> Resp
         with several.accounts.database.write() as connection:
             leave(connection, studio.uid, person_id)
     return back_to(
-        "/people", f"{one.name} is signed out everywhere, and every earlier link and token is void."
+        "/people", f"{one.name} is signed out everywhere, and earlier links and tokens no longer work."
     )

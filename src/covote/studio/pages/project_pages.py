@@ -37,27 +37,27 @@ router = APIRouter()
 _SHOWN = 50
 """Items of a page."""
 NO_GOLD = (
-    "No one has answered a gold item yet: until then, people are supposed to be right 95 times of 100. Add "
+    "No one has answered a gold item yet; until then, people are assumed to be right 95% of the time. Add "
     "items whose class you know (a column “gold”)."
 )
 
 
 _WAYS = (
     ("everybody", "Everyone", "Everyone who knows something is asked about every item."),
-    ("elimination", "As few as needed", "One after another, until only one class is left. Fewest answers, "
-     "but one wrong answer can mislead."),
-    ("posterior", "Until 99% sure", "One after another, until one class is 99% probable, by how people "
-     "answered gold items."),
+    ("elimination", "As few as needed", "People are asked one after another until only one class is left. "
+     "Fewest answers, but one wrong answer can mislead."),
+    ("posterior", "Until 99% sure", "People are asked one after another until one class is 99% probable, "
+     "judging by how they answered gold items."),
 )  # fmt: skip
 _MORE_WAYS = (
-    ("cover", "A cover", "The people chosen under Coverage, about every item."),
-    ("repair", "Few, with one mistake allowed", "One after another, until one class is left even if one of "
-     "the answers is wrong (rule “repair” of covote.asking)."),
-    ("vote", "Until the vote is decided", "One after another, until no one still to be asked could "
-     "change the vote (rule “vote” of covote.asking)."),
+    ("cover", "A cover", "The people chosen under Coverage are asked about every item."),
+    ("repair", "Few, with one mistake allowed", "People are asked one after another until one class is left "
+     "even if one answer is wrong (rule “repair” of covote.asking)."),
+    ("vote", "Until the vote is decided", "People are asked one after another until no further answer "
+     "could change the vote (rule “vote” of covote.asking)."),
 )  # fmt: skip
 ENOUGH_GOLD = 30
-"""Answers to gold items from which on asking until 99% sure is recommended."""
+"""Answers to gold items needed before asking until 99% sure is recommended."""
 
 
 def _advice(answers: int, people: int) -> tuple[str, str]:
@@ -66,10 +66,12 @@ def _advice(answers: int, people: int) -> tuple[str, str]:
         return "everybody", "With so few people, everyone's answer is needed."
     if answers < ENOUGH_GOLD:
         return "everybody", (
-            f"Begin with everyone: {answers} answers to gold items tell little about how people answer. From "
-            f"{ENOUGH_GOLD} on, “until 99% sure” saves answers without guessing."
+            f"Start with everyone: {answers} answers to gold items say little about how reliable people are. "
+            f"From {ENOUGH_GOLD} on, “until 99% sure” saves answers without guessing."
         )
-    return "posterior", f"{answers:,} answers to gold items tell how people answer, so doubt can be measured."
+    return "posterior", (
+        f"{answers:,} answers to gold items show how reliable people are, so doubt can be measured."
+    )
 
 
 @router.get("/settings")
@@ -116,7 +118,7 @@ def _one_class(form: Form) -> int:
 
 @router.post("/classes/change")
 def change_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Rename a class, or describe it in other words."""
+    """Rename a class, or change its description."""
     name, description = text_field(form, "name"), text_field(form, "description")
     with studio.database.write() as connection:
         classes.change_class(connection, _one_class(form), name=name, description=description, by=who.id)
@@ -134,16 +136,16 @@ def move_class(studio: Project, who: Owner, form: Form) -> Response:
 
 @router.post("/classes/merge")
 def merge_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Let the answers of one class count for another."""
+    """Merge a class into another; its answers count for that one."""
     (into,) = whole_fields([form.get("into")])
     with studio.database.write() as connection:
         classes.merge_classes(connection, _one_class(form), into, who.id)
-    return back_to("/settings#classes-list", "The two classes are one now; the merge is on record.")
+    return back_to("/settings#classes-list", "The two classes have been merged; the merge is on record.")
 
 
 @router.post("/classes/retire")
 def retire_class(studio: Project, who: Owner, form: Form) -> Response:
-    """Offer a class no more."""
+    """Stop offering a class."""
     with studio.database.write() as connection:
         told = classes.retire_class(connection, _one_class(form), who.id)
     return back_to("/settings#classes-list", told)
@@ -154,7 +156,7 @@ def bring_back_class(studio: Project, who: Owner, form: Form) -> Response:
     """Offer a retired class again."""
     with studio.database.write() as connection:
         again = classes.bring_back_class(connection, _one_class(form), who.id)
-    asked = f" {again:,} answers are asked once more, with it in view." if again else ""
+    asked = f" {again:,} answers are asked for again, with this class in view." if again else ""
     return back_to("/settings#classes-list", f"The class is offered again.{asked}")
 
 
@@ -177,7 +179,7 @@ def add_picture(studio: Project, who: Owner, form: Form) -> Response:
             raise Refused("No picture was chosen; choose one and send it again.", 422)
         connection.execute(update(class_).where(class_.c.id == _one_class(form)).values(picture=place))
         touch(connection)
-    return back_to("/settings", "The picture is shown with the class from now on.")
+    return back_to("/settings", "The class is shown with this picture from now on.")
 
 
 @router.post("/classes/example")
@@ -187,7 +189,7 @@ def new_example(studio: Project, who: Owner, form: Form) -> Response:
         place = _sent_picture(connection, studio, form)
         near_miss = text_field(form, "near_miss") == "yes"
         add_example(connection, _one_class(form), text_field(form, "text"), place, near_miss, who.id)
-    return back_to("/settings#classes-list", "People see it under Guide, while they label.")
+    return back_to("/settings#classes-list", "People see it under Guide while they label.")
 
 
 @router.post("/classes/example/remove")
@@ -229,7 +231,7 @@ def add_items(studio: Project, who: Owner, form: Form) -> Response:
             raise Refused(f"{len(sheets)} tables were sent; send one table at a time.", 422)
         if sheets:
             name, content = sheets[0]
-            table_files.read_table(name, content)  # refuse at once what cannot be read
+            table_files.read_table(name, content)  # reject at once what cannot be read
             return back_to(f"/items/import/{keep_table(studio.folder, name, content, stored)}")
         done = importing.import_media(studio.database, stored)
     elif typed:
@@ -280,25 +282,25 @@ def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
 
 @router.get("/export")
 def offer(request: Request, studio: Project, who: Owner) -> Response:
-    """Offer every file."""
+    """Show the files to download."""
     return page(request, "export.html", who)
 
 
 @router.get("/export/{name}")
 def export(studio: Project, who: Owner, name: str) -> Response:
-    """Give a file."""
+    """Send a file."""
     return export_response(studio, name)
 
 
 @router.post("/import")
 def take_in(studio: Project, who: Owner, form: Form) -> Response:
-    """Take in a panel file, a file of votes, or both."""
+    """Import a panel file, a file of votes, or both."""
     done = []
     for name, sent in files_of(form, "panel"):
         panel = importing.read_panel(name, sent.read())
         with studio.database.write() as connection:
             managing.adopt_panel(connection, panel)
-        done.append(f"{len(panel)} experts and {len(panel.classes)} classes are as in the panel file.")
+        done.append(f"{len(panel)} experts and {len(panel.classes)} classes were read from the panel file.")
     for name, sent in files_of(form, "votes"):
         with studio.database.write() as connection:
             _, roster = studio.now(connection)

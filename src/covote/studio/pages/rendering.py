@@ -1,4 +1,4 @@
-"""What every page shares: templates, who is asking, forms."""
+"""Shared by all pages: templates, who is asking, forms."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def places_of(member: Member) -> list[tuple[str, str]]:
 
 @cache
 def asset(name: str) -> str:
-    """Return the address of a static file; it changes with the content, so that browsers may keep it."""
+    """Return the address of a static file; it changes with the content, so that browsers may cache it."""
     content = (_FOLDER / "static" / name).read_bytes()
     return f"/static/{name}?{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 @jinja2.pass_context
 def here(context: jinja2.runtime.Context, address: str) -> str:
-    """Return an address of this project as a link: one that begins with a slash is below its own."""
+    """Return an address as a link: one that begins with a slash is below the project's own address."""
     return f"{context['root']}{address}" if address.startswith("/") else address
 
 
@@ -107,7 +107,7 @@ def projects_of(request: Request) -> Projects | None:
 
 
 def root_of(request: Request) -> str:
-    """Return where the addresses of this project begin: nowhere else than the server's, or /p/NAME."""
+    """Return the prefix of this project's addresses: empty, or /p/NAME."""
     return str(request.scope.get("root_path", ""))
 
 
@@ -117,7 +117,7 @@ def path_of(request: Request) -> str:
 
 
 def door_of(request: Request) -> Door:
-    """Return what a request brings to get in: a token, an account of the server, or a session's cookie."""
+    """Return the credentials of a request: a token, an account of the server, or a session cookie."""
     bearer = request.headers.get("authorization", "")
     if bearer.lower().startswith("bearer "):
         return Door("api", bearer[7:].strip())
@@ -130,7 +130,7 @@ def door_of(request: Request) -> Door:
 
 
 def proxy_name(request: Request) -> str | None:
-    """Return who a trusted proxy says is signed in; None where no proxy signs people in."""
+    """Return who is signed in according to a trusted proxy; None if no proxy signs people in."""
     studio = studio_at(request)
     if studio.sign_in_header is None:
         return None
@@ -138,7 +138,7 @@ def proxy_name(request: Request) -> str | None:
 
 
 def member_of(request: Request) -> Member:
-    """Return who asks, by session cookie or by token."""
+    """Return who sends a request."""
     studio = studio_at(request)
     with studio.database.read() as connection:
         setup = doors.open_with(connection, door_of(request))
@@ -150,21 +150,21 @@ def member_of(request: Request) -> Member:
 
 
 def owner_of(request: Request) -> Member:
-    """Return who asks, if it is an owner."""
+    """Return who sends a request, if it is an owner."""
     member = member_of(request)
     require_owner(member)
     return member
 
 
 def reviewer_of(request: Request) -> Member:
-    """Return who asks, if it is an owner or a reviewer."""
+    """Return who sends a request, if it is an owner or a reviewer."""
     member = member_of(request)
     require_reviewer(member)
     return member
 
 
 async def form_of(request: Request) -> AsyncIterator[FormData]:
-    """Give the form that was sent; its files are closed afterwards."""
+    """Yield the form that was sent; its files are closed afterwards."""
     async with request.form(max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=1 << 22) as form:
         yield form
 
@@ -204,7 +204,7 @@ def link_page(
     purpose, secret = door
     days = doors.LIFETIME[purpose] / doors.DAY
     address = f"{base_address(request)}/{'shared' if purpose == 'share' else purpose}/{secret}"
-    text = f"{text} The link is shown only now and works for {days:.0f} days."
+    text = f"{text} The link is shown only once and works for {days:.0f} days."
     return page(request, "invited.html", member, title=title, text=text, address=address, **values)
 
 
@@ -214,12 +214,12 @@ def fragment(request: Request, template: str, **values: Any) -> HTMLResponse:
 
 
 def sentence_of(error: CovoteError) -> str:
-    """Return what an error says as a sentence, which a refusal is already."""
+    """Return an error's message as a sentence; a refusal already is one."""
     return str(error) if isinstance(error, Refused) else sentence(str(error))
 
 
 def back_to(place: str, said: str = "") -> Response:
-    """Go to another page, which says a sentence once."""
+    """Redirect to another page, which shows a message once."""
     answer = RedirectResponse(place, 303)
     if said:
         answer.set_cookie("said", quote(said[:1000]), max_age=30, httponly=True, samesite="lax", path="/")
@@ -254,9 +254,7 @@ def whole_fields(values: Iterable[Any]) -> list[int]:
     try:
         return [int(str(value)) for value in values]
     except ValueError as error:
-        raise Refused(
-            "A field of this form is not a number as it should be; reload the page.", 422
-        ) from error
+        raise Refused("A field of this form should be a number and is not; reload the page.", 422) from error
 
 
 def class_ids(form: FormData, known: Iterable[int]) -> list[int]:
@@ -269,7 +267,7 @@ def class_ids(form: FormData, known: Iterable[int]) -> list[int]:
 
 
 def base_address(request: Request) -> str:
-    """Return the address that links begin with: the public one, or that at which the studio is seen."""
+    """Return the address that links begin with: the public one, or that of the request."""
     studio = studio_at(request)
     if studio.public_url:
         return studio.public_url + root_of(request)

@@ -1,4 +1,4 @@
-"""Results: progress, items by doubt, why a label is what it is, decisions, how good people seem to be."""
+"""Results: progress, doubtful items, the reasons for a label, decisions, how reliable people are."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ def _values(studio: Studio) -> dict[str, Any]:
 
 
 def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
-    """Return what an owner does first: (whether it is done, page, name, explanation); nothing once all is."""
+    """Return an owner's first steps: (whether done, page, name, explanation); empty once all are done."""
     covered = bool(roster.classes) and not roster.coverage["missing"]
     steps = [
         (bool(roster.classes), "/settings", "Add classes", "what an item can be."),
         (bool(setup.size), "/items", "Add items", "texts, pictures or sounds."),
-        (bool(roster.voters), "/people", "Invite people", "say what each of them knows."),
-        (covered, "/board", "Look at the coverage", "every pair of classes needs someone who knows both."),
+        (bool(roster.voters), "/people", "Invite people", "and say what each of them knows."),
+        (covered, "/board", "Check the coverage", "every pair of classes needs someone who knows both."),
     ]
     return [] if all(done for done, *_ in steps[:3]) else steps
 
 
 WIDE, TALL = 600, 180
-"""The size of the chart, without the words around it."""
+"""The size of the chart, without its labels."""
 
 
 def _chart(curve: list[tuple[float, int]]) -> dict[str, Any] | None:
-    """Return the chart of answers over time: points, and the marks of both axes; None without a curve.
+    """Return the chart of answers over time: points, and the ticks of both axes; None without a curve.
 
     >>> chart = _chart([(0.0, 0), (7200.0, 10)])
     >>> chart["points"], [text for _, text in chart["up"]], [text for _, text in chart["along"]]
@@ -107,7 +107,7 @@ def _round_up(count: int) -> int:
 
 
 def _sentence(now: Standing) -> str:
-    """Say in one sentence where a project stands."""
+    """Summarise the progress in one sentence."""
     if not now.items:
         return "There are no items yet."
     settled = f"{now.settled:,} of {now.items:,} items {'is' if now.settled == 1 else 'are'} settled"
@@ -117,7 +117,7 @@ def _sentence(now: Standing) -> str:
         return f"{settled}; an estimate of the answers still needed appears with the first settled items."
     if not now.hours_left:
         return f"{settled}; about {now.needed:,} answers are left."
-    return f"{settled}; about {now.needed:,} answers are left, {_duration(now.hours_left)} at this rate."
+    return f"{settled}; about {now.needed:,} answers are left ({_duration(now.hours_left)} at this rate)."
 
 
 def _duration(hours: float) -> str:
@@ -135,13 +135,13 @@ def _duration(hours: float) -> str:
 
 @router.get("/progress")
 def progress(request: Request, studio: Project, who: Reviewer) -> Response:
-    """Show where the project stands."""
+    """Show the progress of the project."""
     return page(request, "progress.html", who, shared=False, **_values(studio))
 
 
 @router.post("/share")
 def share(request: Request, studio: Project, who: Owner) -> Response:
-    """Make a read-only link to the report; an earlier one no longer works."""
+    """Create a read-only link to the report; an earlier one no longer works."""
     with studio.database.write() as connection:
         doors.revoke(connection, purpose="share")
         secret = doors.new_secret(connection, "share", who.id)
@@ -159,7 +159,7 @@ def unshare(studio: Project, who: Owner) -> Response:
 
 @router.get("/shared/{secret}")
 def shared(request: Request, studio: Project, secret: str) -> Response:
-    """Show the report to whoever has the link; nothing can be changed, and no item is shown."""
+    """Show the report to anyone with the link; they cannot change anything and see no items."""
     with studio.database.read() as connection:
         doors.open_link(connection, secret, "share")
     return page(request, "progress.html", None, shared=True, **_values(studio))
@@ -196,7 +196,7 @@ def _by_doubt(results: Results | None, status: str) -> NDArray[np.int64]:
 
 
 def _line(results: Results | None, row: Any, decided: dict[int, Any]) -> dict[str, Any]:
-    """Return what a list or a page says about an item; `label` and `status` are None without votes."""
+    """Return what a list or a page shows about an item; `label` and `status` are None without votes."""
     decision = decided.get(row.id)
     about = {"decided": decision.class_id if decision else None, "id": row.id, "key": row.key,
              "kind": row.kind, "content": row.content}  # fmt: skip
@@ -210,7 +210,7 @@ def _line(results: Results | None, row: Any, decided: dict[int, Any]) -> dict[st
 
 @router.get("/review/{item_id}")
 def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> Response:
-    """Show one item: who said what, and why the label is what it is."""
+    """Show one item: who said what, and why it has its label."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
         _, roster = studio.now(connection)
@@ -255,13 +255,13 @@ def decide(studio: Project, who: Reviewer, form: Form, item_id: int) -> Response
             raise Refused("That class is no longer there; reload the page.", 409)
         managing.adjudicate(connection, item_id, chosen or None, who.id, text_field(form, "reason"))
     return back_to(
-        f"/review/{item_id}", "The decision is on record." if chosen else "The decision is taken back."
+        f"/review/{item_id}", "The decision is on record." if chosen else "The decision is withdrawn."
     )
 
 
 @router.get("/experts")
 def experts(request: Request, studio: Project, who: Reviewer) -> Response:
-    """Compare what people are said to know with what they show."""
+    """Compare what people are said to know with how they answer."""
     results, newer = studio.results.get()
     if results is None:
         return page(request, "experts.html", who, lines=None, newer=newer, claims=[])

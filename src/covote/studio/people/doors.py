@@ -26,18 +26,16 @@ class SignInFirst(Refused):
     """No one is signed in."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Sign in first: open the link of your invitation, or use your name and password.", 401
-        )
+        super().__init__("Sign in first: open your invitation link, or use your name and password.", 401)
 
 
 def digest_of(secret: str) -> str:
-    """Return what the database keeps of a secret."""
+    """Return the digest of a secret, which is all that the database keeps."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def new_secret(connection: Connection, purpose: str, person_id: int) -> str:
-    """Make a secret for a purpose, and return it: this is the only time that it is known."""
+    """Create a secret for a purpose, and return it: it cannot be read again."""
     secret, now = secrets.token_urlsafe(32), time.time()
     row = {"digest": digest_of(secret), "purpose": purpose, "person_id": person_id, "created": now,
            "expires": now + LIFETIME[purpose], "revoked": False}  # fmt: skip
@@ -47,14 +45,14 @@ def new_secret(connection: Connection, purpose: str, person_id: int) -> str:
 
 @dataclass(frozen=True)
 class Door:
-    """What someone brings to get in: a secret, and the purpose for which it was made."""
+    """Credentials: a secret, and the purpose that it was created for."""
 
     purpose: str
     secret: str
     named: str | None = None
-    """Who the person is according to a trusted proxy, where one signs people in."""
+    """The person's name according to a trusted proxy, if one signs people in."""
     person_id: int | None = None
-    """The person whose account is signed in, where a server has several projects; no secret is needed."""
+    """The person whose account is signed in, on a server with several projects; then no secret is needed."""
 
 
 _BEHIND = select(
@@ -82,8 +80,8 @@ _OPEN: dict[tuple[bool, bool], Select[Any]] = {
 def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any] | None:
     """Return the project, with `person_id`, `person_name`, `cursor` and `options_id` of who has this secret.
 
-    None if the secret is not known, is meant for something else, has expired or is revoked. It is one
-    statement, which can also lock the person until the end of the transaction.
+    None if the secret is unknown, has another purpose, has expired or is revoked. One statement does this and
+    can also lock the person until the end of the transaction.
     """
     by_account = door.person_id is not None
     brought = (
@@ -96,7 +94,7 @@ def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Ro
 
 
 def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
-    """Return what a link for one of some purposes opens, or refuse it."""
+    """Return what a link for one of some purposes opens, or reject it."""
     found = None
     for purpose in purposes:
         found = found or look_behind(connection, Door(purpose, secret))
@@ -118,7 +116,7 @@ def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[
 
 
 def revoke(connection: Connection, *, person_id: int | None = None, purpose: str | None = None) -> int:
-    """Close doors: all of a person, or of a purpose, or of both."""
+    """Revoke secrets: all of a person, of a purpose, or of both."""
     closed = update(link).where(link.c.revoked.is_(False)).values(revoked=True)
     if person_id is not None:
         closed = closed.where(link.c.person_id == person_id)
@@ -128,7 +126,7 @@ def revoke(connection: Connection, *, person_id: int | None = None, purpose: str
 
 
 def replace_secret(connection: Connection, purpose: str, person_id: int) -> str:
-    """Make a secret; earlier ones of this person for the same purpose no longer work."""
+    """Create a secret; the person's earlier ones for the same purpose no longer work."""
     revoke(connection, person_id=person_id, purpose=purpose)
     return new_secret(connection, purpose, person_id)
 

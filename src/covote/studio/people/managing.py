@@ -1,4 +1,4 @@
-"""What an owner changes: the project, its classes, its people."""
+"""What an owner changes: the project and its people."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from covote.studio.storage.schema import (
 )
 
 MOST_TRIAL = 50
-"""Gold items of each class in a qualification round."""
+"""Most gold items of each class in a qualification round."""
 
 
 def create_project(connection: Connection, name: str, owner: str = "owner") -> int:
-    """Make the project with its first owner, and return the owner's id."""
+    """Create the project with its first owner, and return the owner's id."""
     connection.execute(
         insert(project).values(
             id=1, uid=secrets.token_hex(8), name=check_name(name, "The project"), instructions="",
@@ -43,14 +43,14 @@ def create_project(connection: Connection, name: str, owner: str = "owner") -> i
 
 
 def set_trial(connection: Connection, count: int, *, first: bool, feedback: bool) -> None:
-    """Say how many gold items of each class people answer in the qualification round, and when."""
+    """Set how many gold items of each class people answer in the qualification round, and when."""
     if not 0 <= count <= MOST_TRIAL:
         raise Refused(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
     connection.execute(update(project).values(trial=count, trial_first=first, feedback=feedback))
 
 
 def change_project(connection: Connection, name: str, instructions: str, ask: str) -> None:
-    """Change the name, what people are told, and how items are asked."""
+    """Change the name, the instructions, and the way of asking."""
     before = connection.execute(select(project.c.ask)).scalar_one()
     connection.execute(
         update(project).values(
@@ -60,7 +60,7 @@ def change_project(connection: Connection, name: str, instructions: str, ask: st
         )
     )
     if ask in ADAPTIVE and before != ask:
-        # What was begun in another way goes on where it stands.
+        # Items that were begun in another way continue where they are.
         begun = select(assignment.c.item_id)
         connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
         connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
@@ -98,7 +98,7 @@ def invite(
 def change_person(
     connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str
 ) -> None:
-    """Change what an owner may change of a person; someone must remain owner."""
+    """Change a person; at least one owner must remain."""
     row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
     if row.role == "model":
         role = "model"
@@ -123,7 +123,7 @@ def change_person(
 
 
 def choose(connection: Connection, names: Iterable[str]) -> None:
-    """Say which people are asked where a cover is asked."""
+    """Choose the people of the cover."""
     chosen = list(names)
     connection.execute(update(person).values(chosen=False))
     connection.execute(update(person).where(person.c.name.in_(chosen)).values(chosen=True))
@@ -131,7 +131,7 @@ def choose(connection: Connection, names: Iterable[str]) -> None:
 
 
 def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None:
-    """Take classes, experts, costs and models from a panel; who is here already knows what it says.
+    """Take classes, experts, costs and models from a panel; it replaces what existing people know.
 
     Relative paths of models start at `folder`.
     """
@@ -153,7 +153,7 @@ def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None
 def adjudicate(
     connection: Connection, item_id: int, class_id: int | None, person_id: int, reason: str
 ) -> None:
-    """Decide an item, with a reason; None takes the decision back."""
+    """Decide an item, with a reason; None withdraws the decision."""
     told = check_text(reason, "The reason", 2000)
     if class_id is not None and not told:
         raise Refused("Say why: a decision without a reason cannot be checked later.", 422)

@@ -1,8 +1,8 @@
-"""Passwords: hashed two at a time, compared in equal time, and not guessed for long.
+"""Passwords: hashed two at a time, compared in constant time, and protected against guessing.
 
-A stranger can make the server hash, which costs memory and processor time on purpose. So hashing has two
-threads of its own, and who comes when many wait is asked to come back. Wrong passwords are counted for the
-address they come from, never for the name they try: no one can lock someone else out.
+Strangers can make the server hash, which is meant to cost memory and processor time. So hashing has its own
+two threads, and requests beyond a short queue are rejected. Wrong passwords are counted per address, never
+per name, so that no one can lock someone else out.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SHORTEST_PASSWORD = 10
 AT_ONCE, WAITING = 2, 20
 """Passwords that are hashed at the same time, and that may wait for it."""
 TRIES, ALL_TRIES, TRY_SECONDS = 10, 200, 300.0
-"""Wrong passwords from one address, and from all together, within a time before the next must wait."""
-BUSY = "Many people are signing in just now; try again in a moment."
-_WRONG = "That name and password do not belong together. Try again, or use the link of your invitation."
+"""Wrong passwords from one address, and from all together, within some seconds before the next must wait."""
+BUSY = "Many people are signing in right now; try again in a moment."
+_WRONG = "Wrong name or password. Try again, or use your invitation link."
 _T = TypeVar("_T")
 
 
@@ -43,22 +43,22 @@ class Passwords:
         self._all_wrong: deque[float] = deque()
         self._known: set[str] = set()
         self.at_the_door = 0
-        """How many are signing in, counted where requests come in, by one thread."""
+        """How many people are signing in; counted by the one thread that receives requests."""
 
     @cached_property
     def _hasher(self) -> Any:
         from argon2 import PasswordHasher
 
-        # 19 MB, two passes, one lane: OWASP's first choice for servers. Older hashes say their own terms.
+        # 19 MB, two passes, one lane: OWASP's first choice. Older hashes carry their own settings.
         return PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 
     @cached_property
     def _nobody(self) -> str:
-        """A hash that no password has: for unknown names, so that they take as long as known ones."""
+        """A hash for unknown names, so that they take as long as known ones."""
         return str(self._hasher.hash("no one has this password"))
 
     def _in_turn(self, work: Callable[[], _T]) -> _T:
-        """Hash something when it is its turn; refuse if too many wait."""
+        """Hash something in turn; reject it if too many are waiting."""
         with self._lock:
             if self._waiting >= AT_ONCE + WAITING:
                 raise Refused(BUSY, 429)
@@ -70,7 +70,7 @@ class Passwords:
                 self._waiting -= 1
 
     def hashed(self, password: str) -> str:
-        """Return what is kept of a new password, or refuse it."""
+        """Return the hash of a new password, or reject the password."""
         if len(password) < SHORTEST_PASSWORD:
             raise Refused(
                 f"The password has {len(password)} characters; use at least {SHORTEST_PASSWORD}. A sentence "
@@ -82,7 +82,7 @@ class Passwords:
         return self._in_turn(lambda: str(self._hasher.hash(password.encode("utf-8", "surrogatepass"))))
 
     def matches(self, hashed: str | None, password: str) -> bool:
-        """Whether a password is the one that was hashed; without a hash it takes as long, and is not."""
+        """Whether a password has this hash; without a hash it takes as long, and the result is False."""
         from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
         def compare() -> bool:
@@ -98,7 +98,7 @@ class Passwords:
         return self._in_turn(compare) and hashed is not None
 
     def check(self, database: Database, name: str, password: str, address: str) -> int:
-        """Return the id of the person of this name and password, or refuse; hashing holds no connection."""
+        """Return the id of the person with this name and password; hashing holds no connection."""
         place = network_of(address)
         self._wait(place)
         with database.read() as connection:
@@ -123,14 +123,14 @@ class Passwords:
                     wrong.popleft()
             if len(self._wrong.get(place, ())) >= TRIES:
                 raise Refused(
-                    "Too many wrong passwords from your network; wait five minutes, or use the link of your "
-                    "invitation.",
+                    "Too many wrong passwords from your network; wait five minutes, or use your invitation "
+                    "link.",
                     429,
                 )
             if len(self._all_wrong) >= ALL_TRIES and place not in self._known:
                 raise Refused(
-                    "Too many wrong passwords from everywhere; wait five minutes, or use the link of your "
-                    "invitation.",
+                    "Too many wrong passwords from all networks; wait five minutes, or use your invitation "
+                    "link.",
                     429,
                 )
 
@@ -143,7 +143,7 @@ class Passwords:
             self._all_wrong.append(now)
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Hash nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -161,5 +161,5 @@ def network_of(address: str) -> str:
 
 
 def store(connection: Connection, person_id: int, hashed: str) -> None:
-    """Give a person a password that was hashed."""
+    """Store the hash of a person's password."""
     connection.execute(update(person).where(person.c.id == person_id).values(password=hashed))

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from covote.studio.answers.inquiry import Inquiry
 
 LARGEST_TABLE = 80
-"""Most classes whose pairs are shown as a table; more are drawn as a picture."""
+"""Most classes whose pairs are shown as a table; with more, they are drawn as a picture."""
 LARGEST_PICTURE = 500
-"""Points of the picture in each direction."""
+"""Pixels of the picture in each direction."""
 COLOURS = bytes((201, 66, 53, 226, 164, 66, 93, 158, 110, 35, 108, 62))
 """Red, amber, light and dark green of the picture of all pairs."""
 LISTED = 60
@@ -63,14 +63,14 @@ class Class:
 
 @dataclass(frozen=True)
 class Roster:
-    """Everything about who knows what; it is read again when `version` has changed."""
+    """Who knows what; it is read again when `version` has changed."""
 
     version: int
     every_class: tuple[Class, ...]
-    """All classes there ever were, in the order in which people see them."""
+    """All classes that ever existed, in the order in which people see them."""
     members: tuple[Member, ...]
     models: dict[int, dict[str, Any]]
-    """Models by their ids: `model` as panel files name it, and the `folder` at which its paths start."""
+    """Models by their ids: `model` as in panel files, and the `folder` that its paths are relative to."""
 
     @cached_property
     def classes(self) -> tuple[Class, ...]:
@@ -85,7 +85,7 @@ class Roster:
 
     @cached_property
     def stands_for(self) -> dict[int, int]:
-        """The class for which answers that name a class count, by ids: itself, or what it was merged into."""
+        """The class that answers naming a class count for, by ids: itself, or what it was merged into."""
         merged = {one.id: one.merged_into for one in self.every_class}
         return {one: _end_of(one, merged) for one in merged}
 
@@ -101,7 +101,7 @@ class Roster:
 
     @cached_property
     def class_ever(self) -> dict[int, Class]:
-        """Every class there ever was by its id."""
+        """Every class that ever existed by its id."""
         return {one.id: one for one in self.every_class}
 
     @cached_property
@@ -116,12 +116,12 @@ class Roster:
 
     @cached_property
     def voters(self) -> tuple[Member, ...]:
-        """Who is in the panel: whoever knows something and is asked, or was asked before."""
+        """The members of the panel: everyone who knows something and is asked, or was asked before."""
         return tuple(one for one in self.members if (one.known or one.former) and (one.active or one.answers))
 
     @cached_property
     def active(self) -> tuple[Member, ...]:
-        """Who of the voters can be asked today."""
+        """The voters who can be asked today."""
         return tuple(one for one in self.voters if one.active and one.known)
 
     @cached_property
@@ -160,7 +160,7 @@ class Roster:
 
     @cached_property
     def inquiries(self) -> dict[str, Inquiry]:
-        """Rules of asking at work on these people; see :func:`covote.studio.answers.inquiry.inquiry_of`."""
+        """Rules of asking for these people; see :func:`covote.studio.answers.inquiry.inquiry_of`."""
         return {}
 
     def names_of(self, known: Iterable[int], most: int | None = None) -> list[str]:
@@ -171,7 +171,7 @@ class Roster:
     def picture(self) -> bytes:
         """The board as a PNG file: red uncovered, amber one person, green more.
 
-        A point is a pair, or the weakest of some pairs where there are more than a screen shows.
+        A pixel is a pair, or the weakest of several pairs if there are more than a screen shows.
         """
         counts = self.pair_counts
         starts = np.arange(0, len(counts), -(-len(counts) // LARGEST_PICTURE))
@@ -190,13 +190,13 @@ class Roster:
             return "not sure"
         found = self.class_ever.get(class_id)
         if found is None:
-            return "no class of this project"
+            return "a class that is not in this project"
         if found.merged_into is not None:
             return f"{found.name} (now {self.class_ever[self.stands_for[class_id]].name})"
         return f"{found.name} (retired)" if found.retired else found.name
 
     def vote_name(self, class_id: int) -> str:
-        """Return what an answer counts for, as files say it."""
+        """Return the name of what an answer counts for, as in files."""
         counted = self.stands_for.get(class_id)
         return self.answer_name(class_id) if counted is None else self.class_ever[counted].name
 
@@ -207,14 +207,14 @@ class Roster:
         return (active.T @ active).astype(np.int32)
 
     def member(self, person_id: int) -> Member:
-        """Return the person with a number, or refuse."""
+        """Return the person with an id, or reject it."""
         if person_id not in self.member_by_id:
             raise Refused("There is no one with that number; go back to the list.", 404)
         return self.member_by_id[person_id]
 
     @cached_property
     def coverage(self) -> dict[str, Any]:
-        """What the coverage board shows: pairs, those that no one knows, those that depend on one person."""
+        """What the coverage board shows: pairs that no one knows, and those that depend on one person."""
         counts, names = self.pair_counts, [one.name for one in self.classes]
         upper = np.triu(np.ones_like(counts, dtype=bool), 1)
         missing = np.argwhere((counts == 0) & upper)
@@ -234,7 +234,7 @@ class Roster:
         }
 
     def _advice(self, missing: NDArray[np.int64]) -> str:
-        """Say what to do about the pairs that no one knows, in one sentence."""
+        """Suggest in one sentence what to do about the pairs that no one knows."""
         if len(self.classes) < 2:
             return "Coverage begins with the second class."
         if not len(missing):
@@ -255,7 +255,7 @@ class Roster:
 
 
 def recovered(panel: Panel | None) -> str:
-    """Say how many items a panel with uncovered pairs can still recover; nothing if it covers all.
+    """Describe how many items a panel with uncovered pairs can still recover; empty if it covers all.
 
     >>> recovered(Panel.from_blocks(5, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])).split(", ")[1][:16]
     '50% of the items'
@@ -277,7 +277,7 @@ def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
 
 
 def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
-    """Return the project; if it is locked, no one changes who knows what until the transaction ends."""
+    """Return the project; `locked`, no one can change who knows what until the transaction ends."""
     wanted = select(project)
     return connection.execute(wanted.with_for_update(read=True) if locked else wanted).one()
 
@@ -328,12 +328,12 @@ class RosterKeeper:
 
 
 def touch(connection: Connection) -> None:
-    """Say that who knows what has changed; every change of classes or people ends with this."""
+    """Mark the roster as changed; every change of classes or people ends with this."""
     connection.execute(update(project).values(panel_version=project.c.panel_version + 1))
 
 
 def options_of(connection: Connection, classes: Iterable[int]) -> int:
-    """Return the id of a list of classes that are shown together."""
+    """Return the id of a list of classes that are offered together."""
     listed = json.dumps(sorted(classes))
     digest = hashlib.sha256(listed.encode()).hexdigest()
     insert_if_new(connection, options, {"digest": digest, "classes": listed})
@@ -341,7 +341,7 @@ def options_of(connection: Connection, classes: Iterable[int]) -> int:
 
 
 def set_known(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
-    """Say what a person knows, and return how many of the person's items must be asked again."""
+    """Set what a person knows, and return how many of their items must be asked about again."""
     now = set(classes)
     live = select(class_.c.id).where(class_.c.retired.is_(False))
     connection.execute(knows.delete().where(knows.c.person_id == person_id, knows.c.class_id.in_(live)))
@@ -351,10 +351,10 @@ def set_known(connection: Connection, person_id: int, classes: Iterable[int]) ->
 
 
 def refresh_options(connection: Connection, person_id: int) -> int:
-    """Offer a person the classes that he or she knows now; return how many items must be asked again.
+    """Offer a person the classes that they know now; return how many items must be asked about again.
 
-    Those are the items at whose last answer a class was not in view that is offered now. Items that were to
-    be asked again for a class that is no longer offered are answered as before.
+    Those are the items whose last answer was given without a class that is offered now. Items that waited
+    for a class that is no longer offered count as answered again.
     """
     now = known_now(connection, person_id)
     connection.execute(
@@ -375,7 +375,7 @@ def refresh_options(connection: Connection, person_id: int) -> int:
     )
     if again.rowcount:
         connection.execute(update(item).where(item.c.id.in_(narrow)).values(state=BEGUN))
-        # A model, which takes no leases, begins anew.
+        # A model, which takes no leases, starts again.
         connection.execute(
             update(person).where(person.c.id == person_id, person.c.role == "model").values(cursor=0)
         )
@@ -395,7 +395,7 @@ def known_now(connection: Connection, person_id: int) -> set[int]:
 
 
 def asked_again(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
-    """Return how many answered items a person would be asked again who knew these classes."""
+    """Return how many answered items a person would be asked about again if they knew these classes."""
     narrow, _ = _last_views(connection, person_id, set(classes))
     return int(
         connection.execute(

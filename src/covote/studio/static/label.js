@@ -1,4 +1,4 @@
-// The labelling screen. An answer is kept in this browser until the server has said that it has it.
+// The labelling screen. An answer is kept in this browser until the server has confirmed it.
 "use strict";
 (() => {
   const desk = document.getElementById("desk");
@@ -44,7 +44,7 @@
     place.append(line);
   }
 
-  // A choice counts once the item has been visible, with its picture, for a moment, and no double tap can still end.
+  // A choice counts once the item has been visible, with its picture, for a moment, and a double tap is over.
   function arm() {
     clearTimeout(readyTimer);
     const delay = Math.max(SEEN, chosenAt + DOUBLE - performance.now());
@@ -127,7 +127,7 @@
       (left ? `; ${left.toLocaleString()} to go` : "") + ". The next ones come when you are back online.";
   }
 
-  // Pictures of the next items, one after another, so that they are there without a connection.
+  // Load the pictures of the next items, one after another, so that they are available offline.
   let fetching = false;
   const fetched = new Set();
   function prefetch() {
@@ -142,7 +142,7 @@
     picture.src = here(next.content);
   }
 
-  // The moment of the tap counts, not the moment in which a busy browser gets round to it.
+  // The moment of the tap counts, not the moment when a busy browser handles it.
   function choose(button, now) {
     const lease = queue[0];
     if (!lease || now < ready || document.hidden) return;
@@ -207,7 +207,7 @@
   function heard(told, entry) {
     if (told.leases) merge(told.leases);
     reason(told.reason);
-    if (told.flagged) say("Thank you: the owner sees it.");
+    if (told.flagged) say("Thank you. The owner will see your comment.");
     else if (told.right) say(told.right);
     else if (told.replaced && !entry.change) {
       say(`This replaces your earlier answer “${told.replaced}”, which you gave in another tab or on another device.`);
@@ -226,7 +226,7 @@
   function reason(text) { if (text) { why = text; if (!queue.length) nothing(); } }
   function offline(text) { at("offline").textContent = text; at("offline").hidden = !text; }
 
-  // Undo goes back as often as it is pressed: to the answer before the one that is open for a change.
+  // Every undo goes one answer further back: to the one before the answer that is open for a change.
   async function undo() {
     await flush();
     if (outbox.all().length) { say("Undo works again when the connection is back.", true); return; }
@@ -324,7 +324,7 @@
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden && ready < Infinity) arm(); });
 
-  // What another tab answers is not asked here again; if it is in view, it shows that answer.
+  // An item that another tab answers is not asked again here; if it is in view, it shows that answer.
   addEventListener("storage", (event) => {
     if (!event.key || !event.key.startsWith(store) || !event.newValue) return;
     const entry = JSON.parse(event.newValue);
@@ -336,7 +336,7 @@
     } else queue = queue.filter((one) => one.item_id !== entry.item);
   });
 
-  // What an earlier visit left unsent goes first; its items are not shown again.
+  // Unsent answers of an earlier visit go first; their items are not shown again.
   const unsent = new Set(outbox.all().filter((one) => one.comment === undefined).map((one) => one.item));
   queue = queue.filter((one) => !unsent.has(one.item_id) || one.chosen !== null);
   show();

@@ -1,4 +1,4 @@
-// Small helpers of the owner's pages; everything works without them, only less comfortably.
+// Small helpers for the owner's pages; everything works without them, only less conveniently.
 "use strict";
 document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");

@@ -28,8 +28,8 @@ HEAD = "0003"
 """The newest migration; a start with an older database brings it up to date."""
 
 CONNECTIONS = 45
-"""Connections that are kept: one for each of the 40 threads that serve requests, and some in the background.
-One more than are kept would be opened and closed for every request."""
+"""Connections in the pool: one for each of the 40 threads that serve requests, and some for the background.
+Any beyond these would be opened and closed for every request."""
 FEW_CONNECTIONS = 5
 """Connections that each of several projects in one PostgreSQL database keeps."""
 TIDY_SECONDS = 5.0
@@ -41,7 +41,7 @@ class Database:
     """A project's database: a file, a PostgreSQL database or one schema of that.
 
     Reading and writing are separate: :meth:`read` gives a snapshot, :meth:`write` one transaction that is
-    there completely or not at all. With SQLite, writers wait for each other here and not in the file.
+    committed completely or not at all. With SQLite, writers wait for each other here, not in the file.
     """
 
     def __init__(self, url: str, schema: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a connection on which everything that is read belongs to one moment."""
+        """Yield a connection that reads a snapshot of one moment."""
         with self.engine.connect() as connection:
             if self.is_postgres:
                 connection.execution_options(isolation_level="REPEATABLE READ")
@@ -62,7 +62,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give a connection inside a transaction that commits if the block ends well."""
+        """Yield a connection in a transaction that commits if the block succeeds."""
         if self.is_postgres:
             with self.engine.begin() as connection:
                 yield connection
@@ -93,13 +93,13 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.engine.connect() as connection:
             if not self.is_postgres:
-                # Tables that others refer to are made anew, which SQLite allows only in this state.
+                # Tables that others refer to are rebuilt, which SQLite allows only in this state.
                 connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
             if not self.is_postgres and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                raise FileError(f"{self.shown} is damaged: some of its rows name others that are not there")
+                raise FileError(f"{self.shown} is damaged: some of its rows refer to missing ones")
             connection.commit()
             if not self.is_postgres:
                 connection.exec_driver_sql("PRAGMA foreign_keys=ON")
@@ -141,12 +141,12 @@ class Database:
         return None
 
     def keep_tidy(self, stopped: threading.Event) -> None:
-        """Move what SQLite has logged into the database file, again and again until stopped.
+        """Move SQLite's log into the database file, repeatedly until stopped.
 
-        SQLite would do it within someone's commit, who would wait for it.
+        Otherwise SQLite would do so during someone's commit, who would have to wait.
         """
         while not self.is_postgres and not stopped.wait(TIDY_SECONDS):
-            # A full disk may have room again the next time.
+            # A full disk may have room again next time.
             with suppress(SQLAlchemyError), self.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -159,8 +159,8 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
     """Write the database and the files of a project to a ZIP file, and return its place.
 
     The database is copied as of one moment; files are never changed, so those that it names are there. Of a
-    folder of several projects, all are written, and the accounts first, so that no one is known to them who
-    is not in a project.
+    folder of several projects, all are written, the accounts first: no account may refer to a person who is
+    not in a project.
     """
     sources = [folder / "accounts.db", *sorted(folder.glob("*/studio.db"))]
     if not sources[0].is_file():
@@ -193,7 +193,7 @@ def back_up(folder: Path, target: Path | None = None) -> Path:
 
 @contextmanager
 def _privately() -> Iterator[None]:
-    """Let no one else read the files that are made."""
+    """Create files that no one else can read."""
     before = os.umask(0o077)
     try:
         yield
@@ -202,7 +202,7 @@ def _privately() -> Iterator[None]:
 
 
 def insert_if_new(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
-    """Add a row unless one with the same unique value is there; return whether it was added."""
+    """Add a row unless one with the same unique value exists; return whether it was added."""
     return bool(connection.execute(_insert_if_new(connection.dialect.name, table), row).rowcount)
 
 
@@ -254,7 +254,7 @@ def _engine(url: str, schema: str | None) -> Engine:
     try:
         if schema is None:
             return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
-        # Many projects share a server that has perhaps a hundred connections; idle ones are given back.
+        # Many projects share a server with perhaps a hundred connections, so idle ones are returned.
         where = {"options": f'-csearch_path="{schema}"'}
         return create_engine(
             driver, pool_size=FEW_CONNECTIONS, max_overflow=CONNECTIONS, pool_recycle=600, connect_args=where
@@ -275,7 +275,7 @@ def _driver(url: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    """Return a text in which the password of an address cannot be read.
+    """Return a text with the password of an address hidden.
 
     >>> _without_password("postgresql://ann:secret@db/name")
     'postgresql://ann:***@db/name'
@@ -284,7 +284,7 @@ def _without_password(text: str) -> str:
 
 
 def _sqlite_connected(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where Database says so
+    connection.isolation_level = None  # Database begins transactions itself
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # an accepted answer outlives a power cut

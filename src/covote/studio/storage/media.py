@@ -1,6 +1,6 @@
-"""Pictures and sounds: what they are is told by their content, never by their name.
+"""Pictures and sounds: their type comes from their content, never from their name.
 
-A file is kept under the hash of its content, so no name that anyone gives becomes a path.
+A file is stored under the hash of its content, so no given name becomes a path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST = 25 * 1024 * 1024
 """Bytes of the largest picture or sound."""
 
 MOST_POINTS = 150_000_000
-"""Points of the largest picture."""
+"""Pixels of the largest picture."""
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -84,12 +84,12 @@ def keep(connection: Connection, folder: Path, name: str, content: bytes) -> tup
 
 
 def _check_picture(name: str, content: bytes) -> None:
-    """Reject a picture that cannot be shown to its last line."""
+    """Reject a picture that cannot be decoded completely."""
     try:
         with Image.open(io.BytesIO(content)) as opened:
             if opened.width * opened.height > MOST_POINTS:
                 raise Refused(
-                    f"“{name}” has {opened.width:,} x {opened.height:,} points; a picture has at most "
+                    f"“{name}” has {opened.width:,} x {opened.height:,} pixels; a picture has at most "
                     f"{MOST_POINTS / 1e6:.0f} million, make it smaller.",
                     413,
                 )
@@ -99,14 +99,14 @@ def _check_picture(name: str, content: bytes) -> None:
 
 
 def path_of(folder: Path, digest: str) -> Path:
-    """Return where a file is kept; reject what is not a hash."""
+    """Return the place of a file; reject what is not a hash."""
     if not _NAME.fullmatch(digest):
         raise Refused("There is no such picture or sound.", 404)
     return folder / "files" / digest[:2] / digest
 
 
 def find(connection: Connection, folder: Path, digest: str) -> tuple[Path, str]:
-    """Return the place and the type of a file that is kept."""
+    """Return the place and the type of a stored file."""
     place = path_of(folder, digest)
     mime = connection.execute(select(file.c.mime).where(file.c.sha256 == digest)).scalar_one_or_none()
     if mime is None or not place.is_file():

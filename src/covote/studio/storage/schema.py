@@ -1,7 +1,7 @@
 """The tables of a project. One database holds one project.
 
-Answers are only ever added: a change of mind is a new row, and the last row of a person about an item is what
-that person says now. Times are seconds since 1970 (UTC).
+Answers are only ever added: a change of mind is a new row, and a person's last row about an item is their
+current answer. Times are seconds since 1970 (UTC).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ project = Table(
 )
 """One row. `size` is the number of items that are not retired; `panel_version` grows with every change of who
 knows what. `trial` is the number of gold items of each class that everyone answers in the qualification
-round, before (`trial_first`) or among the other items; `feedback` says whether people are told the class."""
+round, before (`trial_first`) or among the other items; `feedback` says whether people are shown the class."""
 
 class_ = Table(
     "class",
@@ -67,7 +67,7 @@ class_ = Table(
     sqlite_autoincrement=True,
 )
 """A retired class is no longer offered, but votes for it count; the answers of one that was merged count
-for the other. No id is ever given twice, so that what an answer names stays what it was."""
+for the other. No id is ever reused, so an answer always names the same class."""
 
 example = Table(
     "example",
