@@ -191,7 +191,7 @@ def test_a_flag_reaches_the_owner_and_is_closed(desk, rig):
     page.locator("#comment").press("End")
     page.keyboard.type(": a ring and a star")
     page.get_by_role("button", name="Send").click()
-    expect(page.locator("#said")).to_contain_text("the owner sees it")
+    expect(page.locator("#said")).to_contain_text("The owner will see your comment")
     owner = desk("owner", "/review?status=flagged")
     owner.get_by_role("link", name=where).click()
     expect(owner.get_by_role("main")).to_contain_text("Two things at once: a ring and a star")

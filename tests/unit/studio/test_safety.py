@@ -475,7 +475,7 @@ BAD_FILES = [
     ("a.jsonl", b"[1]\n", "object"),
     ("a.jsonl", b'{"id": "a", "text": "\\ud83d"}\n', "surrogate"),
     ("a.parquet", b"not parquet", "Parquet"),
-    ("a.docx", b"PK", "no known kind"),
+    ("a.docx", b"PK", "unknown file type"),
     ("a.zip", b"PK nonsense", "unpacked"),
 ]
 
