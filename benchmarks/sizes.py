@@ -1,9 +1,9 @@
 """PanelClassifier(size="auto") against every fixed size, on five datasets with two model families.
 
-    python benchmarks/sizes.py --data FOLDER [--splits 3]
+    python benchmarks/sizes.py --data FOLDER [--splits 3] [--seed 0]
 
 Test accuracy in percent, the mean of several random splits (40% test). FOLDER holds tabular/*.parquet; the
-digits come with scikit-learn. Larger sets are cut to 3,000 rows.
+digits come with scikit-learn. Larger sets are cut to 3,000 rows. The seed chooses these rows and the splits.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FAMILIES = {
 }
 
 
-def datasets(folder: Path) -> Iterator[tuple[str, Any, Any]]:
+def datasets(folder: Path, seed: int) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, features and classes; classes with fewer than 10 rows are left out."""
     yield "digits", *load_digits(return_X_y=True)
     for name in ("letterrecognition", "satellite", "soybean", "shuttle"):
         table = pd.read_parquet(folder / "tabular" / f"{name}.parquet")
         if len(table) > 3000:
-            table = table.sample(3000, random_state=0)
+            table = table.sample(3000, random_state=seed)
         table = table[table.groupby("target").target.transform("size") >= 10]
         X = table.drop(columns="target")
         numbers = X.select_dtypes("number")
@@ -52,18 +52,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = [
         "| data | estimator | pairs | default | K/2 | K | auto | chosen | auto - best |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, X, y in datasets(options.data):
+    for name, X, y in datasets(options.data, options.seed):
         for family, estimator in FAMILIES.items():
             sizes = candidate_sizes(len(np.unique(y)))
             right: dict[Any, list[float]] = {size: [] for size in (*sizes, "auto")}
             chosen = []
-            for split in range(options.splits):
+            for split in range(options.seed, options.seed + options.splits):
                 parts = train_test_split(X, y, test_size=0.4, random_state=split, stratify=y)
                 for size, found in right.items():
                     model = PanelClassifier(estimator, size=size, random_state=0).fit(parts[0], parts[2])

@@ -1,4 +1,4 @@
-"""How many classes an expert shall know: cross-validated, and the cheapest of what is equally good."""
+"""How many classes an expert should know: cross-validated, and the cheapest of the equally good sizes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from covote.errors import InputError
 from covote.learn.training import default_size
 
 AUTO = "auto"
-_FOLDS = 5
-_EQUAL = 0.002
+_FOLDS, _ROUNDS = 5, 2
+_EQUAL = 0.001
 """Sizes whose accuracy is at most this much below the best are equally good."""
+_SURE = 2.0
+"""A size that is more standard errors than this behind the best is ruled out."""
 
 
 class SizeScore(NamedTuple):
@@ -27,8 +29,8 @@ class SizeScore(NamedTuple):
     ----------
     size, experts
         Classes per expert, and how many experts that makes.
-    accuracy, error
-        The mean over the folds, and its standard error.
+    accuracy, error, folds
+        The mean over the folds, its standard error, and how many folds there were.
     rows
         The fit cost: the rows that all experts together are trained on.
     """
@@ -37,6 +39,7 @@ class SizeScore(NamedTuple):
     experts: int
     accuracy: float
     error: float
+    folds: int
     rows: int
 
 
@@ -71,7 +74,8 @@ def candidate_sizes(classes: int) -> list[int]:
 def chosen_size(classifier: Any, X: Any, y: NDArray[Any], fit_params: Mapping[str, Any]) -> SizeReport:
     """Return the size with the best cross-validated accuracy; of equally good ones, the cheapest to fit.
 
-    `classifier` is a PanelClassifier, of which clones with different sizes are trained.
+    Sizes that the first round does not rule out are tried again in other folds: one round depends too much
+    on how the folds fall. `classifier` is a PanelClassifier, of which clones are trained.
     """
     labels, counts = np.unique(y, return_counts=True)
     if len(labels) == 1:
@@ -79,20 +83,29 @@ def chosen_size(classifier: Any, X: Any, y: NDArray[Any], fit_params: Mapping[st
     if counts.min() < 2:
         rare = labels[np.argmin(counts)]
         raise InputError(f"size='auto' needs two items of every class; {rare!r} has one: give a size instead")
-    folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=0)
+    sizes = left = candidate_sizes(len(labels))
+    accuracy: dict[int, list[float]] = {size: [] for size in sizes}
+    panels = {}
+    for number in range(_ROUNDS):
+        folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=number)
+        for size in left:
+            model = clone(classifier).set_params(size=size)
+            found = cross_validate(
+                model, X, y, cv=folds, params=dict(fit_params), return_estimator=True, error_score="raise"
+            )
+            accuracy[size] += found["test_score"].tolist()
+            panels[size] = found["estimator"][0].panel_
+        left = _not_surely_worse({size: np.array(accuracy[size]) for size in left})
+        if len(left) == 1:
+            break
     candidates = []
-    for size in candidate_sizes(len(labels)):
-        model = clone(classifier).set_params(size=size)
-        found = cross_validate(
-            model, X, y, cv=folds, params=dict(fit_params), return_estimator=True, error_score="raise"
-        )
-        accuracy = found["test_score"]
-        panel = found["estimator"][0].panel_
-        rows = int((panel.knows.sum(axis=0) * counts).sum())
-        error = float(accuracy.std(ddof=1) / np.sqrt(len(accuracy)))
-        candidates.append(SizeScore(size, len(panel), float(accuracy.mean()), error, rows))
-    best = max(candidates, key=lambda one: one.accuracy)
-    equal = [one for one in candidates if one.accuracy >= best.accuracy - _EQUAL]
+    for size in sizes:
+        rows = int((panels[size].knows.sum(axis=0) * counts).sum())
+        mean, error = float(np.mean(accuracy[size])), _standard_error(np.array(accuracy[size]))
+        candidates.append(SizeScore(size, len(panels[size]), mean, error, len(accuracy[size]), rows))
+    good = [one for one in candidates if one.size in left]
+    best = max(good, key=lambda one: one.accuracy)
+    equal = [one for one in good if one.accuracy >= best.accuracy - _EQUAL]
     cheapest = min(equal, key=lambda one: (one.rows, one.size))
     reason = f"size {best.size} has the best accuracy, {best.accuracy:.1%}"
     if cheapest is not best:
@@ -101,3 +114,18 @@ def chosen_size(classifier: Any, X: Any, y: NDArray[Any], fit_params: Mapping[st
             f"rows instead of {best.rows:,}"
         )
     return SizeReport(cheapest.size, tuple(candidates), reason)
+
+
+def _not_surely_worse(accuracy: Mapping[int, NDArray[np.float64]]) -> list[int]:
+    """Return the sizes that may be as good as the best; sizes are compared fold by fold.
+
+    >>> _not_surely_worse({2: np.array([0.9, 0.8]), 4: np.array([0.7, 0.9]), 9: np.array([0.6, 0.5])})
+    [2, 4]
+    """
+    best = max(accuracy.values(), key=np.mean)
+    behind = {size: best - found for size, found in accuracy.items()}
+    return [size for size, by in behind.items() if by.mean() <= max(_EQUAL, _SURE * _standard_error(by))]
+
+
+def _standard_error(values: NDArray[np.float64]) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
