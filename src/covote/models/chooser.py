@@ -43,6 +43,7 @@ class Prior:
             raise InputError(f"{path} has no column item, task or id that names the items")
         table = source.table()
         self.path, self.classes = path, [name for name in source.names if name != names[0]]
+        self._columns = {name: k for k, name in enumerate(self.classes)}
         self._rows = {str(item): row for row, item in enumerate(table.column(names[0]).to_pylist())}
         try:
             columns = [table.column(name).cast("float64").to_numpy() for name in self.classes]
@@ -61,13 +62,13 @@ class Prior:
         """Return the probabilities of some classes for an item."""
         if item not in self._rows:
             raise ExpertError(f"finds no item {item!r} in {self.path}")
-        row = self._chances[self._rows[item], [self.classes.index(str(name)) for name in classes]]
+        row = self._chances[self._rows[item], [self._columns[str(name)] for name in classes]]
         spread: NDArray[np.float64] = (1 - _LEAST) * row / max(row.sum(), 1e-300) + _LEAST / len(row)
         return spread
 
     def check(self, classes: Sequence[Name]) -> None:
         """Reject classes that the table does not have."""
-        missing = [name for name in classes if str(name) not in self.classes]
+        missing = [name for name in classes if str(name) not in self._columns]
         if missing:
             raise InputError(f"{self.path} has no column for {some_of(missing)}")
 
