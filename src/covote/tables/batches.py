@@ -143,8 +143,10 @@ class Source:
                 raise _repeated_column(self.path, twice[0])
             if exports and self.untyped:
                 export = formats.from_table(self.path, names, self.table)
-                if export is not None:
-                    self._take(export)
+            elif exports and self.kind == "parquet":
+                export = formats.from_parquet(self._place, self.schema)
+            if export is not None and self.kind != "export":
+                self._take(export)
 
     def _take(self, export: formats.Export) -> None:
         """Use the answers of an export as the rows of this file."""

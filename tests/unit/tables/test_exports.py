@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from covote import Votes, decode
@@ -354,6 +355,21 @@ UNUSABLE = {
         "Unterminated string starting at .line 2, column 11.; check that it was written",
     ),
     "a cell that is cut": ("x.csv", MTURK + 'Answer.c\nh,1,A,Approved,"rob', "ends within a quoted cell"),
+    "fields that are a number": (
+        "x.json",
+        [{"id": 1, "fields": 7, "responses": {"c": [{"user_id": "A", "value": "robin"}]}}],
+        "record 1 is not as that tool writes it",
+    ),
+    "a score that is text": (
+        "x.json",
+        [{"id": 1, "data": {}, "predictions": [{"result": [chosen("robin")], "score": "high"}]}],
+        "record 1 is not as that tool writes it",
+    ),
+    "a question without a name": (
+        "x.json",
+        [annotated([chosen("robin", question=None)])],
+        "record 1 is not as that tool writes it",
+    ),
     "two questions": (
         "x.json",
         [annotated([chosen("robin"), chosen("good", question="light")])],
@@ -421,6 +437,25 @@ def test_exports_of_several_projects_are_read_together(tmp_path):
     shutil.copy(HERE / "argilla.json", tmp_path)
     with pytest.raises(CovoteError, match="is a folder"):
         Votes.load(tmp_path)
+
+
+def test_a_parquet_file_of_a_dataset_has_the_names_of_its_classes(tmp_path):
+    label = {"names": ["robin", "raven"], "_type": "ClassLabel"}
+    text = {"dtype": "string", "_type": "Value"}
+    features = {"item": text, "expert": text, "label": label}
+    table = pa.table({"item": ["a", "a", "b"], "expert": ["A", "B", "A"], "label": [0, 1, -1]})
+    known = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(known, tmp_path / "x.parquet")
+    assert note_of(tmp_path / "x.parquet") == "recognised as a Hugging Face dataset"
+    said = Source(tmp_path / "x.parquet", exports=True).table().column("label").to_pylist()
+    assert said == ["robin", "raven", None]
+    label["names"] = ["robin"]
+    known = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(known, tmp_path / "x.parquet")
+    with pytest.raises(FileError, match=r"x\.parquet"):
+        Source(tmp_path / "x.parquet", exports=True)
+    pq.write_table(table.replace_schema_metadata({"huggingface": "?"}), tmp_path / "x.parquet")
+    assert set(Votes.load(tmp_path / "x.parquet").panel.classes) == {0, 1, -1}
 
 
 def test_a_dataset_without_rows_has_no_votes(tmp_path):

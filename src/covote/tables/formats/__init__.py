@@ -58,6 +58,7 @@ TABLES = {
     "toloka": Format("assignments of Toloka", toloka.fits, toloka.read),
 }
 """Exports in CSV or TSV, told by the names of their columns."""
+_DATASET = "recognised as a Hugging Face dataset"
 _SPACE = b"\xef\xbb\xbf \t\r\n"  # a mark of UTF-8 and blanks: of a line with nothing else, nothing is left
 _FIRST = 1 << 20  # bytes of a file in which the first line is looked for
 
@@ -109,10 +110,16 @@ def from_table(
     return _read(found, [(place, table().to_pylist())])
 
 
+def from_parquet(path: Path, schema: pa.Schema) -> Export | None:
+    """Return the answers in a Parquet file of a Hugging Face dataset, if it has classes with names."""
+    table = hugging_face.from_parquet(path, schema.metadata)
+    return None if table is None else Export(table, [_DATASET])
+
+
 def _from_folder(folder: Path) -> Export | None:
     """Return the answers in a dataset, or in several exports of one tool: one per project or member."""
     if hugging_face.fits(folder):
-        return Export(hugging_face.read(folder), ["recognised as a Hugging Face dataset"])
+        return Export(hugging_face.read(folder), [_DATASET])
     readers = {".json": _array, ".jsonl": _lines}
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in readers)
     every = [(file, records) for file in files if (records := readers[file.suffix.lower()](file))]

@@ -38,11 +38,7 @@ def read(folder: Path) -> pa.Table:
         if not files:
             raise FileError(f"{folder} has no votes: it has no rows")
         table = pa.concat_tables([_arrow(file) for file in files])
-        features = _json(folder / _INFO)["features"]
-        for place, name in enumerate(table.column_names):
-            kind = features.get(name, {})
-            if isinstance(kind, dict) and kind.get("_type") == "ClassLabel":
-                table = table.set_column(place, name, _named(table.column(name), kind["names"]))
+        table = _with_names(table, _json(folder / _INFO)["features"])
         table.validate(full=True)
     except (LookupError, TypeError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
         if isinstance(error, FileError):
@@ -51,6 +47,29 @@ def read(folder: Path) -> pa.Table:
         raise FileError(
             f"{folder} is not a complete Hugging Face dataset: {reason}; save it again with save_to_disk"
         ) from error
+    return table
+
+
+def from_parquet(path: Path, metadata: Mapping[bytes, bytes] | None) -> pa.Table | None:
+    """Return the rows of a Parquet file of a dataset with classes; None if it is another file."""
+    try:
+        features = json.loads((metadata or {})[b"huggingface"])["info"]["features"]
+        has_classes = any(kind.get("_type") == "ClassLabel" for kind in features.values())
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+    if not has_classes:
+        return None
+    import pyarrow.parquet as pq
+
+    return _with_names(pq.read_table(path), features)
+
+
+def _with_names(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
+    """Return a table with the names of classes in place of their numbers."""
+    for place, name in enumerate(table.column_names):
+        kind = features.get(name, {})
+        if isinstance(kind, dict) and kind.get("_type") == "ClassLabel":
+            table = table.set_column(place, name, _named(table.column(name), kind["names"]))
     return table
 
 

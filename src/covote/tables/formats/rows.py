@@ -59,11 +59,15 @@ class Rows:
         if expert is None or expert == "":
             self.drop("answer without an expert")
             return
+        answers = answers if isinstance(answers, Mapping) else {"label": answers}
         for name in (item, expert):
             if not _is_plain(name) or isinstance(name, bool):
                 raise TypeError(f"{name!r} is not a name")
+        is_sound = isinstance(probability, float | int | None) and isinstance(more, Mapping | None)
+        if not is_sound or not all(isinstance(question, str) for question in answers):
+            raise TypeError("a score, further columns or a question of another type")
         labels: dict[str, str | None] = {}
-        for question, answer in (answers if isinstance(answers, Mapping) else {"label": answers}).items():
+        for question, answer in answers.items():
             try:
                 labels[question] = _label(answer, what or f"record {self.record}")
             except InputError as error:
