@@ -14,7 +14,7 @@ import urllib.request
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -271,15 +271,6 @@ def load_images(name: str, source: DataSource) -> ImageSet:
     return IMAGE_SETS[name](source)
 
 
-def _mnist(source: DataSource) -> ImageSet:
-    return _idx_set("mnist", tuple("0123456789"), MNIST, source)
-
-
-def _fashion(source: DataSource) -> ImageSet:
-    names = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
-    return _idx_set("fashion", names, FASHION, source)
-
-
 def _idx_set(
     name: str, classes: tuple[str, ...], files: tuple[DataFile, ...], source: DataSource
 ) -> ImageSet:
@@ -377,9 +368,10 @@ def _unpack_batches(folder: Path) -> None:
                     target.write_bytes(member.read())
 
 
+GARMENTS = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 IMAGE_SETS: dict[str, Callable[[DataSource], ImageSet]] = {
-    "mnist": _mnist,
-    "fashion": _fashion,
+    "mnist": partial(_idx_set, "mnist", tuple("0123456789"), MNIST),
+    "fashion": partial(_idx_set, "fashion", GARMENTS, FASHION),
     "cifar10": _cifar10,
 }
 """How each image set is read."""

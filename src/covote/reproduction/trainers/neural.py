@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -170,7 +170,12 @@ class NeuralTrainer:
     train_rows: int | None = None
     seed: int = 0
     workers: int | None = None
-    remarks: ClassVar = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about the training."""
+        said = "Training steps compute in 16 bits (bfloat16) on processors with AVX-512; the paper's in 32."
+        return (said,) if self.training.bfloat16 else ()
 
     @property
     def recipe(self) -> str:
