@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from covote import atomic
 from covote.asking import Asker, Posterior
 from covote.decoding import decode
+from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.errors import InputError
 from covote.files.report import charts, html
 from covote.panel import Name, Panel
@@ -108,16 +109,11 @@ def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:
 
 def _truth(votes: Votes, gold: Mapping[Any, Name] | None) -> NDArray[np.int64]:
     truth = np.full(len(votes), -1, dtype=np.int64)
-    if gold is None:
-        return truth
-    left = dict(gold)
-    for n, item in enumerate(votes.items.tolist()):
-        if item in left:
-            truth[n] = votes.panel.class_index(left.pop(item))
-    if (truth < 0).all():
-        raise InputError(
-            f"none of the {len(gold)} gold items is among the {len(votes)} items of the votes; compare ids"
-        )
+    if gold is not None:
+        rows, classes = gold_rows(like_items(gold, votes), votes)
+        if not len(rows):
+            raise no_gold(gold)
+        truth[rows] = classes
     return truth
 
 
