@@ -213,15 +213,10 @@ def order_classes(studio: Project, who: Owner, order: Names) -> Done:
 @router.patch("/classes/{class_id}")
 def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut:
     """Rename or describe a class; its answers are kept."""
-    before = _one_class(studio, class_id)
+    before = _one_class(studio, class_id).model_dump(include={"name", "description"})
     with studio.database.write() as connection:
-        classes.change_class(
-            connection,
-            class_id,
-            name=before.name if change.name is None else change.name,
-            description=before.description if change.description is None else change.description,
-            by=who.id,
-        )
+        now = before | change.model_dump(exclude_none=True)
+        classes.change_class(connection, class_id, **now, by=who.id)
     return _one_class(studio, class_id)
 
 
@@ -288,12 +283,8 @@ def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChan
     with studio.database.write() as connection:
         _, roster = studio.now(connection)
         before = roster.member(person_id)
-        managing.change_person(
-            connection, person_id, cost=before.cost if change.cost is None else change.cost,
-            active=before.active if change.active is None else change.active,
-            may_tick=before.may_tick if change.may_tick is None else change.may_tick,
-            role=before.role if change.role is None else change.role,
-        )  # fmt: skip
+        now = {name: getattr(before, name) for name in PersonChange.model_fields}
+        managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True))
     return Done(done=f"{before.name} is saved.")
 
 
