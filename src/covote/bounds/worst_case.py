@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from covote.panel import Panel
 
 TOLERANCE = 1e-9
-MOST_STEPS = 400_000
-"""Steps of all searches for groups of classes that look alike; beyond them, the result is a lower bound."""
-MOST_ROUNDS = 300
-"""Linear programs that are solved for the classes of one component."""
+MOST_STEPS = 200_000
+"""Steps of all searches for groups of classes that look alike, and columns of all linear programs.
+
+Beyond them, the result is a lower bound."""
 
 
 def worst_case_accuracy(panel: Panel) -> float:
@@ -21,8 +21,9 @@ def worst_case_accuracy(panel: Panel) -> float:
 
     Experts are right about the classes they know; about the others, they answer as an adversary likes, even
     in agreement with each other. The result is the fractional chromatic number of the graph of covered
-    pairs, divided by the number of classes: 1 for a full cover, 1 / K without experts. If hundreds of classes
-    are uncovered it may be a lower bound. Ours; it extends the paper's Cor 1.
+    pairs, divided by the number of classes: 1 for a full cover, 1 / K without experts. From about a
+    hundred classes on it may be a lower bound, if most pairs are uncovered. Ours; it extends the paper's
+    Cor 1.
 
     Theory: section 10.
 
@@ -51,105 +52,112 @@ def _components(alike: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
 def _fewest_groups(alike: NDArray[np.bool_], knows: NDArray[np.bool_]) -> float:
     """Return the least total weight of groups of mutually alike classes that cover each class once.
 
-    Column generation: groups are added while one has a total price above 1. With the prices x and the largest
-    price w of a group, sum(x) / w is a lower bound (Farley, 1990, "A note on bounding a class of linear
-    programming problems, including cutting stock problems"); at the end the two are equal.
+    Column generation: groups are added while one has a total price above 1. With the prices x and no group
+    dearer than w, sum(x) / w is a lower bound (Farley, 1990, "A note on bounding a class of linear
+    programming problems, including cutting stock problems"); at the end w is 1 and the bound is the result.
     """
     size = len(alike)
-    if size == 1:
-        return 1.0
     near = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in alike]
-    groups = dict.fromkeys(_grown(near, np.ones(size), start) for start in range(size))
     best = float(knows.sum(axis=1).max(initial=1))  # the classes of one expert need a group each
     steps = MOST_STEPS
-    for _ in range(MOST_ROUNDS):
-        price = _prices(list(groups), size)
-        more = [one for start in range(size) if _total(one := _grown(near, price, start), price) > 1 + 1e-6]
-        fresh = [one for one in more if one not in groups]
-        if not fresh:
-            dearest, group, steps = _dearest(near, price, steps)
-            best = max(best, float(price.sum()) / max(1.0, dearest))
-            if dearest <= 1 + TOLERANCE or group in groups or steps <= 0:
-                break
-            fresh = [group]
-        groups.update(dict.fromkeys(fresh))
-    return best
-
-
-def _prices(groups: list[int], size: int) -> NDArray[np.float64]:
-    """Return what each class is worth if groups cover all of them at the least weight: the dual solution."""
-    from scipy.optimize import linprog
-
-    member = np.array([[one >> k & 1 for one in groups] for k in range(size)], dtype=np.float64)
-    solved = linprog(np.ones(len(groups)), A_ub=-member, b_ub=-np.ones(size), method="highs")
-    found: NDArray[np.float64] = np.maximum(-solved.ineqlin.marginals, 0.0)
-    return found
-
-
-def _total(group: int, price: NDArray[np.float64]) -> float:
-    return float(sum(price[k] for k in _members(group)))
+    member = np.empty((size, 0))
+    dearer = list({_grown(near, np.ones(size), start) for start in range(size)})
+    while True:
+        fresh = np.array([[one >> k & 1 for one in dearer] for k in range(size)], dtype=np.float64)
+        member = np.hstack([member, fresh])
+        price = _prices(member)
+        steps -= member.shape[1]
+        grown = {_grown(near, price, start) for start in range(size)} if steps > 0 else ()
+        dearer = [one for one in grown if sum(price[k] for k in _members(one)) > 1 + 1e-6]
+        if not dearer:
+            dearer, dearest, steps = _dearer(near, price, steps)
+            best = max(best, float(price.sum()) / dearest)
+        if not dearer or steps <= 0:
+            return best
 
 
 def _grown(near: list[int], price: NDArray[np.float64], start: int) -> int:
     """Return a group from one class on: the dearest class that is alike to all others joins next."""
     group, left = 1 << start, near[start]
     while left:
-        k = max(_members(left), key=lambda k: (price[k], -k))
+        k = max(_members(left), key=price.__getitem__)
         group, left = group | 1 << k, left & near[k]
     return group
 
 
-def _dearest(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[float, int, int]:
-    """Return the largest total price of a group, the group, and the steps that are left: branch and bound.
+def _prices(member: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each class is worth if groups cover all of them at the least weight: the dual solution.
 
-    A group has at most one of several classes that are pairwise not alike, so the dearest of each such set
-    bounds what a group can reach (Tomita and Seki, 2003, "An efficient branch-and-bound algorithm for finding
-    a maximum clique"). If the search is cut short, the first bound is returned.
+    `member` has a row for each class and a column for each group.
     """
-    # Without classes that are worth nothing, dearest first: bounds are tighter then.
-    named = [k for k in np.argsort(-price, kind="stable").tolist() if price[k] > TOLERANCE]
+    from scipy.optimize import linprog
+
+    classes, groups = member.shape
+    solved = linprog(np.ones(groups), A_ub=-member, b_ub=-np.ones(classes), method="highs")
+    found: NDArray[np.float64] = np.maximum(-solved.ineqlin.marginals, 0.0)
+    return found / max(1.0, float((found @ member).max()))  # no group is worth more than 1, despite rounding
+
+
+def _dearer(near: list[int], price: NDArray[np.float64], steps: int) -> tuple[list[int], float, int]:
+    """Return groups above the price 1, each dearer than the last, what no group exceeds, and the steps left.
+
+    Branch and bound (Held, Cook and Sewell, 2012, "Maximum-weight stable sets and safe lower bounds for graph
+    coloring"). If the search is cut short, the bound on all groups is looser.
+    """
+    named = [k for k in np.argsort(price, kind="stable").tolist() if price[k] > TOLERANCE]
     place = {k: p for p, k in enumerate(named)}
     near = [sum(1 << place[j] for j in _members(near[k]) if j in place) for k in named]
     worth = price[named].tolist()
-    everything = (1 << len(near)) - 1
-    order = _bounded(near, worth, everything)
-    first = order[-1][1]
-    best, found = 0.0, 0
-    path = [(0.0, 0, everything, order)]
-    while path:
-        have, group, left, order = path[-1]
-        if not order or have + order[-1][1] <= best + TOLERANCE:
-            path.pop()
-            continue
-        if steps <= 0:
-            best = first
-            break
-        k, _ = order.pop()
-        path[-1] = (have, group, left & ~(1 << k), order)
-        have, group, left = have + worth[k], group | 1 << k, left & near[k]
-        if have > best:
-            best, found = have, group
-        if left:
-            order = _bounded(near, worth, left)
-            steps -= len(order)
-            path.append((have, group, left, order))
-    return best, sum(1 << named[p] for p in _members(found)), steps
+    everything = (1 << len(named)) - 1
+    apart = [everything & ~alike & ~(1 << k) for k, alike in enumerate(near)]
+    found: list[int] = []
+    dearest = 1.0
+    path = [(0.0, 0, everything)]
+    while path and steps > 0:
+        steps -= 1
+        have, group, left = path.pop()
+        for k in _members(left):
+            out = apart[k] & left
+            # A class joins at once if those that it keeps out are not worth more, all together.
+            if left >> k & 1 and sum(worth[j] for j in _members(out)) <= worth[k]:
+                have, group, left = have + worth[k], group | 1 << k, left & ~out & ~(1 << k)
+        if have > dearest + TOLERANCE:
+            dearest = have
+            found.append(group)
+        beyond, _ = _beyond(apart, worth, left, dearest + TOLERANCE - have)
+        left &= ~beyond
+        for k in _members(beyond):
+            path.append((have + worth[k], group | 1 << k, left & near[k]))
+            left |= 1 << k
+    if path:
+        _, dearest = _beyond(apart, worth, everything, float("inf"))
+    return [sum(1 << named[k] for k in _members(one)) for one in found], dearest, steps
 
 
-def _bounded(near: list[int], worth: list[float], left: int) -> list[tuple[int, float]]:
-    """Return classes in an order, each with a bound on groups among it and those before it."""
-    order: list[tuple[int, float]] = []
-    total = 0.0
+def _beyond(apart: list[int], worth: list[float], left: int, budget: float) -> tuple[int, float]:
+    """Return classes without which no group among those left is worth more than the budget; what is spent.
+
+    A group has at most one of several classes that are pairwise not alike. So the same price can be taken off
+    all of them for the cost of one, until nothing is left of the prices or of the budget.
+    """
+    rest = {k: worth[k] for k in _members(left)}
+    spent = 0.0
     while left:
-        free, dearest = left, 0.0
-        while free:  # classes that are pairwise not alike
-            k = (free & -free).bit_length() - 1
-            dearest = max(dearest, worth[k])
-            order.append((k, total + dearest))
-            left &= ~(1 << k)
-            free &= ~(1 << k) & ~near[k]
-        total += dearest
-    return order
+        first = (left & -left).bit_length() - 1
+        together, others = [first], apart[first] & left
+        while others:
+            k = others.bit_length() - 1
+            together.append(k)
+            others &= apart[k]
+        part = min(rest[k] for k in together)
+        if spent + part > budget:
+            break
+        spent += part
+        for k in together:
+            rest[k] -= part
+            if rest[k] <= 0:
+                left &= ~(1 << k)
+    return left, spent
 
 
 def _members(bits: int) -> Iterator[int]:
