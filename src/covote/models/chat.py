@@ -7,6 +7,7 @@ llama.cpp, vLLM, Ollama, LM Studio and hosted services do. What is asked and how
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -253,7 +254,17 @@ def _address(url: str) -> Any:
 def _key(variable: str | None) -> str | None:
     if variable is None:
         return None
+    if not re.fullmatch(r"[A-Za-z_]\w*", variable):
+        raise InputError(
+            "key_env must be the name of an environment variable, such as CHAT_KEY, and not the key itself; a "
+            "key that was written to a file is no longer secret"
+        )
     key = os.environ.get(variable, "").strip()
     if not key:
         raise InputError(f"the environment variable {variable} (key_env) is not set; put the key there")
+    if not (key.isascii() and key.isprintable()):  # the library would quote it whole
+        raise InputError(
+            f"the key in the environment variable {variable} (key_env) has a line break or another character "
+            "that no key has; copy it again"
+        )
     return key

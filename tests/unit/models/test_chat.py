@@ -331,6 +331,20 @@ def test_a_failure_gives_the_message_of_the_protocol_without_the_key(monkeypatch
     assert "hush" not in str(error.value)
 
 
+@pytest.mark.parametrize("key", ["sk-hush\nsk-hush", "sk-hush\u20ac", "sk-hush\rhush"])
+def test_a_key_that_cannot_be_sent_is_rejected_and_not_quoted(monkeypatch, key):
+    monkeypatch.setenv("STUB_KEY", key)
+    with Stub() as stub, pytest.raises(InputError, match=r"STUB_KEY .* has a line break") as error:
+        expert(stub, key_env="STUB_KEY").answer(items("cat"))
+    assert "hush" not in str(error.value)
+
+
+def test_a_key_in_the_panel_is_rejected_and_not_quoted():
+    with Stub() as stub, pytest.raises(InputError, match="key_env must be the name") as error:
+        expert(stub, key_env="sk-hush-hush").answer(items("cat"))
+    assert "hush" not in str(error.value)
+
+
 def test_the_key_comes_from_the_environment_and_is_never_told(monkeypatch):
     monkeypatch.setenv("STUB_KEY", "sk-hush-hush")
 
