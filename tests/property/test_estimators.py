@@ -103,6 +103,12 @@ def test_coupling_and_mean_equal_their_plain_twins(case, power):
             best = {k for k, s in score.items() if s > max(score.values()) - 1e-5}
             label = labels[method].index[n]
             assert label in best or (label == -1 and len(best) != 1)
+            if label >= 0:
+                sharpened = [
+                    (s / score[label]) ** (1 / power) for s in score.values() if method == "coupling"
+                ]
+                expected = 1 / sum(sharpened) if sharpened else score[label]
+                assert labels[method].confidence[n] == pytest.approx(expected, abs=1e-3)
 
 
 @settings(max_examples=20)

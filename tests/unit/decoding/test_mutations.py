@@ -49,7 +49,7 @@ MUTATIONS = {
         ("methods/em.py", "counts.counts / ONE + self.smoothing", "counts.counts / ONE + 1 + self.smoothing"),
     ],
     "coupling": [("methods/soft.py", "np.log(q) / self.power", "np.log(q)")],
-    "mean": [("methods/soft.py", "self.confidence(self.q(rows.votes))", "1 + self.q(rows.votes)")],
+    "mean": [("fusion.py", "total / np.maximum(np.bincount(place, minlength=size), 1)", "total")],
     "supervised": [("methods/supervised.py", "3 * lessons.posterior", "0 * lessons.posterior")],
 }
 """(file, what it has, what it gets instead): what a tired developer may type."""
