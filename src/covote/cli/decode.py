@@ -97,8 +97,9 @@ def decode(
     options: dict[str, Any] = {} if past is None else {"past": Statistics.load(past)}
     if odds is not None:
         options["odds"] = odds
+    names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
-        chosen = Output(streams.labels, proba, review, review_until, report, stats, _names(columns))
+        chosen = Output(streams.labels, proba, review, review_until, report, stats, names)
         where = _cluster(engine, scheduler, workers)
         with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
             outcome = decode_file(
@@ -119,11 +120,6 @@ def decode(
         output.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
             output.say("Labels were not saved; add -o labels.csv to save them.")
-
-
-def _names(columns: str | None) -> tuple[str, ...] | None:
-    """Return the names of columns, which commas separate."""
-    return None if columns is None else tuple(name.strip() for name in columns.split(","))
 
 
 def _cluster(engine: str, scheduler: str | None, workers: int | None) -> Any:

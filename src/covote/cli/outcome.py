@@ -90,11 +90,13 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         f"{output.counted(len(tally.panel), 'expert')}, in {seconds:.1f} s."
     )
     for (name, meaning), count in zip(MEANINGS.items(), tally.statuses.tolist(), strict=True):
-        _line(name, count, tally.items, meaning)
+        if count:
+            output.say(f"  {name:<11}{count:>10,}  {percent(count, tally.items):>6}  {meaning}")
     if tally.unlabelled:
         output.say(f"{output.counted(tally.unlabelled, 'item')} without a label.")
-        for line in _settling(outcome):
-            output.say(line)
+        first = next((look for look in outcome.looks if look.label is None and look.tied), None)
+        if first is not None:
+            output.say(f"  {first.item}: {settling(outcome.panel, first.tied)}")
     if tally.calibrated:
         output.say(_to_review(tally.doubt))
     if outcome.gold is not None:
@@ -106,12 +108,6 @@ def tell(outcome: Outcome, seconds: float, method: str) -> None:
         output.say(f"Possibly unreliable: {output.first_of(named, 6)}.")
     else:
         output.say("No expert stands out as unreliable.")
-
-
-def _settling(outcome: Outcome) -> list[str]:
-    """Say what would settle the first item that has no label because classes tie."""
-    tied = [look for look in outcome.looks if look.label is None and look.tied]
-    return [f"  {look.item}: {settling(outcome.panel, look.tied)}" for look in tied[:1]]
 
 
 def _to_review(doubt: Doubt) -> str:
@@ -133,8 +129,3 @@ def _review(outcome: Outcome) -> dict[str, Any] | None:
         return None
     needed = {f"{goal:.0%}": tally.doubt.needed(goal) for goal in GOALS}
     return {"expected_wrong": tally.doubt.expected, "without_label": tally.unlabelled, "look_at_for": needed}
-
-
-def _line(name: str, count: int, items: int, meaning: str) -> None:
-    if count:
-        output.say(f"  {name:<11}{count:>10,}  {percent(count, items):>6}  {meaning}")

@@ -265,6 +265,7 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
 
 
 def _distinct(parts: Parts) -> Votes | None:
+    """Return the distinct answer rows of all parts, if they are few."""
     return merged(parts.map(_rows)) if fits_key(parts.panel) else None
 
 
@@ -308,9 +309,7 @@ class Here:
         if room > 0:
             self._kept[:] = [*kept, None]  # None marks the end: these are all
 
-    def distinct(self) -> Votes | None:
-        """Return the different answer rows of all parts, if they are few."""
-        return _distinct(self)
+    distinct = _distinct
 
 
 @dataclass(frozen=True)
@@ -336,9 +335,7 @@ class OnEngine:
                 raise KeyboardInterrupt
             yield from results
 
-    def distinct(self) -> Votes | None:
-        """Return the different answer rows of all parts, if they are few."""
-        return _distinct(self)
+    distinct = _distinct
 
 
 _KEPT: dict[str, dict[int, list[Votes]]] = {}

@@ -80,11 +80,6 @@ class Doubt:
         places = 1 + np.floor((1 - doubt) * LEVELS).astype(np.int64)
         return np.where(doubt >= 2, 0, np.clip(places, 1, LEVELS))
 
-    @classmethod
-    def of(cls, count: NDArray[np.int64], units: NDArray[np.int64]) -> Doubt:
-        """Make it from the number of items per level, and the sum of their doubts in units."""
-        return cls(count, np.concatenate([count[:1], units[1:] / UNIT]))
-
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         return np.concatenate([[0], np.cumsum(self.count)]), np.concatenate([[0.0], np.cumsum(self.wrong)])

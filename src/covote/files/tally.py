@@ -97,7 +97,8 @@ class Tally:
     @property
     def doubt(self) -> Doubt:
         """How many labels are expected to be wrong, the most doubtful items first."""
-        return Doubt.of(self.count("doubt", LEVELS + 1), self.count("wrong", LEVELS + 1))
+        items, units = self.count("doubt", LEVELS + 1), self.count("wrong", LEVELS + 1)
+        return Doubt(items, np.concatenate([items[:1], units[1:] / UNIT]))
 
     @property
     def calibrated(self) -> bool:

@@ -234,14 +234,9 @@ def _without_views(array: pa.Array) -> pa.Array:
     return array.cast(plain[array.type]) if array.type in plain else array
 
 
-def all_whole(names: tuple[Name, ...]) -> bool:
-    """Whether all names are integers that tables have (64 bits)."""
-    return all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names)
-
-
 def name_array(names: tuple[Name, ...]) -> pa.Array:
-    """Return names as an Arrow array: integers if all are, else text."""
-    if all_whole(names):
+    """Return names as an Arrow array: integers of 64 bits if all are, else text."""
+    if all(isinstance(name, int) and -(2**63) <= name < 2**63 for name in names):
         return arrow(np.array(names, dtype=np.int64))
     seen: dict[str, Name] = {}
     for name in names:
