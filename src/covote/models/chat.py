@@ -256,8 +256,8 @@ def _key(variable: str | None) -> str | None:
         return None
     if not re.fullmatch(r"[A-Za-z_]\w*", variable):
         raise InputError(
-            "key_env must be the name of an environment variable, such as CHAT_KEY, and not the key itself; a "
-            "key that was written to a file is no longer secret"
+            "key_env must be the name of an environment variable, such as CHAT_KEY, and not the key itself; "
+            "a key that was written to a file is no longer secret"
         )
     key = os.environ.get(variable, "").strip()
     if not key:
