@@ -57,6 +57,8 @@ def _fewest_groups(alike: NDArray[np.bool_], knows: NDArray[np.bool_]) -> float:
     programming problems, including cutting stock problems"); at the end w is 1 and the bound is the result.
     """
     size = len(alike)
+    if size == 1:
+        return 1.0
     near = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in alike]
     best = float(knows.sum(axis=1).max(initial=1))  # the classes of one expert need a group each
     steps = MOST_STEPS

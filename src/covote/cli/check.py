@@ -167,7 +167,7 @@ def _tell_outages(panel: Panel) -> None:
 
     def lost(name: Name, pairs: int) -> str:
         share = left.get(name)
-        return f"{name} ({pairs:,})" if share is None else f"{name} ({pairs:,}; {share:.0%})"
+        return f"{name} ({pairs:,})" if share is None else f"{name} ({pairs:,}; {output.rounded_down(share)})"
 
     shown = output.first_of((lost(*one) for one in critical), _SHOWN)
     says = "" if None in left.values() else "; items that can then be recovered at worst"

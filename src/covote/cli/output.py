@@ -314,13 +314,22 @@ def worst_case(panel: Panel) -> float | None:
     return worst_case_accuracy(panel) if len(panel.classes) <= _MOST_CLASSES else None
 
 
+def rounded_down(share: float) -> str:
+    """Return a share that is promised, in whole percent.
+
+    >>> rounded_down(2 / 3), rounded_down(0.7 - 1e-12)
+    ('66%', '70%')
+    """
+    return f"{int(100 * share + 1e-6)}%"
+
+
 def say_worst_case(panel: Panel) -> None:
     """Print what a panel that leaves pairs uncovered guarantees."""
     share = worst_case(panel)
     if share is not None and share < 1 - 1e-9:
         say(
-            f"Whatever experts answer about classes they do not know, at least {share:.0%} of the items "
-            "can be recovered on average, if all classes are equally frequent."
+            "Whatever experts answer about classes they do not know, "
+            f"at least {rounded_down(share)} of the items can be recovered on average, if all classes are equally frequent."
         )
 
 

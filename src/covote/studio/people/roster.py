@@ -266,8 +266,8 @@ def recovered(panel: Panel | None) -> str:
     if share >= 1:
         return ""
     return (
-        f"Whatever people answer about classes that they do not know, {100 * share:.0f}% of the items can be "
-        "recovered on average, if all classes are equally frequent."
+        "Whatever people answer about classes that they do not know, "
+        f"{int(100 * share + 1e-6)}% of the items can be recovered on average, if all classes are equally frequent."
     )
 
 
