@@ -62,6 +62,10 @@ def test_fedavg_is_compared_at_equal_compute_and_not_at_its_end(tmp_path):
     assert printed["MNIST, R = 2, 2 clients per round, test, round 200"].paper == 93.1
     assert printed["MNIST, R = 2, 2 clients per round, test, round 200"].ours is None
     assert printed["CIFAR-10, best R, all clients, test, last round"].ours == 100.0
+    # Everything that the paper's text says about its curves in numbers.
+    values = [48.5, 93.1, 31.52, 67.25, 47.5, 78.37, 89.24, 100.0, 71.1, 70.8]
+    assert [cell.paper for cell in printed.values()] == values
+    assert [said for said in section.findings if "Trend" in said and "Here" in said][2].count("100.0") == 8
 
 
 def test_where_fedavg_is_ahead_it_is_said(tmp_path):
