@@ -329,7 +329,8 @@ def say_worst_case(panel: Panel) -> None:
     if share is not None and share < 1 - 1e-9:
         say(
             "Whatever experts answer about classes they do not know, "
-            f"at least {rounded_down(share)} of the items can be recovered on average, if all classes are equally frequent."
+            f"at least {rounded_down(share)} of the items can be recovered on average, "
+            "if all classes are equally frequent."
         )
 
 

@@ -267,7 +267,8 @@ def recovered(panel: Panel | None) -> str:
         return ""
     return (
         "Whatever people answer about classes that they do not know, "
-        f"{int(100 * share + 1e-6)}% of the items can be recovered on average, if all classes are equally frequent."
+        f"{int(100 * share + 1e-6)}% of the items can be recovered on average, "
+        "if all classes are equally frequent."
     )
 
 
