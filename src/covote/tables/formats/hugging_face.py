@@ -43,7 +43,7 @@ def read(folder: Path) -> pa.Table:
     except (LookupError, TypeError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
         if isinstance(error, FileError):
             raise
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()).rstrip(".")
         raise FileError(
             f"{folder} is not a complete Hugging Face dataset: {reason}; save it again with save_to_disk"
         ) from error
