@@ -134,7 +134,7 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
                 f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']} format; "
                 f"{details['answers'] - details['dropped']:,} fit the panel."
             )
-        output.say_problems(problems, notes)
+        output.say_notes(notes, problems)
         if problems and fix is not None:
             output.say(
                 f"Wrote {fix}: replace each ? by a name of the panel, or clear the cell for 'no answer'. "

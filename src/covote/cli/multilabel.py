@@ -248,7 +248,7 @@ def _say_decoded(found: SetsOutcome) -> None:
     output.say(f"  complete  {found.complete:>10,}  if no expert is wrong, no other labels are possible")
     output.say(f"  partial   {partial:>10,}  these labels are certain; there may be more")
     output.say(f"  conflict  {found.conflict:>10,}  an expert is wrong: no label set fits the answers")
-    output.say_problems([], found.notes)
+    output.say_notes(found.notes)
 
 
 def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: bool) -> None:
@@ -270,7 +270,7 @@ def _check_answers(votes: Path, panel_file: Path, reading: Reading, as_json: boo
     else:
         if details:
             output.say(f"{votes}: {output.counted(details['answers'], 'answer')}, {details['shape']}.")
-        output.say_problems(problems, notes)
+        output.say_notes(notes, problems)
         output.say(
             "No problems found." if not problems else "Correct the file, or use --rename or --unknown drop."
         )

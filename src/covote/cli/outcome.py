@@ -73,7 +73,7 @@ def _uncovered(outcome: Outcome) -> int | None:
 def tell(outcome: Outcome, seconds: float, method: str) -> None:
     """Print the outcome for people; `method` is the one that was asked for."""
     tally = outcome.tally
-    output.say_problems([], outcome.told())
+    output.say_notes(outcome.told())
     if method == "auto":
         best = "" if outcome.gold is None else ", the best on the gold items"
         output.say(f"Decoded by {outcome.method}{best}.")

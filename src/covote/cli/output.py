@@ -251,7 +251,7 @@ def first_of(texts: Iterable[object], most: int, total: int | None = None) -> st
     return ", ".join(listed[:most]) + (f" and {left:,} more" if left > 0 else "")
 
 
-def say_problems(problems: Sequence[str], notes: Sequence[str]) -> None:
+def say_notes(notes: Sequence[str], problems: Sequence[str] = ()) -> None:
     """Print how a file was read, and what is wrong with it."""
     for note in notes:
         say(f"Note: {note}.")
