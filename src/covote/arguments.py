@@ -130,6 +130,8 @@ def check_tables(tables: Any, panel: Panel) -> list[NDArray[np.float64]]:
 
     A table may also be (classes x classes), with 0 for classes that the expert does not know.
     """
+    if not hasattr(tables, "__len__"):
+        raise InputError(f"{tables!r} is not a list of confusion tables; give one table per expert")
     if len(tables) != len(panel):
         raise InputError(f"{len(tables)} confusion tables for {len(panel)} experts; give one per expert")
     return [_checked_table(panel, i, table) for i, table in enumerate(tables)]

@@ -84,10 +84,16 @@ def exact_error(
     through expert by expert; those with proportional likelihoods become one, so that what counts is how many
     different likelihoods there are.
 
+    The best decoder may name a class that no expert knows, if the answers make it the likeliest;
+    :func:`covote.decode` never does, and is wrong more often then.
+
     >>> exact_error(Panel.from_blocks(3, [[0, 1], [1, 2], [0, 2]]))
     0.0
     >>> exact_error(Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3]]))
     0.125
+    >>> coin = [[0.9, 0.1], [0.2, 0.8]]  # two experts who know two classes: right in 90% and in 80%
+    >>> round(exact_error(Panel.from_blocks(2, [[0, 1], [0, 1]]), tables=[coin, coin]), 3)
+    0.115
     """
     K = len(panel.classes)
     if tables is not None:

@@ -275,9 +275,22 @@ class Joint:
     answers
         A function ``(rng, truth, panel) -> class indices`` (items x experts): what every expert says about
         every item. Each answer must be a class that the expert knows.
+
+    >>> from covote import simulate
+    >>> panel = Panel.from_blocks(3, [[0, 1], [0, 1], [1, 2]])
+    >>> def twins(rng, truth, panel):  # the first two experts always say the same
+    ...     guess = rng.integers(0, 2, len(truth))
+    ...     said = np.where(truth < 2, truth, guess)
+    ...     return np.stack([said, said, np.where(truth > 0, truth, 1 + guess)], axis=1)
+    >>> simulate(panel, [0, 1, 2, 2], noise=Joint(twins)).dense.tolist()
+    [[0, 0, 2], [1, 1, 1], [1, 1, 2], [0, 0, 2]]
     """
 
     answers: Callable[[np.random.Generator, NDArray[np.int64], Panel], ArrayLike]
+
+    def __post_init__(self) -> None:
+        if not callable(self.answers):
+            raise InputError(f"a joint noise needs a function (rng, truth, panel), not {self.answers!r}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from covote import Panel
+from covote import Panel, decode, simulate
 from covote.bounds import (
     converse_bound,
     exact_error,
@@ -195,6 +195,19 @@ def test_the_exact_error_of_given_tables_equals_enumeration(seed):
         table[rng.random(len(table)) < 0.5] = np.eye(table.shape[1])[0]
     expected = error_of_tables(panel, prior, tables)
     assert exact_error(panel, prior, tables=tables) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_likelihood_with_the_same_tables_reaches_the_exact_error(seed):
+    rng = np.random.default_rng([8, seed])
+    panel = Panel.from_blocks(4, [[0, 1, 2], [1, 2, 3], [0, 3]])  # every class is known to an expert
+    prior = rng.dirichlet(np.full(4, 3))
+    tables = [rng.dirichlet(np.full(known.sum(), 0.5), 4) for known in panel.knows]
+    truth = rng.choice(4, 20_000, p=prior)
+    labels = decode(simulate(panel, truth, noise=tables), method="likelihood", tables=tables, prior=prior)
+    assert 1 - labels.chances(truth).mean() == pytest.approx(
+        exact_error(panel, prior, tables=tables), abs=0.015
+    )
 
 
 def test_tables_of_the_papers_model_give_the_papers_error():

@@ -187,6 +187,7 @@ def test_one_class_one_expert_and_nothing():
         ({"none_rate": (0.1, 0.2, 0.3)}, "a pair"),
         ({"noise": Similar([[1]])}, "shape"),
         ({"noise": Similar(temperature=-1)}, "temperature"),
+        ({"noise": 7}, "7 is not a list of confusion tables"),
         ({"noise": [np.eye(5)] * 3}, "3 confusion tables for 4 experts"),
         ({"noise": [np.eye(5)] * 4}, "does not know"),
         ({"noise": [np.full((5, 3), 0.5)] * 4}, "sum to 1"),
@@ -237,6 +238,11 @@ def test_what_a_joint_function_may_not_answer(answers, complaint):
     panel = Panel.from_blocks(3, [[0, 1], [1, 2]])
     with pytest.raises(InputError, match=complaint):
         simulate(panel, [0, 1, 2, 0], noise=Joint(answers))
+
+
+def test_a_joint_noise_is_a_function():
+    with pytest.raises(InputError, match=r"a function \(rng, truth, panel\), not 3"):
+        Joint(3)
 
 
 def test_a_joint_function_says_how_accurate_experts_are():
