@@ -193,37 +193,30 @@ class Similar:
 
     def model(self, panel: Panel, seed: int) -> Noise:
         """Return the noise of a panel."""
-        return _similar(panel, self.similarity, self.temperature, seed)
-
-
-def _similar(panel: Panel, similarity: ArrayLike | None, temperature: float, seed: int) -> Noise:
-    if not temperature >= 0:
-        raise InputError(f"temperature must be 0 or more, not {temperature}")
-    classes = len(panel.classes)
-    if similarity is None:
-        # Classes as random points in the plane: neighbours confuse, and confusion is symmetric.
-        points = np.random.default_rng([seed, 0x51]).normal(size=(classes, 2))
-        matrix = None
-    else:
-        matrix = _checked_similarity(similarity, classes)
-    habit = np.full((classes, len(panel)), -1, dtype=np.int32)
-    rows = []
-    if temperature > 0:
-        _check_chances(panel)
-    for i, row in enumerate(panel.knows):
-        known = np.flatnonzero(row)
-        if matrix is not None:
-            near = matrix[:, known]
+        if not self.temperature >= 0:
+            raise InputError(f"temperature must be 0 or more, not {self.temperature}")
+        classes = len(panel.classes)
+        if self.similarity is None:
+            # Classes as random points in the plane: neighbours confuse, and confusion is symmetric.
+            points = np.random.default_rng([seed, 0x51]).normal(size=(classes, 2))
         else:
-            near = -np.hypot(*(points[:, None, :] - points[None, known, :]).transpose(2, 0, 1))
-        if temperature == 0:
-            habit[:, i] = known[np.argmax(near, axis=1)]
-        else:
-            weights = np.exp((near - near.max(axis=1, keepdims=True)) / temperature)
-            rows.append(weights / weights.sum(axis=1, keepdims=True))
-    if temperature == 0:
-        return Noise(habit=habit)
-    return _from_rows(rows, inside=False)
+            matrix = _checked_similarity(self.similarity, classes)
+        if self.temperature > 0:
+            _check_chances(panel)
+        habit = np.full((classes, len(panel)), -1, dtype=np.int32)
+        rows = []
+        for i, row in enumerate(panel.knows):
+            known = np.flatnonzero(row)
+            if self.similarity is None:
+                near = -np.hypot(*(points[:, None, :] - points[None, known, :]).transpose(2, 0, 1))
+            else:
+                near = matrix[:, known]
+            if self.temperature == 0:
+                habit[:, i] = known[np.argmax(near, axis=1)]
+            else:
+                weights = np.exp((near - near.max(axis=1, keepdims=True)) / self.temperature)
+                rows.append(weights / weights.sum(axis=1, keepdims=True))
+        return _from_rows(rows, inside=False) if self.temperature > 0 else Noise(habit=habit)
 
 
 def _checked_similarity(similarity: ArrayLike, classes: int) -> NDArray[np.float64]:
