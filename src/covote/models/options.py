@@ -136,7 +136,8 @@ class Options:
         All options have the probability 1 together. After each beginning that was heard, the share of the
         options that are still possible is divided in proportion to the probabilities of the continuations
         that spell one. Where it was not heard what follows, the options that begin so share alike. An option
-        that is not among the continuations counts as the least probable of them.
+        that is not among the continuations counts as the least probable of them. A piece of other
+        continuations that spell the same options is left out, because no answer goes on from there.
         """
         found, told = [0.0] * len(self.names), [0.0] * len(self.names)
 
@@ -151,6 +152,7 @@ class Options:
                 return
             places = {other: self._beginning(other, first, last) for other in following}
             places = {other: (start, stop) for other, (start, stop) in places.items() if start < stop}
+            places = _whole(places, heard)
             missing = set(range(first, last)).difference(*(range(*place) for place in places.values()))
             least = min(following.values())
             total = least * len(missing) + sum(following[other] for other in places)
@@ -172,6 +174,18 @@ class Options:
             start = bisect_left(self._sorted, bare, first, last)
             stop = start + (start < last and self._sorted[start] == bare)
         return start, stop
+
+
+def _whole(places: dict[str, tuple[int, int]], heard: Heard) -> dict[str, tuple[int, int]]:
+    """Return texts and the options that begin so, less unheard pieces of others with the same options."""
+    found = {}
+    for text, (start, stop) in places.items():
+        longer = [
+            range(*place) for other, place in places.items() if other != text and other.startswith(text)
+        ]
+        if text in heard or stop - start == 1 or set(range(start, stop)).difference(*longer):
+            found[text] = start, stop
+    return found
 
 
 def _spelled(text: str, token: Mapping[str, Any]) -> str:

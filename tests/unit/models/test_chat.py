@@ -104,6 +104,15 @@ def test_options_share_what_the_tokens_that_spell_them_have():
     np.testing.assert_allclose(np.exp(scores(options, said)), expected / np.sum(expected), rtol=1e-5)
 
 
+def test_a_piece_of_a_token_that_leaves_the_same_options_does_not_count():
+    options = Options(["top up failed", "top up limits", "cash"])
+    tops = ("none", -9.0), ("cash", -1.0)
+    whole = [token("top", *tops), token(" up"), token(" failed", (" limits", -3.0))]
+    pieces = [token("top", *tops, ("t", -2.0), ("to", -2.5)), *whole[1:]]
+    np.testing.assert_allclose(scores(options, pieces), scores(options, whole))
+    assert options.scores(options.heard(pieces))[1] == []
+
+
 def test_tokens_that_leave_no_choice_cost_nothing():
     options = Options(["identity not verified", "top up"])
     said = [token("ident", ("top", -1.0), ("none", -9.0), value=-1.0), token("ity not", value=-7.0)]
