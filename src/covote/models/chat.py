@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -65,8 +66,9 @@ class Chat:
         Whether log-probabilities are used, how many at each token, and whether the probability of an option
         is divided by its mean over all items: small models like some names whatever the item is.
     follow
-        How many calls an item may take to tell apart options that begin alike: each further call allows only
-        those that the answers before did not tell apart. It makes calibration better.
+        How many calls an item may take. From 2 on, an item without content is asked about first, until all
+        options are told apart, and the probabilities are divided by those of that item, token by token. If
+        the most probable option is then not told from others that begin alike, a further call allows those.
     in_flight, timeout, retries
         Requests that wait at a time, seconds that one may take, and how often it is tried again.
     input_price, output_price
@@ -109,6 +111,8 @@ class Chat:
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
         self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
+        self._usual: Heard | None = None
+        self._lock = threading.Lock()
 
     def __call__(self, batch: Batch) -> Answers:
         """Ask about every item of a batch, one after another."""
@@ -142,14 +146,17 @@ class Chat:
         If the answer is not an option, the mistake is quoted in one more call.
         """
         messages = [{"role": "user", "content": options.question(row)}]
-        used, wrong = Usage(), ""
+        usual, used = self._usually(patience, row, options)
+        wrong = ""
         for _ in range(2):
             text, heard, cost = self._sent(patience, messages, options, options.names)
             used = used.plus(cost)
             option = options.chosen(text)
             if option is not None:
-                scores, used = self._scored(patience, messages, options, heard, used)
-                return option, scores, used, ""
+                if not heard:
+                    return option, None, used, ""
+                scores, cost = self._scored(patience, messages, options, heard, usual)
+                return option, scores, used.plus(cost), ""
             wrong = " ".join(text.split())[:80]
             again = (
                 f"{wrong!r} is not one of the options. Answer with the name of one, as it is written above."
@@ -163,20 +170,43 @@ class Chat:
         return None, None, used, note
 
     def _scored(
-        self, patience: Patience, messages: list[dict[str, str]], options: Options, heard: Heard, used: Usage
-    ) -> tuple[NDArray[np.float32] | None, Usage]:
-        """Return the scores of the options, after further calls where these tell more, and what all cost."""
-        if not heard:
-            return None, used
-        scores, alike = options.scores(heard)
-        for _ in range(self._follow - 1):
-            if not alike or self._constrain == "none":
+        self,
+        patience: Patience,
+        messages: list[dict[str, str]],
+        options: Options,
+        heard: Heard,
+        usual: Heard | None,
+    ) -> tuple[NDArray[np.float32], Usage]:
+        """Return the scores of the options after further calls, what these cost, and add what was heard.
+
+        Further calls tell the most probable option from others; without `usual`, they tell all apart.
+        """
+        used, (scores, alike) = Usage(), options.scores(heard, usual)
+        most = len(options.names) if usual is None else self._follow - 1
+        while used.calls < most and self._constrain != "none":
+            if usual is not None:
+                best = [options.names[k] for k in np.flatnonzero(scores > scores.max() - 0.001)]
+                alike = [name for name in alike if name in best]
+            if not alike:
                 break
             _, more, cost = self._sent(patience, messages, options, alike)
+            used, new = used.plus(cost), more.keys() - heard.keys()
             heard |= {text: heard.get(text) or following for text, following in more.items()}
-            used = used.plus(cost)
-            scores, alike = options.scores(heard)
+            if not new:
+                break
+            scores, alike = options.scores(heard, usual)
         return scores, used
+
+    def _usually(self, patience: Patience, row: Mapping[str, Any], options: Options) -> tuple[Heard, Usage]:
+        """Return what is heard about an item without content, asked about once, and what that cost."""
+        with self._lock:
+            if self._usual is not None or self._follow == 1 or not self.calibrate:
+                return self._usual or {}, Usage()
+            heard: Heard = {}
+            empty = options.question(dict.fromkeys(row, "N/A"))
+            _, used = self._scored(patience, [{"role": "user", "content": empty}], options, heard, None)
+            self._usual = heard
+            return heard, used
 
     def _sent(
         self, patience: Patience, messages: list[dict[str, str]], options: Options, names: Sequence[str]

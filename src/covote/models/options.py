@@ -14,7 +14,7 @@ import re
 import string
 import zlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ class Options:
             text = said
         return found | {text: found.get(text, {})} if found else found
 
-    def scores(self, heard: Heard) -> tuple[NDArray[np.float32], list[str]]:
+    def scores(self, heard: Heard, usual: Heard | None = None) -> tuple[NDArray[np.float32], list[str]]:
         """Return the log-probability of each option, and the options that were not told from others.
 
         All options have the probability 1 together. After each beginning that was heard, the share of the
@@ -138,6 +138,10 @@ class Options:
         that spell one. Where it was not heard what follows, the options that begin so share alike. An option
         that is not among the continuations counts as the least probable of them. A piece of other
         continuations that spell the same options is left out, because no answer goes on from there.
+
+        `usual` is what was heard about an item without content. The probability of a continuation is divided
+        by what the options that it may become have there, after the same beginning: T. Zhao, E. Wallace, S.
+        Feng, D. Klein and S. Singh (2021), "Calibrate before use", ICML.
         """
         found, told = [0.0] * len(self.names), [0.0] * len(self.names)
 
@@ -150,21 +154,33 @@ class Options:
                 for k in range(first, last):
                     found[k] += (1 + (ended and k == first)) * share / (last - first + ended)
                 return
-            places = {other: self._beginning(other, first, last) for other in following}
-            places = {other: (start, stop) for other, (start, stop) in places.items() if start < stop}
-            places = _whole(places, heard)
+            places = _whole(self._places(following, first, last), heard)
             missing = set(range(first, last)).difference(*(range(*place) for place in places.values()))
-            least = min(following.values())
-            total = least * len(missing) + sum(following[other] for other in places)
-            for k in missing:
-                divide("", k, k + 1, share * least / total)
-            for other, (start, stop) in places.items():
-                divide(other, start, stop, share * following[other] / total)
+            before = (usual or {}).get(text) or {}
+            behind = self._places(before, first, last)
+            least, lowest = min(following.values()), min(before.values(), default=1.0)
+
+            def relative(chance: float, start: int, stop: int) -> float:
+                inside = (
+                    before[other] for other, place in behind.items() if start <= place[0] < place[1] <= stop
+                )
+                return chance / max(sum(inside) or lowest, _LEAST)
+
+            weights = [(*place, other, relative(following[other], *place)) for other, place in places.items()]
+            weights += [(k, k + 1, "", relative(least, k, k + 1)) for k in missing]
+            total = sum(weight for *_, weight in weights)
+            for start, stop, other, weight in weights:
+                divide(other, start, stop, share * weight / total)
 
         divide("", 0, len(found), 1.0)
         scores = [math.log(max(found[k], _LEAST)) for k in self._place]
         alike = [name for name, k in zip(self.names, self._place, strict=True) if told[k] < found[k] / 2]
         return np.array(scores, dtype=np.float32), alike
+
+    def _places(self, texts: Iterable[str], first: int, last: int) -> dict[str, tuple[int, int]]:
+        """Return where the options are that begin with each of some texts, if there are any."""
+        places = {text: self._beginning(text, first, last) for text in texts}
+        return {text: (start, stop) for text, (start, stop) in places.items() if start < stop}
 
     def _beginning(self, text: str, first: int, last: int) -> tuple[int, int]:
         """Return where the options are that begin with a text, or are the text without marks behind it."""
