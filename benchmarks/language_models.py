@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
@@ -54,9 +55,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=500)
     parser.add_argument("--split", default="test")
     parser.add_argument("--size", type=int, default=39, help="classes in each prompt of the panel")
-    parser.add_argument("--follow", type=int, default=2, help="calls for a question in one prompt")
     parser.add_argument("--name", default="model")
-    parser.add_argument("--rows", default="prior,one,chooser,panel")
+    parser.add_argument("--rows", default="prior,one,follow,chooser,panel")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="covote-models-"))
@@ -97,21 +97,37 @@ def main() -> None:
         cells = (options.name, way, interval(right, len(truth)), f"{calls:,}", f"{tokens:,}")
         print(f"| {' | '.join(cells)} |", flush=True)
 
+    def named(scores: NDArray[np.float32]) -> list[str | None]:
+        return [classes[k] if k >= 0 else None for k in from_scores(scores)[0].tolist()]
+
     def prior() -> None:
         show("(c) prior alone", [classes[k] for k in chance.argmax(axis=1)], 0, 0)
 
+    def scores_of(row: str) -> NDArray[np.float32]:
+        with closing(AnswersFile(folder / f"{row}.answers.sqlite", write=False)) as kept:
+            return kept.scores("model")[1]
+
+    def by_thirty(scores: NDArray[np.float32]) -> None:
+        shares = []
+        for _ in range(20):
+            few = rng.choice(len(scores), 30, replace=False)
+            usual = scores[few[0]] - calibrated(scores[few])[0]
+            shares.append(np.mean([a == b for a, b in zip(named(scores - usual), truth, strict=True)]))
+        mean, spread = 100 * np.mean(shares), 100 * np.std(shares)
+        print(f"by 30 random questions: {mean:.1f}, standard deviation of 20 draws {spread:.1f}", flush=True)
+
+    def single(**more: Any) -> Panel:
+        return Panel(classes, [[True] * len(classes)], ["model"], models=[{**model, **more}])
+
     def one() -> None:
-        panel = Panel(
-            classes, [[True] * len(classes)], ["model"], models=[{**model, "follow": options.follow}]
-        )
-        labels, *cost = run("one", panel)
-        with closing(AnswersFile(folder / "one.answers.sqlite", write=False)) as kept:
-            scores = kept.scores("model")[1]
-        thirty = scores + calibrated(scores[:30])[:1] - scores[:1]
-        for way, found in (("raw", scores), ("calibrated by its first 30 questions", thirty)):
-            named = [classes[k] if k >= 0 else None for k in from_scores(found)[0].tolist()]
-            show(f"(a) one prompt, {way}", named, *cost)
-        show("(a) one prompt, calibrated", labels, *cost)
+        labels, *cost = run("one", single(calibrate=False))
+        show("(a) one prompt, raw", labels, *cost)
+        show("(a) one prompt, calibrated", named(calibrated(scores_of("one"))), *cost)
+        by_thirty(scores_of("one"))
+
+    def follow() -> None:
+        show("(a) one prompt, `follow = 2`, calibrated", *run("follow", single(follow=2)))
+        by_thirty(scores_of("follow"))
 
     def chooser() -> None:
         panel = chooser_panel(f"chat:{options.url}", folder / "prior.parquet", shown=4)
@@ -124,7 +140,7 @@ def main() -> None:
         way = f"(b) {len(found)} prompts with {options.size} classes, calibrated"
         show(way, *run(f"panel-{options.size}", found))
 
-    rows = {"prior": prior, "one": one, "chooser": chooser, "panel": panel}
+    rows = {"prior": prior, "one": one, "follow": follow, "chooser": chooser, "panel": panel}
     for row in options.rows.split(","):
         rows[row]()
 
