@@ -277,7 +277,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
         )
         assert [expert["name"] for expert in json.loads(ran.out)["experts"]] == [chosen], ran.err
     for name, text, words in (
-        ("right.csv", "ann,0.6\nbob,0.9\n", "no accuracy of eve"),
+        ("right.csv", "ann,0.6\nbob,0.9\n", "no accuracy for eve"),
         ("right.csv", "ann,0.6\nbob,high\n", "row 2: accuracy 'high' is not a number"),
         ("right.csv", "ann,0.6\nbib,0.9\neve,1\n", "row 2: 'bib' is not in the panel"),
         ("right.csv", "ann,0.6\nbob,1.5\neve,1\n", "accuracy 1.5 of expert 'bob'"),
