@@ -9,7 +9,7 @@ import pytest
 def test_the_curve_is_printed_and_drawn(covote):
     ran = covote("simulate", 8, 3, "--experts", "4,12", "--panels", 3, "--items", 50, "--plot", "curve.svg")
     assert ran.status == 0, ran.err
-    assert "8 classes, experts that know 3" in ran.out
+    assert "8 classes, experts who know 3" in ran.out
     assert "Thm 5" in ran.out
     assert Path("curve.svg").read_text().count("<svg") == 1
 
