@@ -26,8 +26,8 @@ def shares(text):
 
 def test_hospitals_know_more_together():
     text = run("hospital_silos.py")
-    alone = [float(share) for share in re.findall(r"on all ([\d.]+)%", text)]
-    together = float(re.search(r"Together they are right on ([\d.]+)%", text)[1])
+    alone = [float(share) for share in re.findall(r"about all: ([\d.]+)%", text)]
+    together = float(re.search(r"Together they are right about ([\d.]+)%", text)[1])
     assert len(alone) == 6
     assert max(alone) < 51 < 85 < together
 
@@ -36,13 +36,13 @@ def test_a_message_finds_its_team():
     text = run("bank_intents.py", "please stop the transfer to my landlord")
     assert "proved optimal" in text
     assert re.search(r"%  transfer_cancel\n", text)
-    teams, one_model, pairs = shares(text[text.index("Right on new") :])[:3]
+    teams, one_model, pairs = shares(text[text.index("Accuracy on new") :])[:3]
     assert teams > 85
     assert teams > max(one_model, pairs) - 4
 
 
 def test_redundancy_survives_an_outage():
-    once, twice = run("outage.py").split("known by 2")
+    once, twice = run("outage.py").split("Redundancy 2")
     lost = {"once": shares(once), "twice": shares(twice)}
     # whole; then mean and worst for one, two and three lost experts
     assert len(lost["once"]) == len(lost["twice"]) == 7

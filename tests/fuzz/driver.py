@@ -51,7 +51,7 @@ def verdict(number: int, folder: Path) -> tuple[str, str | None]:
             case.kind,
             f"files that are new, changed or lost: {sorted(set(after) ^ set(before)) or 'changed'}",
         )
-    if status == 2:
+    if status in (2, 3):  # a mistake in the files, or no expert can answer about them
         if not untouched:
             return case.kind, "refused, but the output was touched"
         lines = [line for line in said.strip().splitlines() if not line.startswith("Trusted to run code")]
