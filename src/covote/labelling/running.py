@@ -147,9 +147,14 @@ class Run:
         self._asker = asker_for(how.ask, panel, self._items, total)
         self._job = Job(self._ready.place, self._ready.experts, models.resolve())
         self.experts = [ExpertRun(name) for name in panel.names]
-        for run in self.experts:
+        self._usual_kept: set[int] = set()
+        for i, run in enumerate(self.experts):
             used = kept.usage(run.name)
             run.usage = Usage._make(used) if used else Usage()
+            model = self._chat(i)
+            if model is not None:
+                model.usual = kept.usual(run.name)
+                self._usual_kept.update([i] if model.usual else [])
         self.over_budget = False
         # The cost of the most expensive answer so far, of an average call in earlier runs, or an estimate.
         self._dear = max((run.usage.cost / max(1, run.usage.calls) for run in self.experts), default=0.0)
@@ -222,8 +227,7 @@ class Run:
                     for reply in group:
                         self._keep(reply)
                     for i in {reply.question.expert for reply in group}:
-                        if self._chat(i) is not None:
-                            self._kept.write_usage(self._panel.names[i], self.experts[i].usage)
+                        self._keep_calls(i)
                 for reply in group:
                     i = reply.question.expert
                     self._stop_if_strict(reply)
@@ -232,6 +236,16 @@ class Run:
                         self._progress(self._panel.names[i], done[i], len(todo[i]))
         for i in experts:
             self._calibrate(i)
+
+    def _keep_calls(self, i: int) -> None:
+        """Keep what the calls of a language model have cost and taught, in a transaction."""
+        model, name = self._chat(i), self._panel.names[i]
+        if model is None:
+            return
+        self._kept.write_usage(name, self.experts[i].usage)
+        if model.usual and i not in self._usual_kept:
+            self._kept.write_usual(name, model.usual)
+            self._usual_kept.add(i)
 
     def _missing(self, i: int) -> list[Question]:
         """Return what an expert should answer and has not answered yet, batch by batch."""

@@ -111,7 +111,8 @@ class Chat:
         self._constrain = constrain
         self._prices = input_price / 1e6, output_price / 1e6
         self.in_flight, self.calibrate, self._follow = in_flight, calibrate, follow
-        self._usual: Heard | None = None
+        self.usual: Heard | None = None
+        """What is heard about an item without content, once it was asked about."""
         self._lock = threading.Lock()
 
     def __call__(self, batch: Batch) -> Answers:
@@ -200,12 +201,12 @@ class Chat:
     def _usually(self, patience: Patience, row: Mapping[str, Any], options: Options) -> tuple[Heard, Usage]:
         """Return what is heard about an item without content, asked about once, and what that cost."""
         with self._lock:
-            if self._usual is not None or self._follow == 1 or not self.calibrate:
-                return self._usual or {}, Usage()
+            if self.usual is not None or self._follow == 1 or not self.calibrate:
+                return self.usual or {}, Usage()
             heard: Heard = {}
             empty = options.question(dict.fromkeys(row, "N/A"))
             _, used = self._scored(patience, [{"role": "user", "content": empty}], options, heard, None)
-            self._usual = heard
+            self.usual = heard
             return heard, used
 
     def _sent(

@@ -30,14 +30,14 @@ ENDING = ".answers.sqlite"
 NOT_ASKED, NONE_OF_MINE, NO_ANSWER = -1, -2, -3
 """Labels that are not classes; an expert with `NO_ANSWER` was asked and gave nothing that can be used."""
 _NONE = "none of mine"
-_APPLICATION, _VERSION, _SEALED = 0x636F766F, 0x11, 0x22  # a file that was closed is sealed
+_APPLICATION, _VERSION, _SEALED = 0x636F766F, 0x12, 0x24  # a file that was closed is sealed
 _STEP = 1 << 14  # items of a batch of the table of votes
 
 _SCHEMA = f"""
 CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (position INTEGER PRIMARY KEY, name NOT NULL);
 CREATE TABLE experts (id INTEGER PRIMARY KEY, name NOT NULL UNIQUE, about TEXT NOT NULL, note TEXT NOT NULL,
-    in_panel INTEGER NOT NULL, usage TEXT);
+    in_panel INTEGER NOT NULL, usage TEXT, usual TEXT);
 CREATE TABLE knows (expert INTEGER, position INTEGER, class NOT NULL, PRIMARY KEY (expert, position))
     WITHOUT ROWID;
 CREATE TABLE answers (expert INTEGER, item INTEGER, label INTEGER NOT NULL, probabilities BLOB,
@@ -365,6 +365,14 @@ class AnswersFile:
     def write_usage(self, expert: Any, usage: Sequence[float]) -> None:
         """Write what the calls of an expert have cost, in a transaction."""
         self._db.execute("UPDATE experts SET usage = ? WHERE name = ?", (json.dumps(list(usage)), expert))
+
+    def usual(self, expert: Any) -> Any:
+        """Return what an expert says about an item without content; None if nothing was written."""
+        return self._stored("SELECT usual FROM experts WHERE name = ?", expert)
+
+    def write_usual(self, expert: Any, usual: Mapping[str, Any]) -> None:
+        """Write what an expert says about an item without content, in a transaction."""
+        self._db.execute("UPDATE experts SET usual = ? WHERE name = ?", (json.dumps(usual), expert))
 
     def labels(self, expert: Any, start: int, stop: int) -> NDArray[np.int32]:
         """Return what an expert said about the items start:stop."""
