@@ -32,11 +32,11 @@ from onnx import TensorProto, helper
 import covote
 from covote import Panel
 from covote.engines import Local
-from covote.files.data import DataPlace
+from covote.labelling.answers_file import AnswersFile
+from covote.labelling.data import DataPlace
 from covote.labelling.preparing import prepare
 from covote.labelling.questions import Job, Question, ask, opened
 from covote.models import open_expert
-from covote.tables.answers_file import AnswersFile
 
 CLASSES = [f"class-{k}" for k in range(10)]
 

@@ -28,7 +28,7 @@ from covote import Panel, design
 from covote.labelling import DataPlace, label_file
 from covote.models.chooser import chooser_panel
 from covote.models.options import calibrated, from_scores
-from covote.tables.answers_file import AnswersFile
+from covote.tables.stored_answers import StoredAnswers
 
 PROMPT = """These are the topics that customers ask a bank about:
 {classes}
@@ -104,7 +104,7 @@ def main() -> None:
         show("(c) prior alone", [classes[k] for k in chance.argmax(axis=1)], 0, 0)
 
     def scores_of(row: str) -> NDArray[np.float32]:
-        with closing(AnswersFile(folder / f"{row}.answers.sqlite", write=False)) as kept:
+        with closing(StoredAnswers(folder / f"{row}.answers.sqlite")) as kept:
             return kept.scores("model")[1]
 
     def by_thirty(scores: NDArray[np.float32]) -> None:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError
-from covote.files.data import DataPlace, open_data
-from covote.tables.answers_file import AnswersFile
+from covote.labelling.answers_file import AnswersFile
+from covote.labelling.data import DataPlace, open_data
 
 CLASSES = ["ant", "bee", "cat"]
 BLOCKS = {"a": ["ant", "bee"], "b": ["bee", "cat"], "c": ["ant", "cat"]}

@@ -71,11 +71,13 @@ def ask(
 
 
 def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: bool) -> None:
-    from covote.files.replay import replay
+    from covote.simulation.replay import replay
 
     found = replay(votes, gold)
     if report is not None:
-        found.write(report, source)
+        from covote.files.report.replay_page import write_replay
+
+        write_replay(report, found, source)
     if as_json:
         output.say_json(found.to_dict())
         return

@@ -241,9 +241,9 @@ def _choosing(
     columns: tuple[str, ...] | None,
 ) -> tuple[Panel, str, tuple[str, ...]]:
     """Return the panel of a chooser, the column of items, and the columns that it needs."""
-    from covote.files.data import id_column
     from covote.models.chooser import chooser_panel
     from covote.tables.batches import Source
+    from covote.tables.columns import id_column
 
     if panel_file is not None or chooser is None or prior is None:
         raise InputError("say who labels: --panel FILE, or --chooser chat:ADDRESS with --prior FILE")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,13 +15,10 @@ from covote.panel import Panel
 from covote.panel.formats import is_panel_file
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from covote.simulation.error_curve import ErrorCurve, MethodErrors
 
 _METHODS = [name for name, one in DECODERS.items() if not one.needs_probabilities and name != "supervised"]
 """Methods for votes alone: simulated experts give no probabilities, and no class is known beforehand."""
-_COLOURS = ("#7a3e9d", "#c2850c", "#444444", "#b0306a")  # for further methods; the bounds have others
 
 
 def simulate(
@@ -110,7 +105,9 @@ def simulate(
                 **model,
             )
     if plot is not None:
-        output.draw(lambda: _drawn(curves), plot)
+        from covote.files.report.error_curves import plot_error_curves
+
+        output.draw(lambda: plot_error_curves(curves), plot)
     if as_json:
         found = {name: curve.rows() for name, curve in curves.items()}
         told = {"curve": found[method]} if len(found) == 1 else {"curves": found}
@@ -132,19 +129,6 @@ def _whole(text: str) -> int:
         raise InputError(f"{text!r} is neither a number of classes nor a panel file") from None
 
 
-def _drawn(curves: Mapping[str, ErrorCurve]) -> Axes:
-    """Draw the curves of all methods in one picture, and the bounds once."""
-    (first, curve), *others = curves.items()
-    ax = curve.plot()
-    for (name, other), colour in zip(others, cycle(_COLOURS)):
-        ax.plot(other.experts, other.error, "o-", markersize=4, color=colour, label=name)
-    if others:
-        ax.containers[0].set_label(first)  # instead of "measured"
-        ax.set_title(ax.get_title().removesuffix(f", {first}"), fontsize=11)
-        ax.legend(frameon=False, fontsize=9)
-    return ax
-
-
 def _panel(
     file: Path, methods: list[str], accuracy: float | None, items: int, seed: int, model: dict[str, Any],
     plot: Path | None, as_json: bool,
@@ -158,7 +142,9 @@ def _panel(
             Panel.load(file), methods, accuracies, items=items, seed=seed, progress=progress, **model
         )
     if plot is not None:
-        output.draw(found.plot, plot)
+        from covote.files.report.error_curves import plot_method_errors
+
+        output.draw(lambda: plot_method_errors(found), plot)
     if as_json:
         output.say_json({"panel": str(file), "items": items, "curve": found.rows()})
         return

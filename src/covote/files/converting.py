@@ -15,11 +15,11 @@ import pyarrow as pa
 from covote import atomic
 from covote.arguments import check_choice
 from covote.errors import FileError, InputError
-from covote.files.data import id_column
 from covote.labels import Labels
 from covote.panel import Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
+from covote.tables.columns import id_column
 from covote.tables.formats import argilla, doccano, hugging_face, label_studio, prodigy
 from covote.tables.formats.rows import Labelled
 from covote.tables.writing import writing
@@ -177,7 +177,7 @@ def _by_item(table: pa.Table) -> Iterator[tuple[Any, list[tuple[str, str, float 
 def _known(path: Place) -> dict[str, dict[str, Any]]:
     """Return what a table knows about each item; text in one file may be a number in the other."""
     source = Source(path, exports=True)
-    name = id_column(source.names, None)
+    name = id_column(source.names)
     if name is None:
         raise InputError(f"{path} has no column item, task or id that names the items")
     return {str(row.pop(name)): row for row in source.table().to_pylist()}

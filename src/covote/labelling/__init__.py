@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from covote.files.data import DataPlace
 from covote.labelling.asked import Asking
+from covote.labelling.data import DataPlace
 from covote.labelling.label_data import answers_file, label, label_file
 from covote.labelling.running import ExpertRun, Labelling
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covote.labelling.answers_file import AnswersFile
 from covote.panel import Panel
 from covote.progress import Progress
-from covote.tables.answers_file import AnswersFile
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 from covote.votes.arrays import smallest_int
 

@@ -17,14 +17,14 @@ from covote.decoding import decode, make
 from covote.engines import Engine, Local
 from covote.errors import InputError
 from covote.files import Output, decode_votes
-from covote.files.data import DataPlace
 from covote.files.decoding_files import check_proba
+from covote.labelling.answers_file import ENDING, AnswersFile
 from covote.labelling.asked import EVERYONE, Asking
+from covote.labelling.data import DataPlace
 from covote.labelling.running import Labelling, Progress, Run
 from covote.labels import Labels
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.answers_file import ENDING, AnswersFile
 from covote.tables.cells import arrow_table
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, InputError
-from covote.files.data import (
+from covote.labelling.answers_file import AnswersFile
+from covote.labelling.data import (
     Data,
     DataPlace,
     combined,
@@ -21,7 +22,6 @@ from covote.files.data import (
     digest,
     files_of,
     glance,
-    id_column,
     open_data,
     refuse_missing,
     refuse_repeated,
@@ -31,8 +31,8 @@ from covote.models import ModelExpert
 from covote.models.entries import entry, shown
 from covote.models.kind import Trust
 from covote.panel import Name, Panel
-from covote.tables.answers_file import AnswersFile
 from covote.tables.batches import Source
+from covote.tables.columns import id_column
 
 _NO_MATTER = {"in_flight", "timeout", "retries", "key_env", "input_price", "output_price"}
 """Options of models that do not change their answers."""

@@ -7,7 +7,7 @@ from functools import reduce
 from pathlib import Path
 
 from covote.arguments import money
-from covote.files.data import DataPlace, open_data
+from covote.labelling.data import DataPlace, open_data
 from covote.labelling.preparing import no_items, with_id_column
 from covote.models import open_expert
 from covote.models.batches import selected

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covote.errors import CovoteError, ExpertError, FileError
-from covote.files.data import Data, DataPlace, Rows, glance, open_data
+from covote.labelling.data import Data, DataPlace, Rows, glance, open_data
 from covote.models import Answers, ModelExpert, open_expert
 from covote.models.batches import taken
 from covote.models.connections import PATIENCE, Patience

@@ -19,8 +19,9 @@ from covote.asking import Asker, Questions
 from covote.engines import Engine, Local
 from covote.errors import ExpertError
 from covote.files import Outcome
-from covote.files.data import DataPlace
+from covote.labelling.answers_file import AnswersFile
 from covote.labelling.asked import Asking, asker_for, by_cost, doubtful
+from covote.labelling.data import DataPlace
 from covote.labelling.kept_votes import KeptVotes
 from covote.labelling.preparing import prepare
 from covote.labelling.previewing import SAMPLE
@@ -31,7 +32,6 @@ from covote.models.chat import Chat, Usage, rows_of
 from covote.models.kind import Trust
 from covote.models.options import calibrated, from_scores
 from covote.panel import Name, Panel
-from covote.tables.answers_file import AnswersFile
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 
 CALIBRATED = 10

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +23,8 @@ from covote.panel import Panel
 from covote.progress import Progress
 from covote.simulation import simulate
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 IDEAL: dict[str, Any] = {"noise": "uniform", "accuracy": 1.0, "missing": 0.0}
 """The model for which the bounds hold."""
-_COLOURS = ("#1f6f8b", "#b5532a", "#5b7f3a", "#7a3e9d", "#c2850c", "#444444", "#b0306a")  # of methods
 ACCURACIES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """How often experts are right about what they know, by default."""
 
@@ -77,46 +72,6 @@ class ErrorCurve:
             {"experts": m, **{name: float(getattr(self, name)[n]) for name in names}}
             for n, m in enumerate(self.experts)
         ]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve, between its bounds where these hold, on a logarithmic scale; return the axes."""
-        ax = ax or _axes()
-        m, grid = self.experts, range(1, max(self.experts) + 1)
-        drawn = (
-            (paper_error, "--", "#b5532a", "upper bound, Thm 5"),
-            (random_panel_error, "-", "#b5532a", "upper bound, exact over pairs"),
-            (converse_error, "-", "#5b7f3a", "lower bound, converse"),
-            (fano_error, "--", "#5b7f3a", "lower bound, Thm 4 (Fano)"),
-        )
-        for bound, style, colour, text in drawn if self.ideal else ():
-            values = np.array([bound(self.classes, self.size, n) for n in grid])
-            ax.plot(
-                grid, np.where(values > 0, values, np.nan), style, color=colour, label=text, linewidth=1.4
-            )
-        seen = np.where(self.error > 0, self.error, np.nan)
-        below = np.where(np.isnan(seen), 0, seen - self.low)
-        above = np.where(np.isnan(seen), 0, self.high - seen)
-        ax.errorbar(
-            m,
-            seen,
-            yerr=[below, above],
-            fmt="o-",
-            color="#1f6f8b",
-            markersize=4,
-            capsize=3,
-            label="measured, with 95% interval",
-        )
-        ax.set_yscale("log")
-        positive = seen[np.isfinite(seen)]
-        ax.set_ylim(min(positive.min() / 3 if len(positive) else 1e-4, 1e-2), 1.3)
-        ax.set_xlabel("experts (m)")
-        ax.set_ylabel("error probability")
-        ax.set_title(
-            f"Random panels: {self.classes} classes, experts know {self.size}; {self.model}", fontsize=11
-        )
-        ax.grid(which="both", alpha=0.25)
-        ax.legend(frameon=False, fontsize=9)
-        return ax
 
 
 def error_curve(
@@ -215,23 +170,6 @@ class MethodErrors:
             for n, accuracy in enumerate(self.accuracies)
         ]
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw one line for each method, with 95% intervals; return the axes."""
-        ax = ax or _axes()
-        for (method, errors), colour in zip(self.errors.items(), cycle(_COLOURS)):
-            error, low, high = errors.T
-            ax.errorbar(
-                self.accuracies, error, yerr=[error - low, high - error], fmt="o-", markersize=4, capsize=3,
-                color=colour, label=method,
-            )  # fmt: skip
-        ax.set_xlabel("how often experts are right about what they know")
-        ax.set_ylabel("error probability")
-        ax.set_ylim(bottom=0)
-        ax.set_title(self.model, fontsize=11)
-        ax.grid(alpha=0.25)
-        ax.legend(frameon=False, fontsize=9)
-        return ax
-
 
 def method_errors(
     panel: Panel,
@@ -289,12 +227,6 @@ def _noise(noise: Any = "uniform", missing: float = 0.0, **others: Any) -> str:
     """
     kind = noise if isinstance(noise, str) else type(noise).__name__.lower()
     return f"{kind} noise" + (f", {missing:.0%} missing" if missing else "")
-
-
-def _axes() -> Axes:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(7.5, 4.8), layout="constrained").add_subplot()
 
 
 def random_panel(classes: int, size: int, experts: int, seed: list[int]) -> Panel:

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from covote.arguments import no_file, some_of
 from covote.errors import FileError, InputError
 from covote.tables import formats
-from covote.tables.answers_file import read_votes, votes_schema
 from covote.tables.cells import LOOKED, heading_row, refuse_folders, refuse_pipes, separator
 from covote.tables.columns import LOOK, UNNAMED
 from covote.tables.sheets import Row, Sheet, read_sheet
+from covote.tables.stored_answers import read_votes, votes_schema
 from covote.tables.words import is_total
 
 ROWS = 1 << 17

@@ -83,6 +83,11 @@ def usual_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
     return None
 
 
+def id_column(names: Sequence[str], wanted: str | None = None) -> str | None:
+    """Return the column that names the items: the one asked for, or one called item, task or id."""
+    return wanted or usual_column(names, (*USUAL[0], "id"))
+
+
 def find_columns(
     names: list[str],
     given: Sequence[str | None],

@@ -10,9 +10,9 @@ import pytest
 from covote import Panel, Votes
 from covote.files import decoding_files
 from covote.labelling import kept_votes
+from covote.labelling.answers_file import AnswersFile
 from covote.labelling.kept_votes import KeptVotes
 from covote.progress import Work
-from covote.tables.answers_file import AnswersFile
 
 PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "b", "c"]])
 

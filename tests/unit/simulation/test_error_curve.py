@@ -5,6 +5,7 @@ import pytest
 
 from covote.bounds import exact_error, fano_bound, random_panel_bound
 from covote.errors import InputError
+from covote.files.report.error_curves import plot_error_curve
 from covote.simulation.error_curve import (
     clustered_interval,
     converse_error,
@@ -62,7 +63,7 @@ def test_intervals_widen_when_panels_differ():
 
 def test_picture_and_mistakes():
     curve = error_curve(6, 3, [2, 4], panels=2, items=20)
-    axes = curve.plot()
+    axes = plot_error_curve(curve)
     assert axes.get_yscale() == "log"
     for bad in ({"experts": []}, {"experts": [0]}, {"experts": [3], "panels": 0}):
         with pytest.raises(InputError):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from covote.covers import complete, design
 from covote.decoding import DECODERS
 from covote.errors import DataError, TooLargeError
-from covote.files.replay import replay
 from covote.panel import Panel
 from covote.reproduction.cores import in_threads
 from covote.reproduction.datasets import TITLES, Predictions, load_predictions
@@ -35,6 +34,7 @@ from covote.reproduction.sections import Cell, Grid, Measured, Section, picked
 from covote.reproduction.store import Experts
 from covote.reproduction.tables import greedy_covers
 from covote.reproduction.trainers import Subset, ridge
+from covote.simulation.replay import replay
 from covote.votes import Votes
 
 SMALLER = (5, 6)

@@ -8,6 +8,7 @@ import numpy as np
 
 from covote.bounds import best_lower_bound, counting_bound, greedy_guarantee, random_cover_bound
 from covote.covers import design
+from covote.files.report.error_curves import plot_error_curve
 from covote.reproduction import paper_values
 from covote.reproduction.experiment import CLASSES, Context
 from covote.reproduction.sections import Cell, Grid, Picture, Section
@@ -30,7 +31,7 @@ def build(context: Context) -> Section:
     pictures = tuple(
         Picture(
             f"bounds-{curve.classes}-{curve.size}",
-            curve.plot().get_figure(),  # type: ignore[arg-type]
+            plot_error_curve(curve).get_figure(),  # type: ignore[arg-type]
             f"Theorems 4 and 5 compared with simulation: {curve.classes} classes, experts of {curve.size}.",
         )
         for curve in curves

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote import atomic
 from covote.asking import Asker, Posterior
 from covote.decoding import decode
 from covote.decoding.gold import gold_rows, like_items, no_gold
 from covote.errors import InputError
-from covote.files.report import charts, html
 from covote.panel import Name, Panel
 from covote.votes import Votes
 
@@ -67,23 +64,6 @@ class Replay:
             "rules": rules,
             "curve": curve,
         }
-
-    def figure(self) -> Any:
-        """Draw quality against answers per item."""
-        figure, axes = charts.new_figure()
-        for colour, (name, points) in zip(charts.COLOURS[1:], self.curve.items(), strict=False):
-            answers, quality = zip(*points, strict=True)
-            axes.plot(answers, [100 * value for value in quality], marker="o", color=colour, label=name)
-        axes.set_xlabel("answers per item")
-        axes.set_ylabel("right, %" if self.gold else "agreement with all, %")
-        axes.legend(frameon=False)
-        return figure
-
-    def write(self, path: str | os.PathLike[str], source: str) -> None:
-        """Write a page with the table and the curve."""
-        picture = charts.inline(self.figure(), "quality of the labels against answers per item")
-        page = html.render("ask.html", {"replay": self, "source": source, "picture": picture})
-        atomic.write_text(path, page)
 
 
 def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from covote.arguments import did_you_mean, no_file, some_of
 from covote.errors import FileError, InputError, MissingDependencyError
 from covote.tables.batches import Shallow, Source
-from covote.tables.columns import USUAL, usual_column
 from covote.tables.names import item_ids, whole_ids
 
 Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -351,11 +350,6 @@ def _values(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[Any]:
         return flat.reshape(len(array), -1)
     values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values
-
-
-def id_column(names: list[str], wanted: str | None) -> str | None:
-    """Return the column that names the items: the one asked for, or one called item, task or id."""
-    return wanted or usual_column(names, (*USUAL[0], "id"))
 
 
 def refuse_missing(names: list[str], place: DataPlace) -> None:

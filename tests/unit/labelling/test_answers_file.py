@@ -16,7 +16,9 @@ import covote
 from covote import Panel
 from covote.errors import FileError
 from covote.files import VoteFile
-from covote.tables.answers_file import NO_ANSWER, NONE_OF_MINE, NOT_ASKED, AnswersFile
+from covote.labelling.answers_file import AnswersFile
+from covote.tables.names import NONE_OF_MINE, NOT_ASKED
+from covote.tables.stored_answers import NO_ANSWER, VERSION, StoredAnswers
 
 KNOWS = ["ant", "bee", "cat"]
 
@@ -105,9 +107,9 @@ def test_what_fails_inside_a_transaction_changes_nothing(path):
 def test_one_run_writes_at_a_time(path):
     with closing(opened(path)) as file:
         keep(file, "ann", 0, np.array([1]))
-        for write in (True, False):
+        for kind in (AnswersFile, StoredAnswers):
             with pytest.raises(FileError, match="another run is writing to"):
-                AnswersFile(path, write=write)
+                kind(path)
     AnswersFile(path).close()
 
 
@@ -124,7 +126,7 @@ def test_everything_that_was_kept_before_a_kill_is_there_after_it(path):
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from covote.tables.answers_file import AnswersFile
+from covote.labelling.answers_file import AnswersFile
 file = AnswersFile(Path({str(path)!r}))
 with file.transaction():
     file.add("ann", {KNOWS}, {{}})
@@ -150,11 +152,11 @@ for n in range(1000):
 
 def test_files_that_are_not_answers_are_named(path, tmp_path):
     with pytest.raises(FileError, match=r"no file .*labels\.answers\.sqlite"):
-        AnswersFile(path, write=False)
+        StoredAnswers(path)
     path.write_bytes(b"item,label\n" * 1000)
-    for write in (True, False):
+    for kind in (AnswersFile, StoredAnswers):
         with pytest.raises(FileError, match="cannot be read as a file of answers"):
-            AnswersFile(path, write=write)
+            kind(path)
     path.unlink()
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE songs (name)")
@@ -166,14 +168,14 @@ def test_files_that_are_not_answers_are_named(path, tmp_path):
         AnswersFile(tmp_path / "nowhere" / "x.sqlite")
 
 
-@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("kind", [StoredAnswers, AnswersFile])
 @pytest.mark.parametrize("name", [b"run", b"knows", b"scores"])
-def test_damage_that_sqlite_reports_in_letters_that_are_none_is_named(path, name, write):
+def test_damage_that_sqlite_reports_in_letters_that_are_none_is_named(path, name, kind):
     with closing(opened(path)) as file:
         keep(file, "ann", 0, np.zeros(10, dtype=np.int64))
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE " + name, b"CREATE T\xed\xacLE " + name))
     with pytest.raises(FileError, match="cannot be read as a file of answers"):
-        AnswersFile(path, write=write)
+        kind(path)
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -186,7 +188,7 @@ def test_damage_anywhere_is_named_or_changes_no_answer(path, soft):
     for place in np.random.default_rng(0).integers(0, len(whole), 150).tolist():
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 5]) + whole[place + 1 :])
         try:
-            with closing(AnswersFile(path, write=False)) as file:
+            with closing(StoredAnswers(path)) as file:
                 assert file.labels("ann", 0, 400).tolist() == said.tolist()
                 assert file.items(0, 400) == [f"i{n}" for n in range(400)]
                 if soft:
@@ -226,3 +228,39 @@ def test_a_file_of_answers_is_a_table_of_votes(path, soft, numbered):
     with closing(sqlite3.connect(path)) as plain:  # as any other program sees it
         rows = plain.execute("SELECT item, expert, label FROM votes").fetchall()
     assert {(item, expert): label for item, expert, label in rows} == expected
+
+
+def damage(path, *statements):
+    """Change a finished file as an unfinished one: without its checksum."""
+    with closing(AnswersFile(path)) as file:
+        with file.transaction():
+            file.add("ann", KNOWS, {})
+            file.choose(["ann"])
+            file.write_items(["x", "y"])
+        keep(file, "ann", 0, np.array([0, 1]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as plain:
+        for statement in (f"PRAGMA user_version = {VERSION}", *statements):
+            plain.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (["UPDATE items SET position = 1000000000000000 WHERE position = 1"], "1,000,000,000,000,000"),
+        (["UPDATE answers SET label = 3"], "not one of the 3 that it knows"),
+        (["UPDATE answers SET label = -9"], "not one of the 3 that it knows"),
+        (
+            [
+                "DROP TABLE answers",
+                "CREATE VIEW answers AS WITH RECURSIVE n(item) AS (SELECT 0 UNION ALL SELECT item + 1 "
+                "FROM n) SELECT 1 AS expert, item, 0 AS label, NULL AS probabilities FROM n",
+            ],
+            "another version",
+        ),
+    ],
+)
+def test_a_file_that_would_take_forever_or_give_wrong_answers_is_refused(path, statements, message):
+    damage(path, *statements)
+    panel = Panel.from_blocks(KNOWS, [KNOWS], ["ann"])
+    with pytest.raises(FileError, match=message):
+        VoteFile(path, panel).read()

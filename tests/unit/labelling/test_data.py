@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote.errors import FileError, InputError
-from covote.files.data import DataPlace, digest, glance, id_column, open_data, refuse_repeated
+from covote.labelling.data import DataPlace, digest, glance, open_data, refuse_repeated
+from covote.tables.columns import id_column
 
 
 def opened(path, **options):
