@@ -1,12 +1,12 @@
-"""A language model on the 77 intents of banking77: one prompt, a panel of prompts, a prior, a chooser.
+"""A language model on the 77 intents of banking77: one prompt, a panel of prompts, a baseline.
 
     python benchmarks/language_models.py http://127.0.0.1:8091/v1 --data FOLDER [--questions 500] [--size 52]
 
 The server is llama.cpp's, from the wheel xllamacpp: `make language-models` installs it with a model of 135
-million parameters and starts it. Options keep one order, so that the server reads them once. The prior is the
-nearest mean of MiniLM sentence features with five labelled questions per class; it costs no calls. Intervals
-are 95% (Wilson). FOLDER holds text/banking77.parquet and text/minilm_banking77.npy. Prompts are tried with
-``--split train``. Answers are kept in ``--folder``: a run that is interrupted continues there.
+million parameters and starts it. Options keep one order, so that the server reads them once. The baseline is
+the nearest mean of MiniLM sentence features with five labelled questions per class; it costs no calls.
+Intervals are 95% (Wilson). FOLDER holds text/banking77.parquet and text/minilm_banking77.npy. Prompts are
+tried with ``--split train``. Answers are kept in ``--folder``: a run that is interrupted continues there.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from covote import Panel, design
 from covote.labelling import DataPlace, label_file
-from covote.models.chooser import chooser_panel
 from covote.models.options import calibrated, from_scores
 from covote.tables.stored_answers import StoredAnswers
 
@@ -56,7 +54,7 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--size", type=int, default=39, help="classes in each prompt of the panel")
     parser.add_argument("--name", default="model")
-    parser.add_argument("--rows", default="prior,one,follow,chooser,panel")
+    parser.add_argument("--rows", default="baseline,one,follow,panel")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="covote-models-"))
@@ -78,10 +76,6 @@ def main() -> None:
         X[rng.choice(train.index[train.intent == name], 5, replace=False)].mean(axis=0) for name in classes
     ]
     cosine = X[chosen] @ (np.stack(means) / np.linalg.norm(means, axis=1, keepdims=True)).T
-    chance = np.exp(20 * (cosine - cosine.max(axis=1, keepdims=True)))
-    chance /= chance.sum(axis=1, keepdims=True)
-    columns = {"item": chosen.to_numpy()} | {name: chance[:, k] for k, name in enumerate(classes)}
-    pq.write_table(pa.table(columns), folder / "prior.parquet")
     model = {"use": f"chat:{options.url}", "prompt": PROMPT, **MODEL}
 
     def run(row: str, panel: Panel, columns: tuple[str, ...] = ("text",)) -> tuple[list[Any], int, int]:
@@ -100,8 +94,8 @@ def main() -> None:
     def named(scores: NDArray[np.float32]) -> list[str | None]:
         return [classes[k] if k >= 0 else None for k in from_scores(scores)[0].tolist()]
 
-    def prior() -> None:
-        show("(c) prior alone", [classes[k] for k in chance.argmax(axis=1)], 0, 0)
+    def baseline() -> None:
+        show("(c) nearest mean, no language model", [classes[k] for k in cosine.argmax(axis=1)], 0, 0)
 
     def scores_of(row: str) -> NDArray[np.float32]:
         with closing(StoredAnswers(folder / f"{row}.answers.sqlite")) as kept:
@@ -129,18 +123,13 @@ def main() -> None:
         show("(a) one prompt, `follow = 2`, calibrated", *run("follow", single(follow=2)))
         by_thirty(scores_of("follow"))
 
-    def chooser() -> None:
-        panel = chooser_panel(f"chat:{options.url}", folder / "prior.parquet", shown=4)
-        panel = Panel(panel.classes, panel.knows, panel.names, models=[{**panel.models[0], **model}])
-        show("(d) chooser after the prior, 4 shown", *run("chooser", panel, ("item", "text")))
-
     def panel() -> None:
         found = design(classes, options.size)
         found = Panel(found.classes, found.knows, found.names, models=[model] * len(found))
         way = f"(b) {len(found)} prompts with {options.size} classes, calibrated"
         show(way, *run(f"panel-{options.size}", found))
 
-    rows = {"prior": prior, "one": one, "follow": follow, "chooser": chooser, "panel": panel}
+    rows = {"baseline": baseline, "one": one, "follow": follow, "panel": panel}
     for row in options.rows.split(","):
         rows[row]()
 

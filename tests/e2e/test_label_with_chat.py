@@ -124,14 +124,6 @@ def test_a_model_with_options_is_written_for_every_expert(covote, folder, monkey
         assert stub.keys == {"Bearer sk-hush-hush"}
         assert {body["model"] for body in stub.bodies} == {"tiny"}
         assert labels() == truth(folder)
-        (folder / "prior.csv").write_text(
-            "item,ant,bee,cat,dog\n" + "".join(f"q{n},0.25,0.25,0.25,0.25\n" for n in range(40))
-        )
-        stub.bodies.clear()
-        choosing = ("--chooser", model, "--prior", "prior.csv", "--shown", "4")
-        ran = covote("label", "items.csv", *choosing, "-o", "chosen.csv")
-        assert ran.status == 0, ran.err
-        assert {body["model"] for body in stub.bodies} == {"tiny"}
     ran = covote("design", "classes.txt", "3", "--model", "{use = chat}", "-o", "other.toml")
     assert (ran.status, "write it as in a panel file" in ran.err) == (2, True), ran.err
 
@@ -296,24 +288,6 @@ def test_a_server_without_schemas_is_offered_one_by_no_expert_twice(covote, fold
         assert run(covote).status == 0
     assert labels() == truth(folder)
     assert sum("response_format" in body for body in stub.bodies) == 12
-
-
-def test_a_chooser_labels_after_a_prior(covote, folder):
-    rows = ["item," + ",".join(CLASSES)]
-    rows += [f"q{n},0.4,0.3,0.2,0.1" for n in range(40)]
-    (folder / "prior.csv").write_text("\n".join(rows))
-    with Stub() as stub:
-        choose = ("--chooser", f"chat:{stub.url}", "--prior", "prior.csv", "--shown", "2")
-        dry = covote("label", "items.csv", *choose, "--dry-run")
-        assert dry.status == 0, dry.err
-        assert not stub.tried
-        ran = covote("label", "items.csv", *choose, "-o", "labels.csv")
-    assert ran.status == 0, ran.err
-    assert labels() == truth(folder)
-    # Answers of the stub have odds of 16: ant (0.4) is sure then, bee (0.3) leaves doubt about cat and dog.
-    assert stub.answered.total() == 80 - truth(folder).count("ant")
-    missing = covote("label", "items.csv")
-    assert (missing.status, "--panel FILE, or --chooser" in missing.err) == (2, True)
 
 
 def test_a_panel_of_prompts_is_designed(covote, folder):

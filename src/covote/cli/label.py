@@ -27,7 +27,6 @@ from covote.cli.arguments import (
     Workers,
     choice,
     number,
-    read_model,
     reads_gold,
     whole,
 )
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from covote.labelling import ExpertRun, Labelling
 
 
-_CHOOSER = "A language model that chooses after a prior"
-
-
 @reads_gold
 def label(
     data: Annotated[
@@ -53,8 +49,8 @@ def label(
         ),
     ],
     panel_file: Annotated[
-        Path | None, typer.Option("--panel", help="Who knows what, with a model for every expert.")
-    ] = None,
+        Path, typer.Option("--panel", help="Who knows what, with a model for every expert.")
+    ],
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -99,26 +95,6 @@ def label(
             "--dry-run", help="Show the first prompts and estimate tokens and cost; ask and write nothing."
         ),
     ] = False,
-    chooser: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead of a panel: a language model that sees the likely classes of each item first, and "
-            "others only while doubt remains. As a panel file has it: chat:ADDRESS, or an inline table with "
-            "its options.",
-            rich_help_panel=_CHOOSER,
-        ),
-    ] = None,
-    prior: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --chooser: a table with the items and one column of probabilities per class.",
-            rich_help_panel=_CHOOSER,
-        ),
-    ] = None,
-    shown: Annotated[
-        int,
-        typer.Option(parser=whole, help="With --chooser: classes in a prompt.", rich_help_panel=_CHOOSER),
-    ] = 8,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Stop at the first failing expert instead of continuing without it."),
@@ -163,16 +139,9 @@ def label(
     if output_file is None:
         output_file = data.with_name(f"{data.stem}.labels.csv")
     check_report(report)
-    atomic.check_apart(
-        [output_file, report, review, proba], [data, panel_file, gold, prior, reading.rename_file]
-    )
+    atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    known, trusted = None, trust
-    if panel_file is None or chooser is not None:
-        panel, id, chosen_columns = _choosing(data, panel_file, chooser, prior, shown, id, chosen_columns)
-        folder = Path()
-    else:
-        panel, folder, known, trusted = _panel(panel_file, trust, quiet=as_json)
+    panel, folder, known, trusted = _panel(panel_file, trust, quiet=as_json)
     place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
         from covote.labelling.previewing import preview
@@ -229,31 +198,6 @@ def _panel(panel_file: Path, trust: bool, *, quiet: bool) -> tuple[Panel, Path, 
     if running and (trust or before) and not quiet:
         output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
     return panel_of_models(panel_file, trust or before), folder_of(panel_file), known, trust or before
-
-
-def _choosing(
-    data: Path,
-    panel_file: Path | None,
-    chooser: str | None,
-    prior: Path | None,
-    shown: int,
-    id: str | None,
-    columns: tuple[str, ...] | None,
-) -> tuple[Panel, str, tuple[str, ...]]:
-    """Return the panel of a chooser, the column of items, and the columns that it needs."""
-    from covote.models.chooser import chooser_panel
-    from covote.tables.batches import Source
-    from covote.tables.columns import id_column
-
-    if panel_file is not None or chooser is None or prior is None:
-        raise InputError("say who labels: --panel FILE, or --chooser chat:ADDRESS with --prior FILE")
-    names = Source(data).names
-    item = id_column(names, id)
-    if item is None:
-        raise InputError(f"{data} has no column item, task or id; name the items' column with --id")
-    others = columns or tuple(name for name in names if name != item)
-    model = read_model(chooser)
-    return chooser_panel(model, prior, shown=shown, item=item), item, (item, *others)
 
 
 def _end(found: Labelling) -> None:

@@ -222,11 +222,9 @@ def _facts(candidate: Candidate) -> dict[str, Any]:
 def _words(
     changed: str, candidate: Candidate, before: Mapping[str, Any], now: Mapping[str, Any], data: Path
 ) -> str:
-    about = entry(candidate.model)
-    prior = about.options.get("prior")
     what = {
         "data": f"the data {data} have changed since",
-        "content": f"its {'prior' if prior else 'model'} {prior or about.place} has changed since",
+        "content": f"its model {entry(candidate.model).place} has changed since",
         "model": "its model, or an option next to it, has been changed in the panel",
         "knows": "what it knows has been changed in the panel",
     }

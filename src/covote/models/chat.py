@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from covote.errors import ExpertError, InputError
 from covote.models.batches import Batch, size
 from covote.models.connections import PATIENCE, Connections, Patience, without_password
+from covote.models.kind import NUMBER, SECONDS, SWITCH, TEXT, Kind, Option, Setting, whole
 from covote.models.options import PROMPT, Heard, Options, from_scores
 from covote.models.understanding import NO_ANSWER, Answers
 from covote.panel import Name
@@ -131,7 +132,7 @@ class Chat:
 
     def asked(self, patience: Patience, row: Mapping[str, Any]) -> Answers:
         """Ask about one item."""
-        option, scores, used, note = self.choose(patience, row, self.options)
+        option, scores, used, note = self._choose(patience, row)
         if option is None:
             return Answers(np.array([NO_ANSWER]), None, note, None, used)
         if scores is not None:
@@ -139,24 +140,24 @@ class Chat:
         label = option if option < len(self.options.names) - 1 else NONE_OF_MINE
         return Answers(np.array([label]), None, "", None, used)
 
-    def choose(
-        self, patience: Patience, row: Mapping[str, Any], options: Options
+    def _choose(
+        self, patience: Patience, row: Mapping[str, Any]
     ) -> tuple[int | None, NDArray[np.float32] | None, Usage, str]:
         """Return the option that the model chooses, the scores of all, what that cost, and what went wrong.
 
         If the answer is not an option, the mistake is quoted in one more call.
         """
-        messages = [{"role": "user", "content": options.question(row)}]
-        usual, used = self._usually(patience, row, options)
+        messages = [{"role": "user", "content": self.options.question(row)}]
+        usual, used = self._usually(patience, row)
         wrong = ""
         for _ in range(2):
-            text, heard, cost = self._sent(patience, messages, options, options.names)
+            text, heard, cost = self._sent(patience, messages, self.options.names)
             used = used.plus(cost)
-            option = options.chosen(text)
+            option = self.options.chosen(text)
             if option is not None:
                 if not heard:
                     return option, None, used, ""
-                scores, cost = self._scored(patience, messages, options, heard, usual)
+                scores, cost = self._scored(patience, messages, heard, usual)
                 return option, scores, used.plus(cost), ""
             wrong = " ".join(text.split())[:80]
             again = (
@@ -174,7 +175,6 @@ class Chat:
         self,
         patience: Patience,
         messages: list[dict[str, str]],
-        options: Options,
         heard: Heard,
         usual: Heard | None,
     ) -> tuple[NDArray[np.float32], Usage]:
@@ -182,49 +182,49 @@ class Chat:
 
         Further calls tell the most probable option from others; without `usual`, they tell all apart.
         """
-        used, (scores, alike) = Usage(), options.scores(heard, usual)
-        most = len(options.names) if usual is None else self._follow - 1
+        used, (scores, alike) = Usage(), self.options.scores(heard, usual)
+        most = len(self.options.names) if usual is None else self._follow - 1
         while used.calls < most and self._constrain != "none":
             if usual is not None:
-                best = [options.names[k] for k in np.flatnonzero(scores > scores.max() - 0.001)]
+                best = [self.options.names[k] for k in np.flatnonzero(scores > scores.max() - 0.001)]
                 alike = [name for name in alike if name in best]
             if not alike:
                 break
-            _, more, cost = self._sent(patience, messages, options, alike)
+            _, more, cost = self._sent(patience, messages, alike)
             used, new = used.plus(cost), more.keys() - heard.keys()
             heard |= {text: heard.get(text) or following for text, following in more.items()}
             if not new:
                 break
-            scores, alike = options.scores(heard, usual)
+            scores, alike = self.options.scores(heard, usual)
         return scores, used
 
-    def _usually(self, patience: Patience, row: Mapping[str, Any], options: Options) -> tuple[Heard, Usage]:
+    def _usually(self, patience: Patience, row: Mapping[str, Any]) -> tuple[Heard, Usage]:
         """Return what is heard about an item without content, asked about once, and what that cost."""
         with self._lock:
             if self.usual is not None or self._follow == 1 or not self.calibrate:
                 return self.usual or {}, Usage()
             heard: Heard = {}
-            empty = options.question(dict.fromkeys(row, "N/A"))
-            _, used = self._scored(patience, [{"role": "user", "content": empty}], options, heard, None)
+            empty = self.options.question(dict.fromkeys(row, "N/A"))
+            _, used = self._scored(patience, [{"role": "user", "content": empty}], heard, None)
             self.usual = heard
             return heard, used
 
     def _sent(
-        self, patience: Patience, messages: list[dict[str, str]], options: Options, names: Sequence[str]
+        self, patience: Patience, messages: list[dict[str, str]], names: Sequence[str]
     ) -> tuple[str, Heard, Usage]:
         """Return what the server said if some options are allowed: a text, its tokens, and what that cost."""
-        body = {"messages": messages, "max_tokens": options.tokens, **self._request}
+        body = {"messages": messages, "max_tokens": self.options.tokens, **self._request}
         if self._constrain == "grammar":
-            body["grammar"] = options.grammar(names)
+            body["grammar"] = self.options.grammar(names)
         elif self._constrain == "json":
-            schema = {"name": "option", "strict": True, "schema": options.schema(names)}
+            schema = {"name": "option", "strict": True, "schema": self.options.schema(names)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         try:
             found = self._connections.json(patience, "POST", self._path, body)
         except ExpertError as error:
             if "response_format" in body and "with status 400" in str(error):
                 self._constrain = "none"  # it does not know schemas
-                return self._sent(patience, messages, options, names)
+                return self._sent(patience, messages, names)
             raise
         try:
             choice = found["choices"][0]
@@ -234,7 +234,7 @@ class Chat:
             usage = found.get("usage") or {}
             used = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
             tokens = (choice.get("logprobs") or {}).get("content") if "logprobs" in body else None
-            heard = options.heard(tokens) if tokens else {}
+            heard = self.options.heard(tokens) if tokens else {}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ExpertError(
                 "answered something that is not a chat completion; does the address end in /v1?"
@@ -299,3 +299,37 @@ def _key(variable: str | None) -> str | None:
             "that no key has; copy it again"
         )
     return key
+
+
+def _open(place: str, setting: Setting, **options: Any) -> Chat:
+    return Chat(place.removeprefix("chat:"), setting.knows, **options)
+
+
+_PRICE = Option(lambda value: NUMBER.accepts(value) and value >= 0, "a price of a million tokens, 0 or more")
+CHAT = Kind(
+    "chat",
+    _open,
+    {
+        "name": TEXT,
+        "prompt": TEXT,
+        "describe": Option(
+            lambda value: isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values()),
+            'a table, as describe = { class = "what it means" }',
+        ),
+        "examples": TEXT,
+        "key_env": TEXT,
+        "constrain": Option(lambda value: value in ("json", "grammar", "none"), "json, grammar or none"),
+        "probabilities": SWITCH,
+        "calibrate": SWITCH,
+        "follow": whole(1),
+        "seed": whole(0),
+        "shuffle": SWITCH,
+        "top_logprobs": whole(1),
+        "in_flight": whole(1),
+        "timeout": SECONDS,
+        "retries": whole(0),
+        "input_price": _PRICE,
+        "output_price": _PRICE,
+    },
+    remote=True,
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 from covote.arguments import no_file
 from covote.errors import InputError
-from covote.models import chooser, function, inference_server, json_server, onnx, scikit, torch
+from covote.models import chat, function, inference_server, json_server, onnx, scikit, torch
 from covote.models.connections import without_password
 from covote.models.kind import Kind, Model, Setting, Trust, trusts
 
@@ -27,7 +27,7 @@ KINDS: dict[str, Kind] = {
         inference_server.HTTP,
         inference_server.HTTPS,
         json_server.JSON,
-        chooser.CHAT,
+        chat.CHAT,
     )
 }
 """The kinds of models. A new one is one object, and one line here."""
@@ -44,14 +44,12 @@ class Entry:
     options: Mapping[str, Any]
 
     def path(self, folder: Path) -> Path | None:
-        """Return the file that the model or its prior is in, if any, relative to the panel's folder.
+        """Return the file that the model is in, if any, relative to the panel's folder.
 
         Ask this of a trusted model only: to find a Python module, its packages are imported.
         """
         if self.kind.endings:
             return folder / self.place
-        if "prior" in self.options:
-            return folder / str(self.options["prior"])
         return function.module_file(self.place, folder) if self.kind is function.PYTHON else None
 
     def refuse_untrusted(self, trust: Trust) -> None:
