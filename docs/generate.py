@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from covote.cli.app import EXAMPLES, RENAMED, app
+from covote.cli.app import EXAMPLES, app
 
 HERE = Path(__file__).parent
 
@@ -44,10 +44,6 @@ FIRST = """\
 `covote --install-completion` sets up completion of commands, options and their values for bash, zsh, fish or
 PowerShell. Open a new shell afterwards. `covote --show-completion` prints the script, for example to install
 it for all users.
-
-## Former names of options
-
-These work until version 0.2, with a note: RENAMED.
 """
 
 
@@ -59,9 +55,7 @@ def cli_reference() -> str:
         "",
         "Every command answers `--help`. A mistake ends in a one-line message and exit status 2.",
         "",
-        *FIRST.replace(
-            "RENAMED", ", ".join(f"`{old}` (now `{new}`)" for old, new in RENAMED.items())
-        ).splitlines(),
+        *FIRST.splitlines(),
         "",
     ]
     context = typer.Context(group)

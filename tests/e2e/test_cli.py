@@ -316,19 +316,6 @@ def test_flags_have_no_type_in_the_help(covote, command):
     assert "<bool>" not in covote(*command, "--help").out
 
 
-def test_options_keep_their_former_names(covote):
-    ran = covote("design", 10, 4, "--times", 2, "--picture", "panel.svg", "--effort", "fast")
-    assert ran.status == 0
-    assert "each twice" in ran.out
-    assert "<svg" in Path("panel.svg").read_text(encoding="utf-8")
-    assert ran.err.splitlines() == [
-        "covote: --times is now called --redundancy; the former name works until 0.2",
-        "covote: --picture is now called --plot; the former name works until 0.2",
-    ]
-    assert "each twice" in covote("design", 10, 4, "--times=2", "--effort", "fast").out
-    assert "--times" not in covote("design", "--help").out
-
-
 def test_help_groups_the_commands_and_gives_each_one_line(covote, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = covote("--help").out.splitlines()

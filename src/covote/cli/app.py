@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from covote.arguments import did_you_mean
-from covote.cli.output import complain
 from covote.errors import InputError
 
 PANELS = {
@@ -24,19 +23,6 @@ PANELS = {
 functions if it has subcommands."""
 
 COMMANDS = {command: panel for panel, commands in PANELS.items() for command in commands}
-
-RENAMED = {
-    "--times": "--redundancy",
-    "--picture": "--plot",
-    "--out": "--output",
-    "--folder": "--output",
-    "--stats": "--save-stats",
-    "--continue": "--load-stats",
-    "--priors": "--prior",
-    "--size": "--image-size",
-}
-"""Former names of options. They work for one more release, with a note, unless the command has an option of
-that name."""
 
 STATUS = {
     "check": "Exit status: 0 if every pair is covered, or nothing is wrong with the votes; 1 if pairs are "
@@ -147,16 +133,7 @@ class Command(TyperCommand):
     """A command whose help is formatted by `_shown`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; options may have their former names."""
-        own = {name for parameter in self.params for name in parameter.opts}
-        for n, word in enumerate(args):
-            if word == "--":
-                break
-            name, equals, value = word.partition("=")
-            if name not in own and RENAMED.get(name) in own:
-                args[n] = f"{RENAMED[name]}{equals}{value}"
-                if not ctx.resilient_parsing:
-                    complain(f"covote: {name} is now called {RENAMED[name]}; the former name works until 0.2")
+        """Parse the arguments."""
         with _in_one_line(ctx):
             found: list[str] = super().parse_args(ctx, args)
         return found
