@@ -93,31 +93,6 @@ def _same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def locked(path: Path, taken: str) -> int | None:
-    """Lock a file, created if needed, until the process ends or the handle is closed; return the handle.
-
-    Raises FileError with the message `taken` if another process has locked it. Returns None if files cannot
-    be locked here.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:  # reported by whoever writes there next
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise FileError(taken) from error
-    except OSError:  # some network folders do not support locks
-        os.close(handle)
-        return None
-    return handle
-
-
 @contextmanager
 def _named(target: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
