@@ -34,7 +34,7 @@ class Stub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_):

@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def models(request):
     with Models(request.param) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.over.set()
         server.shutdown()

@@ -461,7 +461,7 @@ def test_a_plain_json_server():
             self.wfile.write(body)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Plain) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         where = f"json:http://127.0.0.1:{server.server_port}"
         batch = {"k": np.arange(5), "x": np.array([0.5, np.nan, 1, 2, 3])}
         found = open_expert("ann", KNOWS, {"use": f"{where}/hard", "batch": 2}).answer(batch)

@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
 def test_settled_items_are_told_signed_and_again_until_they_are_taken(rig, program, monkeypatch):
     monkeypatch.setattr("covote.studio.editing.hooks.FIRST_WAIT", 0.0)
     listener = Listener(failures=2)
-    thread = threading.Thread(target=listener.serve_forever)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
     thread.start()
     try:
         url = f"http://127.0.0.1:{listener.server_port}/heard"
