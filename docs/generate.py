@@ -33,7 +33,6 @@ FIRST = """\
 |---|---|
 | `COVOTE_DATA` | folder with the datasets of `covote reproduce` (default: `~/.cache/covote/data`) |
 | `COVOTE_DATABASE` | address of a PostgreSQL database for `covote studio` |
-| `XDG_CONFIG_HOME` | where trusted panels are remembered, in `covote/trusted.json` (default: `~/.config`) |
 | `XDG_CACHE_HOME` | where compiled loops and datasets are kept, in `covote` (default: `~/.cache`) |
 | `NUMBA_CACHE_DIR` | another place for compiled loops |
 | `COLUMNS`, `NO_COLOR` | width and colours of what is printed |

@@ -39,14 +39,6 @@ def pytest_unconfigure():
     gc.unfreeze()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def own_settings(tmp_path_factory):
-    """Keep what commands remember about a person (trusted panels) out of the settings of whoever tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
-        yield
-
-
 @pytest.fixture(scope="session")
 def peers():
     """Return the folder of programs of the second environment: `peers / "mlserver"`, `peers / "python"`.

@@ -153,12 +153,10 @@ def chunk(first: int, last: int, mode: str) -> list[tuple[int, str, str | None]]
     """Run cases in child processes, a new one behind each crash; return (number, kind, what is wrong)."""
     found: list[tuple[int, str, str | None]] = []
     while first < last:
-        with tempfile.TemporaryDirectory(prefix="covote-fuzz-") as settings:
-            environment = {**os.environ, "PYTHONHASHSEED": "0", "XDG_CONFIG_HOME": settings}
-            ran = subprocess.run(
-                [sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last), "--mode", mode],
-                capture_output=True, text=True, check=False, env=environment,
-            )  # fmt: skip
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.fuzz.driver", "--child", str(first), str(last), "--mode", mode],
+            capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"},
+        )  # fmt: skip
         lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("[")]
         found += [(line[0], line[1], line[2]) for line in lines if len(line) > 1]
         done = {line[0] for line in lines if len(line) > 1}

@@ -32,11 +32,9 @@ from covote.cli.arguments import (
 )
 from covote.cli.method import Method
 from covote.errors import ExpertError, InputError
-from covote.panel import Panel
 from covote.tables import Reading
 
 if TYPE_CHECKING:
-    from covote.cli.trusted import Trusted
     from covote.labelling import ExpertRun, Labelling
 
 
@@ -106,8 +104,7 @@ def label(
         bool,
         typer.Option(
             "--trust",
-            help="Let models run code that the panel names: Python modules, pickles, torch programs. "
-            "Remembered for this panel until it, its models or the code next to it change.",
+            help="Let models run code that the panel names: Python modules, pickles, torch programs.",
         ),
     ] = False,
     method: Method = "learned",
@@ -134,6 +131,8 @@ def label(
     from covote.files.output import check_report
     from covote.files.report.report import write_report
     from covote.labelling import Asking, DataPlace, label_file
+    from covote.models.entries import running_code
+    from covote.models.expert import folder_of, models_of, panel_of_models
 
     started = time.monotonic()
     if output_file is None:
@@ -141,12 +140,15 @@ def label(
     check_report(report)
     atomic.check_apart([output_file, report, review, proba], [data, panel_file, gold, reading.rename_file])
     chosen_columns = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    panel, folder, known, trusted = _panel(panel_file, trust, quiet=as_json)
+    running = sorted(set(running_code(models_of(panel_file))))
+    if running and trust and not as_json:
+        output.say(f"Trusted to run code: {some_of(running)}.")
+    panel, folder = panel_of_models(panel_file, trust), folder_of(panel_file)
     place = DataPlace(data, id, chosen_columns, _size(size))
     if dry_run:
         from covote.labelling.previewing import preview
 
-        for line in preview(place, panel, folder, trusted):
+        for line in preview(place, panel, folder, trust):
             output.say(line)
         return
     options: dict[str, Any] = {} if odds is None else {"odds": odds}
@@ -160,14 +162,12 @@ def label(
             Output(output_file, proba, review, review_until),
             panel,
             asking=Asking(ask, budget, batch, strict, refresh, folder),
-            trust=trusted,
+            trust=trust,
             method=method,
             engine=chosen,
             progress=lambda name, done, total: bar(done, total, str(name)),
             **options,
         )
-    if known is not None and trust:
-        known.remember()
     notes = _notes(found)
     if report is not None:
         write_report(report, found.outcome, source=data.name, method=found.outcome.method, notes=notes)
@@ -183,21 +183,6 @@ def label(
     output.say_written(output_file, proba, report, review)
     output.say(f"The answers are kept in {found.answers}: run again, and no expert is asked twice.")
     _end(found)
-
-
-def _panel(panel_file: Path, trust: bool, *, quiet: bool) -> tuple[Panel, Path, Trusted | None, bool]:
-    """Return the panel, the folder of its models, what is remembered as trusted, and whether they are."""
-    from covote.cli.trusted import Trusted
-    from covote.models.entries import running_code
-    from covote.models.expert import folder_of, models_of, panel_of_models
-
-    models = models_of(panel_file)
-    running = sorted(set(running_code(models)))
-    known = Trusted(panel_file, models) if running else None
-    before = known is not None and not trust and known.before
-    if running and (trust or before) and not quiet:
-        output.say(f"Trusted to run code{' as before' if before else ''}: {some_of(running)}.")
-    return panel_of_models(panel_file, trust or before), folder_of(panel_file), known, trust or before
 
 
 def _end(found: Labelling) -> None:
