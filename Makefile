@@ -19,8 +19,8 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 	$(PIP) --editable .
 	touch $@
 
-.venv/installed-test: pyproject.toml .venv/pip
-	$(PIP) --editable '.[all]' --group test
+.venv/installed-test: pyproject.toml studio/pyproject.toml .venv/pip
+	$(PIP) --editable '.[all]' --editable ./studio --group test
 	touch $@ .venv/installed .venv/installed-docs .venv/installed-studio
 
 .venv/installed-docs: pyproject.toml .venv/pip
@@ -69,12 +69,13 @@ demo: .venv/installed
 # The documentation as a site that works without network access, from a folder: docs/_build/index.html.
 docs: .venv/installed-docs
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build
-	@echo "Open docs/_build/index.html."
+	$(BIN)/sphinx-build -q -W --keep-going -b html -c docs studio/docs studio/docs/_build
+	@echo "Open docs/_build/index.html; the studio's own pages are in studio/docs/_build/index.html."
 
 # A web application in which people label together, with an example in it.
 # Modules are compiled when they are first used: compiling all of them takes as long as the rest.
-.venv/installed-studio: pyproject.toml .venv/pip
-	$(PIP) --no-compile --editable '.[studio]'
+.venv/installed-studio: pyproject.toml studio/pyproject.toml .venv/pip
+	$(PIP) --no-compile --editable . --editable ./studio
 	touch $@ .venv/installed
 
 .PHONY: studio
@@ -103,7 +104,7 @@ test: .venv/installed-test .venv/peers/installed chromium
 # The statistical and exhaustive checks that take minutes, and properties with other examples in every run. All
 # tests run, so that the coverage can be stated; compiled loops are not traced, their plain twins are.
 slow: .venv/installed-test .venv/peers/installed
-	$(BIN)/pytest -n 2 --dist worksteal --cov=covote --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --dist worksteal --cov=covote --cov=covote_studio --cov-report=term:skip-covered
 	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=search tests/property
 
 # 20,000 damaged files of all kinds, each in a process where a crash counts; a case is found again by its number:
@@ -116,4 +117,4 @@ format: .venv/installed-test
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf .venv demo docs/_build
+	rm -rf .venv demo docs/_build studio/docs/_build

@@ -6,7 +6,7 @@
     python benchmarks/studio.py kills --kills 1000 --people 10 --every 0.5 --folder kills   # goes on where it was
     python benchmarks/studio.py large --items 1000000 --classes 1000 --people 200
     python benchmarks/studio.py paint
-    python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of tests/unit/studio
+    python benchmarks/studio.py edits --edits 1000 --postgres   # against the plain model of studio/tests/unit
     python benchmarks/studio.py logins --people 200
     python benchmarks/studio.py taps --taps 10000
 
@@ -34,13 +34,13 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import func, insert, select, text
 
-from covote.studio.context import open_studio
-from covote.studio.editing.classes import NewClass, add_classes
-from covote.studio.exchange import importing
-from covote.studio.people import doors, managing
-from covote.studio.people.roster import options_of
-from covote.studio.rules import ADAPTIVE
-from covote.studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
+from covote_studio.context import open_studio
+from covote_studio.editing.classes import NewClass, add_classes
+from covote_studio.exchange import importing
+from covote_studio.people import doors, managing
+from covote_studio.people.roster import options_of
+from covote_studio.rules import ADAPTIVE
+from covote_studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
 
 
 class Postgres:
@@ -464,7 +464,7 @@ def paint(options: argparse.Namespace) -> None:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory(prefix="covote-bench-") as place, sync_playwright() as driver:
-        from covote.studio.demo import fill as fill_demo
+        from covote_studio.demo import fill as fill_demo
 
         studio = open_studio(Path(place) / "project")
         fill_demo(studio)
@@ -496,7 +496,7 @@ def paint(options: argparse.Namespace) -> None:
 def edits(options: argparse.Namespace) -> None:
     """Edit a project at random between answers, and compare it with a plain model after every tenth edit."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from tests.unit.studio.edits_model import run
+    from studio.tests.unit.edits_model import run
 
     with tempfile.TemporaryDirectory(prefix="covote-bench-") as place:
         folder = Path(place)
@@ -571,9 +571,9 @@ def taps(options: argparse.Namespace) -> None:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.conftest import SIZES, served
-    from tests.browser.taps import Tapper
-    from tests.browser.test_taps import answered_keys, many_items
+    from studio.tests.browser.conftest import SIZES, served
+    from studio.tests.browser.taps import Tapper
+    from studio.tests.browser.test_taps import answered_keys, many_items
 
     with tempfile.TemporaryDirectory(prefix="covote-bench-") as place, sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -32,7 +32,6 @@ FIRST = """\
 | variable | meaning |
 |---|---|
 | `COVOTE_DATA` | folder with the datasets of `covote reproduce` (default: `~/.cache/covote/data`) |
-| `COVOTE_DATABASE` | address of a PostgreSQL database for `covote studio` |
 | `XDG_CACHE_HOME` | where compiled loops and datasets are kept, in `covote` (default: `~/.cache`) |
 | `NUMBA_CACHE_DIR` | another place for compiled loops |
 | `COLUMNS`, `NO_COLOR` | width and colours of what is printed |
@@ -59,6 +58,8 @@ def cli_reference() -> str:
     ]
     context = typer.Context(group)
     for name, command in _commands(group, context):
+        if name == "studio":  # covote-studio documents its own options
+            continue
         arguments = [p for p in command.params if p.param_type_name == "argument" and not p.hidden]
         options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
         usage = " ".join(["covote", name, *(_metavar(p) for p in arguments)])

@@ -1,80 +1,24 @@
 """What a stranger installs: the wheel, with what it requires and nothing else."""
 
-import importlib.metadata as metadata
 import re
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from tests.pages import PAGES, ROOT, files, run_commands
+from tests.wheels import build, install
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    return build(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory):
-    """Return the folder of programs of an environment with the wheel and what it requires.
-
-    Nothing is downloaded. Required packages are links to those of the environment that runs the tests; what
-    the wheel does not require, directly or indirectly, cannot be imported.
-    """
-    environment = tmp_path_factory.mktemp("environment")
-    venv.create(environment, symlinks=True)
-    python = environment / "bin" / "python"
-    where = subprocess.check_output(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
-    )
-    packages = Path(where.strip())
-    with zipfile.ZipFile(wheel) as archive:
-        (about,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        requires = re.findall(r"^Requires-Dist: (.*)$", archive.read(about).decode(), re.MULTILINE)
-    for distribution in closure(requires):
-        for name in {
-            path.parts[0] for path in distribution.files if path.parts[0] not in ("..", "__pycache__")
-        }:
-            place = packages / name
-            if not place.exists():
-                place.symlink_to(distribution.locate_file(name))
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--quiet",
-        "--no-index",
-        "--no-deps",
-    ]
-    subprocess.run([*install, "--disable-pip-version-check", wheel], check=True)
-    return environment / "bin"
-
-
-def closure(requires):
-    """Return the installed distributions that these requirements need, those that they need, and so on."""
-    found, waiting = {}, [(text, "") for text in requires]
-    while waiting:
-        text, extra = waiting.pop()
-        one = Requirement(text)
-        if one.marker is not None and not one.marker.evaluate({"extra": extra}):
-            continue
-        for wanted in ("", *one.extras):
-            if (one.name, wanted) not in found:
-                found[one.name, wanted] = metadata.distribution(one.name)
-                waiting += [(more, wanted) for more in found[one.name, wanted].requires or ()]
-    return found.values()
+    return install([wheel], tmp_path_factory.mktemp("environment"))
 
 
 @pytest.fixture
@@ -106,9 +50,11 @@ def test_python_of_the_first_page_runs(run):
 def test_covote_is_that_of_the_wheel_and_extras_are_not_there(run):
     where = run("python", "-c", "import covote; print(covote.__file__)")
     assert "site-packages" in where
-    missing = run("covote", "studio")
-    assert missing.startswith("covote: the studio needs ")
-    assert missing.endswith("pip install 'covote[studio]'\n")
+    for arguments in ((), ("my-project", "--demo", "--port", "0")):
+        assert run("covote", "studio", *arguments) == (
+            "covote: the studio is not installed; install it with: pip install covote-studio\n"
+        )
+    assert "pip install covote-studio" in run("covote", "studio", "--help")
 
 
 def test_pages_are_shown_without_a_clone(run):

@@ -6,8 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "src").rglob("*.html"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "studio").glob("**/*.md")),
+]
+SOURCES = [
+    one
+    for top in ("src", "studio/src")
+    for end in ("py", "html")
+    for one in sorted((ROOT / top).rglob(f"*.{end}"))
+]
 PATTERNS = {
     "next to, compared with, besides": r"\bbeside\b",
     "by default": r"\bunless given\b",

@@ -205,7 +205,8 @@ def _loaded(name: str) -> Any:
             one.command(inner, cls=Command, epilog=_foot(f"{name} {inner}"))(function)
     else:
         one = typer.Typer(add_completion=False, **SETTINGS)
-        one.command(name, cls=Command, epilog=_foot(name))(found)
+        own = getattr(module, "SETTINGS", {})
+        one.command(name, cls=Command, epilog=_foot(name), **own)(found)
     command: Any = typer.main.get_command(one)
     command.rich_help_panel = COMMANDS[name]
     return command

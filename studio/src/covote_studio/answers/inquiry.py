@@ -1,0 +1,139 @@
+"""Inquiry: who to ask next about an item and when to stop, by the rules of :mod:`covote.asking`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from covote import compiled
+from covote.asking import RULES, Answers, Offer, Posterior, Turns, choose
+from covote.asking.choosing import Rule
+from covote.errors import TooLargeError
+from covote.votes import NONE_OF_MINE
+from covote_studio.answers.results import shown_lists, votes_of
+from covote_studio.people.roster import Roster
+from covote_studio.storage.schema import CHOICE, NONE, answer, item
+
+LEARNED_SECONDS = 60.0
+"""Seconds after which the rule ``posterior`` learns again how people answer gold items."""
+LEARNED_FROM = 50_000
+"""Most answers to gold items from which it learns: the last ones."""
+SUPPOSED = Posterior(accuracy=0.95, none=(0.02, 0.9))
+"""How people are assumed to answer before anyone has answered a gold item: 95% right about what they know,
+and "none of mine" for 90% of what they do not know."""
+
+
+def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
+    """Return a rule for the people of a roster; it is made once, or again when it learns."""
+    kept = roster.inquiries.get(rule)
+    if kept is None or (rule == "posterior" and time.monotonic() > kept.made + LEARNED_SECONDS):
+        made = learned(connection, roster) if rule == "posterior" else RULES[rule]()
+        kept = roster.inquiries[rule] = Inquiry(roster, made)
+    return kept
+
+
+def gold_answers(connection: Connection) -> NDArray[np.int64]:
+    """Return the last answers to gold items: (id, item, person, class, options, class that is right)."""
+    columns = (answer.c.id, answer.c.item_id, answer.c.person_id, CHOICE, answer.c.options_id)
+    rows = connection.execute(
+        select(*columns, item.c.gold)
+        .join(item, item.c.id == answer.c.item_id)
+        .where(item.c.gold.is_not(None), item.c.retired.is_(False))
+        .order_by(answer.c.id.desc())
+        .limit(LEARNED_FROM)
+    ).all()
+    return np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 6)
+
+
+def learned(connection: Connection, roster: Roster) -> Posterior:
+    """Return the rule ``posterior``, learned from the answers to gold items."""
+    rows = gold_answers(connection)
+    column = [roster.column.get(roster.stands_for[gold], -1) for gold in rows[:, 5].tolist()]
+    right = {item_id: k for item_id, k in zip(rows[:, 1].tolist(), column, strict=True) if k >= 0}
+    rows = rows[np.isin(rows[:, 1], list(right))]
+    votes = votes_of(rows[:, :5], roster, shown_lists(connection, roster))
+    if votes is None:
+        return SUPPOSED
+    try:
+        return Posterior.learned(votes, np.array([right[int(one)] for one in votes.items]))
+    except TooLargeError:  # too many people and classes to count every answer
+        return SUPPOSED
+
+
+class Inquiry:
+    """A rule for the people of a roster.
+
+    The rule decides from the answers that count, which are in the database; nothing is kept here. Answers
+    are mappings from a person's id to a class id or NONE.
+    """
+
+    def __init__(self, roster: Roster, rule: Rule) -> None:
+        panel = roster.panel
+        assert panel is not None  # there are classes and people before anyone is asked
+        self._roster, self._panel = roster, panel
+        self.made = time.monotonic()
+        self._judge, self._turns = rule.judge(panel), Turns(panel)
+        asked = {one.id for one in roster.active if one.role != "model"}
+        self._people = np.array([one.id in asked for one in roster.voters], dtype=np.bool_)
+
+    def settled(self, answers: Mapping[int, int]) -> bool:
+        """Whether no one needs to be asked: the rule has settled on a class, and someone has named it.
+
+        "None of mine" from the others is not a vote for the class that is left.
+        """
+        return self._unsaid(self._standing(answers), answers) == ()
+
+    def next_person(
+        self, answers: Mapping[int, int], asked: Collection[int], item_id: int, only: int | None = None
+    ) -> int | None:
+        """Return the person to ask next, or None if no one can help.
+
+        `asked` need not be asked again; with `only`, just this person is considered. Of people who help
+        equally, different ones are chosen for different items.
+        """
+        among = self._people.copy()
+        if only is not None:
+            among[:] = False
+            among[self._roster.row[only]] = self._people[self._roster.row[only]]
+        among[[self._roster.row[who] for who in {*asked, *answers} if who in self._roster.row]] = False
+        standing = self._standing(answers)
+        unsaid = self._unsaid(standing, answers)
+        if unsaid is None:
+            offer = Offer(self._panel.cost, np.ones(len(among), dtype=np.int64))
+            turns = self._turns.of(np.zeros(1, dtype=np.int64), item_id)
+            with compiled.plainly():
+                row = int(choose(self._judge, standing, among[None], offer, np.array([np.inf]), turns)[0])
+        else:
+            row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
+        return None if row < 0 else self._roster.voters[row].id
+
+    def _standing(self, answers: Mapping[int, int]) -> Any:
+        """Return the state of the rule after the answers about one item."""
+        row, column = self._roster.row, self._roster.column
+        heard = {
+            row[who]: NONE_OF_MINE if choice == NONE else column[choice]
+            for who, choice in answers.items()
+            if who in row
+        }
+        return self._judge.standing(Answers.of_one(heard), self._people)
+
+    def _unsaid(self, standing: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
+        """Return the class that the rule settled on if no one has named it; None if it has not settled."""
+        if not self._judge.settled(standing)[0]:
+            return None
+        best = int(self._judge.verdict(standing).label[0])
+        said = {self._roster.column[choice] for choice in answers.values() if choice != NONE}
+        return () if best in said else (best,)
+
+    def _cheapest(self, among: NDArray[np.bool_], item_id: int) -> int:
+        rows = np.flatnonzero(among)
+        if not len(rows):
+            return -1
+        cost = self._panel.cost[rows]
+        best = rows[cost == cost.min()]
+        return int(best[item_id % len(best)])

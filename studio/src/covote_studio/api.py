@@ -1,0 +1,299 @@
+"""The interface for programs: JSON under /api, with tokens, under the same rules as the pages."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import Annotated, Any
+
+import pyarrow as pa
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+
+from covote_studio.answers.assignments import Lease, Said
+from covote_studio.answers.standing import standing
+from covote_studio.exchange import importing
+from covote_studio.pages.rendering import Brought, Owner, Project, Who
+from covote_studio.people import managing
+from covote_studio.people.roster import Roster, set_known
+from covote_studio.rules import Refused
+from covote_studio.storage.schema import NONE, UNSURE, item
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    code: {"description": text, "model": dict[str, str]}
+    for code, text in {
+        400: "The request is not JSON.", 401: "No valid token.", 403: "Not allowed.", 404: "Not found.",
+        409: "Out of date.", 413: "Too large.", 422: "Invalid.",
+    }.items()
+}  # fmt: skip
+"""Errors that every operation may return."""
+router = APIRouter(prefix="/api", tags=["studio"], responses=REFUSALS)
+Id = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+class ProjectOut(BaseModel):
+    """The project."""
+
+    name: str
+    ask: str
+    items: int
+    classes: list[str]
+    panel_version: int
+
+
+class LeaseOut(BaseModel):
+    """A leased item: answer it with its token and your own key."""
+
+    item_id: int
+    item: str
+    kind: str
+    content: str
+    token: str
+    key: str
+    expires: float
+    options: list[str]
+
+
+class AnswerIn(BaseModel):
+    """An answer: one of the options, "none of mine" or "not sure"."""
+
+    item_id: int = Field(ge=1, le=2**31 - 1)
+    token: str = Field(max_length=64)
+    key: str = Field(min_length=8, max_length=64)
+    answer: str = Field(max_length=500)
+
+
+class AnswerOut(BaseModel):
+    """Whether the answer was recorded before, and which earlier one it replaces."""
+
+    kept: bool
+    before: bool
+    replaced: str | None
+
+
+class PersonIn(BaseModel):
+    """A person to invite."""
+
+    name: str = Field(max_length=1000)
+    knows: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=10_000)
+    cost: float = 1.0
+    may_tick: bool = False
+
+
+class PersonOut(BaseModel):
+    """A person of the project."""
+
+    id: int
+    name: str
+    role: str
+    knows: list[str]
+    cost: float
+    active: bool
+
+
+class Invited(BaseModel):
+    """A new person, and the path of their invitation link."""
+
+    id: int
+    path: str
+
+
+class KnowsIn(BaseModel):
+    """What a person knows."""
+
+    knows: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
+
+
+class Again(BaseModel):
+    """How many items are asked about again."""
+
+    asked_again: int
+
+
+class ItemIn(BaseModel):
+    """An item to add; its content is a text, or an address that begins with https://."""
+
+    id: str = Field(max_length=1000)
+    text: str | None = Field(default=None, max_length=200_000)
+    image: str | None = Field(default=None, max_length=5000)
+    audio: str | None = Field(default=None, max_length=5000)
+    gold: str | None = Field(default=None, max_length=1000)
+
+
+class Added(BaseModel):
+    """How many items were added, and how many existed already."""
+
+    added: int
+    known: int
+
+
+class LabelOut(BaseModel):
+    """The label of an item."""
+
+    item: str
+    label: str | None
+    status: str
+    confidence: float | None
+    violations: int
+
+
+def ids_of(roster: Roster, names: list[str]) -> list[int]:
+    """Return the ids of classes by their names, or reject unknown ones."""
+    unknown = [name for name in names if name not in roster.class_by_name]
+    if unknown:
+        raise Refused(f"There is no class “{unknown[0][:100]}” in this project; add it first.", 422)
+    return [roster.class_by_name[name].id for name in names]
+
+
+@router.get("/project")
+def project(studio: Project, who: Who) -> ProjectOut:
+    """Describe the project."""
+    setup, roster = studio.look()
+    names = [one.name for one in roster.classes]
+    return ProjectOut(
+        name=setup.name, ask=setup.ask, items=setup.size, classes=names, panel_version=setup.panel_version
+    )
+
+
+@router.post("/leases")
+def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] = 1) -> list[LeaseOut]:
+    """Lease items to answer; those already leased come first."""
+    held, reason = studio.lease(who.id, count)
+    if reason:
+        raise Refused(reason)
+    _, roster = studio.look()
+    shown = roster.names_of(who.known)
+    return [_lease_out(one, shown) for one in held]
+
+
+def _lease_out(one: Lease, shown: list[str]) -> LeaseOut:
+    return LeaseOut(
+        item_id=one.item_id, item=one.key, kind=one.kind, content=one.content, token=one.token,
+        key=secrets.token_urlsafe(16), expires=one.expires, options=shown,
+    )  # fmt: skip
+
+
+@router.post("/answers")
+def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOut:
+    """Answer a leased item; the same key again is the same answer again."""
+    _, roster = studio.look()
+    special = {"none of mine": NONE, "not sure": UNSURE}
+    if said.answer in special:
+        choice = special[said.answer]
+    elif said.answer in roster.class_by_name:
+        choice = roster.class_by_name[said.answer].id
+    else:
+        raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
+    done = studio.record(door, Said(said.item_id, said.token, choice, said.key, "api"))
+    return AnswerOut(kept=True, before=not done.new, replaced=done.replaced or None)
+
+
+@router.post("/undo")
+def undo(studio: Project, who: Who) -> LeaseOut:
+    """Reopen your last answer."""
+    opened = studio.undo(who.id)
+    _, roster = studio.look()
+    return _lease_out(opened, roster.names_of(who.known))
+
+
+@router.get("/people")
+def people(studio: Project, who: Owner) -> list[PersonOut]:
+    """List everyone."""
+    _, roster = studio.look()
+    return [
+        PersonOut(id=one.id, name=one.name, role=one.role, knows=roster.names_of(one.known), cost=one.cost,
+                  active=one.active)
+        for one in roster.members
+    ]  # fmt: skip
+
+
+@router.post("/people")
+def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
+    """Invite a person."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        person_id, secret = managing.invite(
+            connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick
+        )
+    return Invited(id=person_id, path=f"/enter/{secret}")
+
+
+@router.put("/people/{person_id}/knows")
+def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> Again:
+    """Set what a person knows."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        one = roster.member(person_id)
+        return Again(asked_again=set_known(connection, one.id, ids_of(roster, told.knows)))
+
+
+@router.post("/items")
+def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
+    """Add items."""
+    _, roster = studio.look()
+    rows, problems = [], []
+    for kind in ("text", "image", "audio"):
+        some = [one for one in new if getattr(one, kind) is not None]
+        if some:
+            columns = {"id": [one.id for one in some], kind: [getattr(one, kind) for one in some],
+                       "gold": [one.gold for one in some]}  # fmt: skip
+            table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+            found = importing.examine(table, importing.Columns(kind, kind, "id", "gold"), roster, {})
+            rows += found.items
+            problems += found.problems
+    importing.Examined(rows, problems).refuse()
+    if len(rows) != len(new):
+        raise Refused("Every item has exactly one of text, image and audio.", 422)
+    if len({row[0] for row in rows}) != len(rows):
+        raise Refused("Two of these items have the same id; every item needs its own.", 422)
+    done = importing.add_items(studio.database, rows)
+    return Added(added=done.added, known=done.known)
+
+
+@router.get("/coverage")
+def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
+    """Count the people who know each pair of classes."""
+    _, roster = studio.look()
+    if not roster.classes:
+        raise Refused("There are no classes yet.", 409)
+    return roster.coverage
+
+
+@router.get("/progress")
+def progress(studio: Project, who: Owner) -> dict[str, Any]:
+    """Return the progress of the project."""
+    results, _ = studio.results.get()
+    with studio.database.read() as connection:
+        setup, roster = studio.now(connection)
+        now = standing(connection, setup, roster, results)
+    return {
+        "items": now.items, "answers": now.answers, "needed": now.needed, "cost": now.cost,
+        "cost_left": now.cost_left, "accuracy": now.accuracy, "statuses": now.statuses,
+    }  # fmt: skip
+
+
+@router.get("/labels")
+def labels(
+    studio: Project, who: Owner, start: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    count: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> list[LabelOut]:  # fmt: skip
+    """List labels, in the order of the items; only items with votes have one."""
+    results, _ = studio.results.get()
+    if results is None:
+        return []
+    ids = [int(one) for one in results.items[start : start + count]]
+    with studio.database.read() as connection:
+        keys = {
+            row.id: row.key
+            for row in connection.execute(select(item.c.id, item.c.key).where(item.c.id.in_(ids)))
+        }
+    found = [(keys[one], results.verdict(at)) for at, one in enumerate(ids, start=start)]
+    return [
+        LabelOut(
+            item=key, label=None if told["label"] is None else str(told["label"]), status=told["status"],
+            confidence=None if math.isnan(told["confidence"]) else told["confidence"],
+            violations=told["violations"],
+        )
+        for key, told in found
+    ]  # fmt: skip

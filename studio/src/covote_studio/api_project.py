@@ -1,0 +1,464 @@
+"""The interface for programs, second part: changes by owners, decisions by reviewers, and files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+
+from covote_studio.answers.results import shown_lists
+from covote_studio.api import REFUSALS, Id, ids_of
+from covote_studio.context import Studio
+from covote_studio.editing import classes, hooks, items
+from covote_studio.editing.record import noted
+from covote_studio.exchange.exporting import export_response
+from covote_studio.pages.rendering import Owner, Project, Reviewer, page
+from covote_studio.people import managing
+from covote_studio.people.roster import Roster
+from covote_studio.rules import Refused
+from covote_studio.storage.schema import CHOICE, answer, flag, item, person
+
+router = APIRouter(prefix="/api", tags=["project"], responses=REFUSALS)
+_Start = Annotated[int, Query(ge=0, le=2**31 - 1)]
+_Count = Annotated[int, Query(ge=1, le=10_000)]
+
+
+class ClassOut(BaseModel):
+    """A class; `retired` ones are not offered, and `merged_into` is the class that its answers count for."""
+
+    id: int
+    name: str
+    description: str
+    retired: bool
+    merged_into: str | None
+
+
+class ClassIn(BaseModel):
+    """A class to add."""
+
+    name: str = Field(max_length=1000)
+    description: str = Field(default="", max_length=10_000)
+
+
+class ClassChange(BaseModel):
+    """Changes to a class; fields that are left out stay."""
+
+    name: str | None = Field(default=None, max_length=1000)
+    description: str | None = Field(default=None, max_length=10_000)
+
+
+class Name(BaseModel):
+    """The name of a class."""
+
+    name: str = Field(max_length=1000)
+
+
+class Names(BaseModel):
+    """Every class that can be chosen, in the order in which people see them."""
+
+    names: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=10_000)
+
+
+class Done(BaseModel):
+    """The result, as a sentence."""
+
+    done: str
+
+
+class ItemOut(BaseModel):
+    """An item."""
+
+    id: int
+    item: str
+    kind: str
+    content: str
+    gold: str | None
+    retired: bool
+
+
+class ItemChange(BaseModel):
+    """Changes to an item; fields that are left out stay. A `gold` of "" removes the known class."""
+
+    content: str | None = Field(default=None, max_length=200_000)
+    gold: str | None = Field(default=None, max_length=1000)
+    retired: bool | None = None
+
+
+class PersonChange(BaseModel):
+    """Changes to a person; fields that are left out stay."""
+
+    cost: float | None = None
+    active: bool | None = None
+    may_tick: bool | None = None
+    role: Literal["expert", "reviewer", "owner"] | None = None
+
+
+class Settings(BaseModel):
+    """The settings of the project; fields that are left out stay."""
+
+    name: str | None = Field(default=None, max_length=1000)
+    instructions: str | None = Field(default=None, max_length=50_000)
+    ask: str | None = Field(default=None, max_length=50)
+    trial: int | None = Field(default=None, ge=0, le=managing.MOST_TRIAL)
+    trial_first: bool | None = None
+    feedback: bool | None = None
+
+
+class SaidOut(BaseModel):
+    """An answer as it was given; the last one of a person about an item is their current answer."""
+
+    id: int
+    item: str
+    expert: str
+    answer: str
+    shown: list[str]
+    at: float
+    via: str
+
+
+class DecisionIn(BaseModel):
+    """A decision with its reason; without a class, the decision is withdrawn."""
+
+    name: str | None = Field(default=None, max_length=1000)
+    reason: str = Field(default="", max_length=5000)
+
+
+class DecisionOut(BaseModel):
+    """A decision."""
+
+    item_id: int
+    name: str
+    reason: str
+    by: str
+    at: float
+
+
+class FlagOut(BaseModel):
+    """A problem that someone reported with an item."""
+
+    item_id: int
+    item: str
+    expert: str
+    comment: str
+    at: float
+    open: bool
+
+
+class Event(BaseModel):
+    """An entry of the record."""
+
+    id: int
+    at: float
+    by: str | None
+    text: str
+
+
+class HookIn(BaseModel):
+    """The address to notify of settled items; `secret` lets you check that messages come from here."""
+
+    url: str = Field(max_length=2000)
+
+
+class HookOut(BaseModel):
+    """The address that is notified, and the secret of the signature, which is shown once."""
+
+    url: str
+    secret: str | None = None
+
+
+def _class(roster: Roster, class_id: int) -> ClassOut:
+    one = roster.class_ever[class_id]
+    into = None if one.merged_into is None else roster.class_ever[roster.stands_for[class_id]].name
+    return ClassOut(
+        id=one.id, name=one.name, description=one.description, retired=one.retired, merged_into=into
+    )
+
+
+def _one_class(studio: Studio, class_id: int) -> ClassOut:
+    _, roster = studio.look()
+    if class_id not in roster.class_ever:
+        raise Refused("There is no class with that number.", 404)
+    return _class(roster, class_id)
+
+
+@router.get("/classes")
+def list_classes(studio: Project, who: Owner) -> list[ClassOut]:
+    """List every class, including retired and merged ones."""
+    _, roster = studio.look()
+    return [_class(roster, one.id) for one in roster.every_class]
+
+
+@router.post("/classes")
+def add_classes(studio: Project, who: Owner, new: Annotated[list[ClassIn], Field(max_length=10_000)]) -> Done:
+    """Add classes."""
+    with studio.database.write() as connection:
+        count = classes.add_classes(
+            connection, [classes.NewClass(one.name, one.description) for one in new], who.id
+        )
+    return Done(done=f"{count} added.")
+
+
+@router.put("/classes/order")
+def order_classes(studio: Project, who: Owner, order: Names) -> Done:
+    """Set the order of the classes."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        classes.order_classes(connection, ids_of(roster, order.names), who.id)
+    return Done(done="The classes have this order.")
+
+
+@router.patch("/classes/{class_id}")
+def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange) -> ClassOut:
+    """Rename or describe a class; its answers are kept."""
+    before = _one_class(studio, class_id).model_dump(include={"name", "description"})
+    with studio.database.write() as connection:
+        now = before | change.model_dump(exclude_none=True)
+        classes.change_class(connection, class_id, **now, by=who.id)
+    return _one_class(studio, class_id)
+
+
+@router.post("/classes/{class_id}/merge")
+def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassOut:
+    """Merge a class into another that means the same; its answers count for that one."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        (other,) = ids_of(roster, [into.name])
+        classes.merge_classes(connection, class_id, other, who.id)
+    return _one_class(studio, class_id)
+
+
+@router.post("/classes/{class_id}/retire")
+def retire_class(studio: Project, who: Owner, class_id: Id) -> Done:
+    """Stop offering a class; votes for it still count."""
+    with studio.database.write() as connection:
+        return Done(done=classes.retire_class(connection, class_id, who.id))
+
+
+@router.post("/classes/{class_id}/back")
+def bring_back_class(studio: Project, who: Owner, class_id: Id) -> Done:
+    """Offer a retired class again."""
+    with studio.database.write() as connection:
+        again = classes.bring_back_class(connection, class_id, who.id)
+    return Done(done=f"Offered again; {again} answers are asked for again.")
+
+
+def _item(roster: Roster, row: Any) -> ItemOut:
+    gold = None if row.gold is None else roster.vote_name(row.gold)
+    return ItemOut(
+        id=row.id, item=row.key, kind=row.kind, content=row.content, gold=gold, retired=row.retired
+    )
+
+
+@router.get("/items")
+def list_items(studio: Project, who: Owner, start: _Start = 0, count: _Count = 1000) -> list[ItemOut]:
+    """List items in order, including retired ones; `start` is how many to skip."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        wanted = select(item).order_by(item.c.position).offset(start).limit(count)
+        return [_item(roster, row) for row in connection.execute(wanted)]
+
+
+@router.patch("/items/{item_id}")
+def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) -> ItemOut:
+    """Correct an item, set its gold class, retire it or bring it back."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        before = items.item_row(connection, item_id)
+        if change.content is not None:
+            items.change_item(connection, item_id, change.content, who.id)
+        if change.gold is not None:
+            (gold,) = ids_of(roster, [change.gold]) if change.gold else [None]
+            items.set_gold(connection, item_id, gold, who.id)
+        if change.retired is not None and change.retired != before.retired:
+            (items.retire_item if change.retired else items.bring_back_item)(connection, item_id, who.id)
+        return _item(roster, items.item_row(connection, item_id))
+
+
+@router.patch("/people/{person_id}")
+def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Done:
+    """Change a person's cost, role and permissions, and whether they are asked."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        before = roster.member(person_id)
+        now = {name: getattr(before, name) for name in PersonChange.model_fields}
+        managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True))
+    return Done(done=f"{before.name} is saved.")
+
+
+@router.get("/settings")
+def read_settings(studio: Project, who: Owner) -> Settings:
+    """Return the settings of the project."""
+    setup, _ = studio.look()
+    return Settings(
+        name=setup.name, instructions=setup.instructions, ask=setup.ask, trial=setup.trial,
+        trial_first=setup.trial_first, feedback=setup.feedback,
+    )  # fmt: skip
+
+
+@router.put("/settings")
+def change_settings(studio: Project, who: Owner, new: Settings) -> Settings:
+    """Change settings of the project."""
+    now = {**read_settings(studio, who).model_dump(), **new.model_dump(exclude_none=True)}
+    with studio.database.write() as connection:
+        managing.change_project(connection, now["name"], now["instructions"], now["ask"])
+        managing.set_trial(connection, now["trial"], first=now["trial_first"], feedback=now["feedback"])
+    return read_settings(studio, who)
+
+
+@router.get("/answers")
+def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count = 1000) -> list[SaidOut]:
+    """List answers in order, with the classes that were shown; `after` is the last id that you have."""
+    wanted = (
+        select(answer.c.id, CHOICE, answer.c.at, answer.c.via, answer.c.options_id, item.c.key, person.c.name)
+        .join(item, item.c.id == answer.c.item_id)
+        .join(person, person.c.id == answer.c.person_id)
+        .where(answer.c.id > after)
+        .order_by(answer.c.id)
+        .limit(count)
+    )
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        shown = {
+            one: [roster.class_ever[k].name for k in sorted(listed)]
+            for one, listed in shown_lists(connection, roster).items()
+        }
+        return [
+            SaidOut(id=row.id, item=row.key, expert=row.name, answer=roster.vote_name(row.choice),
+                    shown=shown[row.options_id], at=row.at, via=row.via)
+            for row in connection.execute(wanted)
+        ]  # fmt: skip
+
+
+@router.get("/decisions")
+def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
+    """List the current decisions."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        found = managing.decisions(connection)
+    return [
+        DecisionOut(item_id=one, name=roster.vote_name(row.class_id), reason=row.reason, by=row.by, at=row.at)
+        for one, row in found.items()
+    ]
+
+
+@router.put("/decisions/{item_id}")
+def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Done:
+    """Decide an item with a reason, or withdraw a decision."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        items.item_row(connection, item_id)
+        (chosen,) = ids_of(roster, [decision.name]) if decision.name else [None]
+        managing.adjudicate(connection, item_id, chosen, who.id, decision.reason)
+    return Done(done="The decision is on record." if chosen else "The decision is withdrawn.")
+
+
+@router.get("/flags")
+def list_flags(studio: Project, who: Reviewer) -> list[FlagOut]:
+    """List the problems that people reported."""
+    wanted = (
+        select(flag, item.c.key, person.c.name)
+        .join(item, item.c.id == flag.c.item_id)
+        .join(person, person.c.id == flag.c.person_id)
+        .order_by(flag.c.id)
+    )
+    with studio.database.read() as connection:
+        return [
+            FlagOut(item_id=row.item_id, item=row.key, expert=row.name, comment=row.comment, at=row.at,
+                    open=row.closed is None)
+            for row in connection.execute(wanted)
+        ]  # fmt: skip
+
+
+@router.get("/record")
+def read_record(
+    studio: Project, who: Reviewer, before: Annotated[int, Query(ge=1, le=2**31 - 1)] = 2**31 - 1
+) -> list[Event]:
+    """List changes, the newest first."""
+    with studio.database.read() as connection:
+        return [
+            Event(id=row.id, at=row.at, by=row.by, text=row.text)
+            for row in noted(connection, before=before, most=1000)
+        ]
+
+
+@router.get("/exports/{name}")
+def export(studio: Project, who: Owner, name: str) -> Response:
+    """Return a file: votes, labels, items or panel, with its ending (.parquet, .csv, .jsonl; .toml)."""
+    return export_response(studio, name)
+
+
+@router.get("/hook")
+def read_hook(studio: Project, who: Owner) -> HookOut | None:
+    """Return the address that is notified when items are settled."""
+    with studio.database.read() as connection:
+        found = hooks.hook_row(connection)
+    return None if found is None else HookOut(url=found.url)
+
+
+@router.put("/hook")
+def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
+    """Set the address to notify when an item is settled, and when all are; the secret is shown once."""
+    with studio.database.write() as connection:
+        secret = hooks.set_hook(connection, new.url, who.id)
+    return HookOut(url=new.url, secret=secret)
+
+
+@router.delete("/hook")
+def remove_hook(studio: Project, who: Owner) -> Done:
+    """Stop notifying programs."""
+    with studio.database.write() as connection:
+        hooks.remove_hook(connection, who.id)
+    return Done(done="Programs are no longer notified.")
+
+
+@router.get("/reference", include_in_schema=False)
+def reference(request: Request, studio: Project, who: Owner) -> Response:
+    """Show every operation, with its request and response, as a page."""
+    schema = request.app.openapi()
+    return page(request, "reference.html", who, operations=_operations(schema))
+
+
+def _operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the reference shows about each operation."""
+    shapes = schema["components"]["schemas"]
+    found = []
+    for path, methods in schema["paths"].items():
+        for method, about in methods.items():
+            sent = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            given = about["responses"].get("200", {}).get("content", {}).get("application/json", {})
+            found.append(
+                {
+                    "method": method.upper(), "path": path, "text": about.get("description", ""),
+                    "query": [one for one in about.get("parameters", []) if one["in"] == "query"],
+                    "sent": _fields(sent, shapes), "given": _fields(given.get("schema"), shapes),
+                }
+            )  # fmt: skip
+    return found
+
+
+def _fields(shape: dict[str, Any] | None, shapes: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of an object, or of the objects of a list: {"many", "text", "fields"}."""
+    if not shape:
+        return None
+    many = shape.get("type") == "array"
+    inner = shape.get("items", {}) if many else shape
+    inner = next((one for one in inner.get("anyOf", []) if "$ref" in one), inner)
+    named = shapes.get(inner.get("$ref", "").rpartition("/")[2])
+    if named is None:
+        return None
+    needed = named.get("required", [])
+    fields = [(name, _type(one), name in needed) for name, one in named.get("properties", {}).items()]
+    return {"many": many, "text": named.get("description", ""), "fields": fields}
+
+
+def _type(shape: dict[str, Any]) -> str:
+    if "anyOf" in shape:
+        return " or ".join(_type(one) for one in shape["anyOf"])
+    if shape.get("type") == "array":
+        return f"list of {_type(shape.get('items', {}))}"
+    if "enum" in shape:
+        return " | ".join(map(str, shape["enum"]))
+    return str(shape.get("type", "object"))

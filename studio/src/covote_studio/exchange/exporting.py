@@ -1,0 +1,154 @@
+"""Exports: votes and panel as `covote decode` reads them, labels with provenance."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from fastapi.responses import FileResponse, Response
+from sqlalchemy import Connection, select
+from starlette.background import BackgroundTask
+
+from covote.files import decode_file
+from covote_studio.answers.results import Results, shown_lists
+from covote_studio.context import Studio
+from covote_studio.exchange.table_files import FORMATS, change_cells, safe_text, write_table
+from covote_studio.people.managing import decisions
+from covote_studio.people.roster import Roster
+from covote_studio.rules import Refused
+from covote_studio.storage.schema import CHOICE, answer, item
+
+
+def export_response(studio: Studio, name: str) -> Response:
+    """Send one of the files of the export page; it is removed once it is sent."""
+    folder = Path(tempfile.mkdtemp(prefix="covote-"))
+    try:
+        place = write_export(studio, name, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(
+        place, filename=name, media_type="application/octet-stream",
+        background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+    )  # fmt: skip
+
+
+def write_export(studio: Studio, name: str, folder: Path) -> Path:
+    """Write one of the files of the export page, and return its place."""
+    stem, _, kind = name.rpartition(".")
+    place = folder / name
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        if stem == "panel" and kind in ("toml", "json", "csv"):
+            if roster.panel is None or not len(roster.panel):
+                raise Refused("There is no panel yet: add classes, and people who know some.", 409)
+            roster.panel.save(place)
+            if kind == "csv":
+                change_cells(place, safe_text)
+            return place
+        if stem not in ("votes", "labels", "items") or kind not in FORMATS:
+            raise Refused("There is no such file; choose one on the page Export.", 404)
+        results = studio.results.refresh()
+        if stem == "items":
+            table = _provenance_table(connection, results, roster, flat=kind == "csv")
+            write_table(table, place)
+            return place
+        if results is None:
+            raise Refused("There are no votes yet; export again when someone has answered.", 409)
+        if stem == "votes":
+            write_table(_votes_table(connection, results), place)
+        elif kind == "jsonl":
+            raise Refused("Labels are written as .parquet or .csv; items.jsonl has them as well.", 404)
+        else:
+            _write_labels(connection, results, place)
+    return place
+
+
+def _keys_of(connection: Connection, ids: Any) -> pa.Array:
+    """Return the keys of items, for ascending ids."""
+    wanted = np.asarray(ids)
+    rows = connection.execute(
+        select(item.c.id, item.c.key).where(item.c.id.between(int(wanted[0]), int(wanted[-1])))
+    )
+    table = {row.id: row.key for row in rows}
+    return pa.array([table[int(one)] for one in wanted], pa.string())
+
+
+def _votes_table(connection: Connection, results: Results) -> pa.Table:
+    """Return the votes that count: item, expert, label."""
+    table = results.votes.to_arrow()
+    keys = _keys_of(connection, results.items)
+    repeats = np.repeat(np.arange(len(results.items)), np.diff(results.votes.ragged.indptr))
+    return table.set_column(0, "item", keys.take(pa.array(repeats)))
+
+
+def _write_labels(connection: Connection, results: Results, path: Path) -> None:
+    """Write what `covote decode` writes for the votes and the panel of this project, byte for byte."""
+    votes = path.with_name("votes.parquet")
+    write_table(_votes_table(connection, results), votes)
+    decode_file(votes, path, results.panel)
+
+
+def _provenance_table(
+    connection: Connection, results: Results | None, roster: Roster, flat: bool
+) -> pa.Table:
+    """Return every item with its label, evidence, decision and answers, with times and the classes shown.
+
+    In a flat table the answers are one text; otherwise they are a list.
+    """
+    rows = list(_item_rows(connection, results, roster))
+    if flat:
+        for row in rows:
+            row["answers"] = "; ".join(f"{one['expert']}: {one['answer']}" for one in row["answers"])
+    answers = pa.string() if flat else _ANSWERS
+    schema = pa.schema([*_COLUMNS, pa.field("answers", answers)])
+    return pa.Table.from_pylist(rows, schema)
+
+
+_COLUMNS = (
+    pa.field("item", pa.string()), pa.field("label", pa.string()), pa.field("confidence", pa.float32()),
+    pa.field("margin", pa.float32()), pa.field("runner_up", pa.string()), pa.field("violations", pa.int32()),
+    pa.field("status", pa.string()), pa.field("gold", pa.string()), pa.field("decided", pa.string()),
+    pa.field("decided_by", pa.string()), pa.field("reason", pa.string()),
+    pa.field("retired", pa.bool_()),
+)  # fmt: skip
+_ANSWERS = pa.list_(
+    pa.struct(
+        [
+            pa.field("expert", pa.string()), pa.field("answer", pa.string()), pa.field("at", pa.float64()),
+            pa.field("via", pa.string()), pa.field("shown", pa.list_(pa.string())),
+        ]
+    )
+)  # fmt: skip
+
+
+def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
+    shown, decided = shown_lists(connection, roster), decisions(connection)
+    names = {one.id: one.name for one in roster.members}
+    listed = {one: [roster.class_ever[k].name for k in sorted(ids)] for one, ids in shown.items()}
+    said: dict[int, list[dict[str, Any]]] = {}
+    for row in connection.execute(select(answer, CHOICE).order_by(answer.c.id)):
+        entry = {
+            "expert": names[row.person_id], "answer": roster.vote_name(row.choice), "at": row.at,
+            "via": row.via, "shown": listed[row.options_id],
+        }  # fmt: skip
+        said.setdefault(row.item_id, []).append(entry)
+    wanted = select(item.c.id, item.c.key, item.c.gold, item.c.retired).order_by(item.c.position)
+    for row in connection.execute(wanted):
+        decision = decided.get(row.id)
+        at = None if results is None else results.position(row.id)
+        yield {
+            "item": row.key,
+            **({} if results is None or at is None else results.verdict(at)),
+            "gold": roster.vote_name(row.gold) if row.gold else None,
+            "decided": roster.vote_name(decision.class_id) if decision else None,
+            "decided_by": decision.by if decision else None,
+            "reason": decision.reason if decision else None,
+            "retired": row.retired,
+            "answers": said.get(row.id, []),
+        }

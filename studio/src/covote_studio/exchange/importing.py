@@ -1,0 +1,431 @@
+"""Imports: items from tables, folders and ZIP files, a panel file, votes."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlalchemy import Connection, func, insert, select, update
+
+from covote.errors import CovoteError
+from covote.panel import Panel
+from covote.tables.columns import usual_column
+from covote.votes import Votes
+from covote_studio.answers.assignments import assign
+from covote_studio.exchange import table_files
+from covote_studio.people.roster import Roster, count_answers
+from covote_studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
+from covote_studio.storage import media
+from covote_studio.storage.database import Database
+from covote_studio.storage.schema import (
+    ANSWERED,
+    BEGUN,
+    CHOICE,
+    NONE,
+    answer,
+    item,
+    project,
+    said_columns,
+)
+
+CHUNK = 20_000
+"""Items written in one transaction, which is as long as people who answer meanwhile may have to wait."""
+LONGEST_KEY = 500
+LISTED = 20
+"""Problems of a table that one message lists."""
+MOST_UNPACKED = 4 * 1024**3
+"""Most bytes of a ZIP file when it is unpacked."""
+_IDS = ("id", "item", "key", "task")
+_CONTENTS = ("image", "picture", "audio", "sound", "text", "content")
+_KINDS = {"picture": "image", "sound": "audio", "content": "text"}
+_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".wav", ".mp3", ".ogg", ".flac")
+
+
+NewItem = tuple[str, str, str, int | None]
+"""An item to add: key, kind, content, and the class that it is known to have."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many items were added, and how many existed already."""
+
+    added: int
+    known: int
+
+    def __str__(self) -> str:
+        there = f"; {self.known:,} already existed" if self.known else ""
+        return f"{self.added:,} item{'' if self.added == 1 else 's'} added{there}."
+
+
+def is_readable(name: str) -> bool:
+    """Whether a file in a folder can hold items; system files cannot.
+
+    >>> is_readable("birds/1.JPG"), is_readable("birds/.DS_Store"), is_readable("birds/._1.jpg")
+    (True, False, False)
+    """
+    path = Path(name)
+    return path.suffix.lower() in (*_ENDINGS, *table_files.ENDINGS) and not path.name.startswith(".")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The role of each column of a table; `kind` is what people are shown: text, image or audio."""
+
+    content: str
+    kind: str
+    id: str | None = None
+    gold: str | None = None
+
+
+def find_columns(names: Sequence[str]) -> Columns | None:
+    """Guess the role of each column from its name; None if no column seems to be the content.
+
+    >>> find_columns(["ID", "text", "gold"])
+    Columns(content='text', kind='text', id='ID', gold='gold')
+    >>> find_columns(["a", "b"]) is None
+    True
+    """
+    identity, gold = usual_column(names, _IDS), usual_column(names, ("gold",))
+    content = usual_column(names, _CONTENTS)
+    if content is not None:
+        name = content.strip().lower()
+        return Columns(content, _KINDS.get(name, name), identity, gold)
+    others = [name for name in names if name not in (identity, gold)]
+    return Columns(others[0], "text", identity, gold) if len(others) == 1 else None
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The items of a table's good rows, and the problems of the others."""
+
+    items: list[NewItem]
+    problems: list[tuple[int, str]]
+    """(row, sentence); rows are numbered from 1, below the names of the columns."""
+
+    def refuse(self) -> None:
+        """Reject a table with problems, all of them in one message."""
+        if self.problems:
+            told = " ".join(sentence for _, sentence in self.problems[:LISTED])
+            more = len(self.problems) - LISTED
+            raise Refused(f"{told} And {more:,} more rows." if more > 0 else told, 422)
+
+
+def examine(
+    table: pa.Table, columns: Columns, roster: Roster, stored: Mapping[str, tuple[str, str]]
+) -> Examined:
+    """Check every row of a table of items, and collect all problems.
+
+    `stored` says where pictures and sounds that came with the table are kept, by name: (kind, address).
+    """
+    count = table.num_rows
+    if not count:
+        raise Refused("The table has column names but no rows; add at least one item.", 422)
+    keys = table[columns.id].to_pylist() if columns.id else [f"item-{n}" for n in range(1, count + 1)]
+    golds = table[columns.gold].to_pylist() if columns.gold else [None] * count
+    items: list[NewItem] = []
+    problems: list[tuple[int, str]] = []
+    seen: set[str] = set()
+    rows = zip(keys, table[columns.content].to_pylist(), golds, strict=True)
+    for number, (key, content, gold) in enumerate(rows, start=1):
+        try:
+            _check_row(number, key, content, seen)
+            seen.add(key)
+            known = _gold_class(number, gold, roster)
+            place = (
+                (columns.kind, content)
+                if columns.kind == "text"
+                else _address(number, columns.kind, content, stored)
+            )
+            items.append((key, *place, known))
+        except Refused as problem:
+            problems.append((number, str(problem)))
+    return Examined(items, problems)
+
+
+def _gold_class(number: int, gold: str | None, roster: Roster) -> int | None:
+    if not gold or not gold.strip():
+        return None
+    found = roster.class_by_name.get(gold.strip())
+    if found is None:
+        raise Refused(
+            f"Row {number} says that the item is “{gold}”, which is not a class here; correct the gold "
+            "column, or add the class first.",
+            422,
+        )
+    return found.id
+
+
+def _columns_or_refuse(table: pa.Table) -> Columns:
+    found = find_columns(table.column_names)
+    if found is None:
+        listed = ", ".join(repr(column) for column in table.column_names[:10]) or "none"
+        raise Refused(
+            f"No column is named text, image or audio (the columns are: {listed}); rename the one that "
+            "people should see.",
+            422,
+        )
+    return found
+
+
+def _check_row(number: int, key: str | None, content: str | None, seen: set[str]) -> None:
+    if not key or not key.strip():
+        raise Refused(f"Row {number} has no id; every item needs its own.", 422)
+    if len(key) > LONGEST_KEY:
+        raise Refused(f"Row {number} has an id of {len(key):,} characters; use at most {LONGEST_KEY}.", 422)
+    if key in seen:
+        raise Refused(f"Row {number} has the id “{key}” of an earlier row; every item needs its own.", 422)
+    if content is None or not content.strip():
+        raise Refused(f"Row {number} (“{key}”) is empty; there is nothing to show. Remove the row.", 422)
+    for text in (key, content):
+        check_text(text, f"Row {number}", LONGEST_TEXT)
+
+
+def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    if content.startswith("https://"):
+        return kind, content.strip()
+    found = stored.get(content) or stored.get(Path(content).name)
+    if found is not None:
+        return found
+    raise Refused(
+        f"Row {number}: “{content[:200]}” is neither an address that begins with https:// nor a file "
+        "that was sent along; send the pictures and the table together.",
+        422,
+    )
+
+
+def add_items(database: Database, rows: Sequence[NewItem]) -> Imported:
+    """Add items at the end of the project; existing items with the same id stay as they are."""
+    with database.read() as connection:
+        there = set()
+        if connection.execute(select(func.count()).select_from(item)).scalar_one():
+            there = set(connection.execute(select(item.c.key)).scalars())
+    new = [row for row in rows if row[0] not in there] if there else rows
+    for start in range(0, len(new), CHUNK):
+        with database.write() as connection:
+            _append(connection, new[start : start + CHUNK])
+    return Imported(len(new), len(rows) - len(new))
+
+
+def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
+    connection.execute(select(project.c.id).with_for_update())
+    last = connection.execute(select(func.coalesce(func.max(item.c.position), 0))).scalar_one()
+    numbered: Iterator[tuple[Any, ...]] = (
+        (last + n, key, kind, content, gold, 0, 0.0)
+        for n, (key, kind, content, gold) in enumerate(rows, start=1)
+    )
+    columns = ("position", "key", "kind", "content", "gold", "state", "held_until")
+    if connection.dialect.name == "postgresql":
+        raw = connection.connection.cursor()
+        with raw.copy(f"COPY item ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in numbered:
+                copy.write_row(row)
+    else:
+        marks = ", ".join("?" * len(columns))
+        sql = f"INSERT INTO item ({', '.join(columns)}) VALUES ({marks})"
+        connection.connection.cursor().executemany(sql, list(numbered))
+    connection.execute(update(project).values(size=project.c.size + len(rows)))
+
+
+def typed_rows(text: str) -> list[NewItem]:
+    """Return one text item for each line; its id is its text, shortened if it is long."""
+    rows: dict[str, NewItem] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.strip()
+        if content:
+            digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:8]
+            key = content if len(content) <= 40 else f"{content[:40]}… ({digest})"
+            _check_row(number, key, content, set())
+            rows[key] = (key, "text", content, None)
+    return list(rows.values())
+
+
+def files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures and sounds in a folder, in the order of their names."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix.lower() in _ENDINGS:
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def files_in_zip(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures and sounds in a ZIP file; nothing is ever unpacked to a path."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        entries = [one for one in archive.infolist() if not one.is_dir()]
+        total = 0
+        for entry in sorted(entries, key=lambda one: one.filename):
+            if Path(entry.filename).suffix.lower() not in _ENDINGS:
+                continue
+            total += entry.file_size
+            if entry.file_size > media.LARGEST or total > MOST_UNPACKED:
+                raise Refused(
+                    f"“{entry.filename}” in “{name}” is too large; a picture has at most "
+                    f"{media.LARGEST / 1e6:.0f} MB.",
+                    413,
+                )
+            with archive.open(entry) as opened:
+                yield entry.filename, opened.read(media.LARGEST + 1)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        raise Refused(f"“{name}” cannot be unpacked: {error}. Make the ZIP file again.", 422) from error
+
+
+def sort_files(
+    database: Database, folder: Path, files: Iterable[tuple[str, bytes]]
+) -> tuple[dict[str, tuple[str, str]], list[tuple[str, bytes]]]:
+    """Store the pictures and sounds that were sent; return their places by name, and the tables."""
+    stored: dict[str, tuple[str, str]] = {}
+    sheets: list[tuple[str, bytes]] = []
+    for name, content in _unzipped(files):
+        if Path(name).suffix.lower() in _ENDINGS:
+            with database.write() as connection:
+                stored[name] = media.keep(connection, folder, name, content)
+        else:
+            sheets.append((name, content))
+    if not sheets and not stored:
+        raise Refused("Nothing was sent; choose a table (.csv, .xlsx, .parquet, .jsonl) or pictures.", 422)
+    return stored, sheets
+
+
+def import_media(database: Database, stored: Mapping[str, tuple[str, str]]) -> Imported:
+    """Add pictures and sounds that are items themselves."""
+    rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
+    return add_items(database, rows)
+
+
+def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the places of pictures and sounds, also by their names without folders."""
+    return {**{Path(name).name: place for name, place in stored.items()}, **stored}
+
+
+def _unzipped(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    for name, content in files:
+        if Path(name).suffix.lower() == ".zip":
+            yield from files_in_zip(name, content)
+        else:
+            yield name, content
+
+
+def import_path(database: Database, folder: Path, roster: Roster, path: Path) -> Imported:
+    """Add a table or a folder of pictures that is on this machine."""
+    if path.is_dir():
+        stored, _ = sort_files(database, folder, files_in(path))
+        return import_media(database, stored)
+    if not path.is_file():
+        raise Refused(f"There is no file or folder {path}.", 404)
+    pictures: dict[str, tuple[str, str]] = {}
+    table, _ = table_files.read_table(path.name, path)
+    columns = _columns_or_refuse(table)
+    if columns.kind != "text":
+        for name in set(table[columns.content].to_pylist()):
+            place = path.parent / str(name)
+            if not str(name).startswith("https://") and place.is_file():
+                with database.write() as connection:
+                    pictures[str(name)] = media.keep(connection, folder, str(name), place.read_bytes())
+    examined = examine(table, columns, roster, pictures)
+    examined.refuse()
+    return add_items(database, examined.items)
+
+
+def read_panel(name: str, content: bytes) -> Panel:
+    """Read a panel file that was sent."""
+    ending = Path(name).suffix.lower()
+    if ending not in (".toml", ".json", ".csv"):
+        raise Refused(f"“{name}” is not a panel file; it ends in .toml, .json or .csv.", 415)
+    with tempfile.TemporaryDirectory(prefix="covote-") as folder:
+        place = Path(folder) / f"panel{ending}"
+        place.write_bytes(content)
+        try:
+            if ending == ".csv" and b"'" in content:
+                with suppress(UnicodeDecodeError, csv.Error):  # reported by the reader of panels
+                    table_files.change_cells(place, table_files.without_mark)
+            panel = Panel.load(place)
+        except CovoteError as error:
+            raise Refused(str(error).replace(str(place), name).replace(str(folder), ""), 422) from error
+    if any(model is not None for model in panel.models):
+        raise Refused(
+            "This panel names models, which only the person who starts the studio may bring in: "
+            "covote studio PROJECT --panel FILE.",
+        )
+    return panel
+
+
+def import_votes(connection: Connection, roster: Roster, name: str, content: bytes) -> str:
+    """Add votes from a file: each is checked as an answer would be; all or none are kept.
+
+    Votes must name classes that their experts know, and items of the project. Existing answers stay, unless
+    the file has another one: then it is a change, and both are on record.
+    """
+    votes = _read_votes(name, content, roster)
+    new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
+    return f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+
+
+def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
+    if roster.panel is None or not len(roster.panel):
+        raise Refused("Add classes and people first, or import the panel file; then the votes.", 409)
+    table, _ = table_files.read_table(name, content, exports=True)
+    if Path(name).suffix.lower() == ".csv":
+        table = table_files.without_formula_marks(table)
+    return Votes.from_table(table, roster.panel, layout="ragged")
+
+
+def _item_ids(connection: Connection, votes: Votes) -> list[int]:
+    wanted = [str(key) for key in votes.items]
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), 5000):
+        some = select(item.c.id, item.c.key).where(item.c.key.in_(wanted[start : start + 5000]))
+        found.update({row.key: row.id for row in connection.execute(some)})
+    missing = [key for key in wanted if key not in found]
+    if missing:
+        raise Refused(
+            f"There is no item “{missing[0]}” in this project ({len(missing):,} of the file's items are not "
+            "here); add the items first.",
+            422,
+        )
+    return [found[key] for key in wanted]
+
+
+def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[int]) -> tuple[int, int]:
+    now = time.time()
+    said = {
+        (row.item_id, row.person_id): row.choice
+        for row in connection.execute(
+            select(answer.c.item_id, answer.c.person_id, CHOICE).order_by(answer.c.id)
+        )
+    }
+    runs = votes.ragged
+    owner = np.repeat(np.array(ids), np.diff(runs.indptr))
+    answers, given = [], []
+    batch = f"import-{time.time_ns():x}"
+    for n, (item_id, expert, label) in enumerate(zip(owner, runs.expert, runs.label, strict=True)):
+        member: Member = roster.voters[int(expert)]
+        choice = NONE if label < 0 else roster.voting_classes[int(label)].id
+        before = said.get((int(item_id), member.id))
+        if before is not None and roster.stands_for.get(before, before) == choice:
+            continue
+        check_choice(member, choice, roster.answer_name(choice))
+        answers.append(
+            {"item_id": int(item_id), "person_id": member.id, **said_columns(choice), "key": f"{batch}-{n}",
+             "options_id": member.options_id, "via": "import", "at": now}
+        )  # fmt: skip
+        if before is None:
+            given.append({"item_id": int(item_id), "person_id": member.id})
+    if answers:
+        connection.execute(insert(answer), answers)
+    assign(connection, [{**one, "state": ANSWERED} for one in given])
+    for start in range(0, len(given), 5000):
+        ids = [one["item_id"] for one in given[start : start + 5000]]
+        connection.execute(update(item).where(item.c.id.in_(ids)).values(state=BEGUN))
+    for person_id in {one["person_id"] for one in given}:
+        count_answers(connection, person_id)
+    return len(given), len(answers) - len(given)

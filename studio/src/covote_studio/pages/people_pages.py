@@ -1,0 +1,186 @@
+"""People: their own pages, who is in the project, and what they know."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import select
+
+from covote_studio.pages.rendering import (
+    Form,
+    Owner,
+    Project,
+    Who,
+    back_to,
+    base_address,
+    class_ids,
+    link_page,
+    member_of,
+    number_field,
+    page,
+    projects_of,
+    text_field,
+)
+from covote_studio.people import doors, managing
+from covote_studio.people.doors import SignInFirst
+from covote_studio.people.roster import asked_again, set_known
+from covote_studio.projects import leave
+from covote_studio.rules import Member, Refused, require_owner
+from covote_studio.storage.schema import CHOICE, answer, item, person
+
+router = APIRouter()
+_RECENT = 50
+"""Answers listed on a person's own page."""
+_NAMED = 6
+"""Classes of each person that the list of people shows."""
+
+
+@router.get("/")
+def home(request: Request) -> Response:
+    """Redirect everyone to their own first page."""
+    try:
+        member = member_of(request)
+    except SignInFirst:
+        return RedirectResponse("/login", 303)
+    return RedirectResponse("/progress" if member.reviews else "/label", 303)
+
+
+@router.get("/me")
+def me(request: Request, studio: Project, who: Who) -> Response:
+    """Show what a person knows and answered."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        recent = connection.execute(
+            select(answer.c.item_id, CHOICE, answer.c.at, item.c.key, item.c.kind, item.c.content)
+            .join(item, item.c.id == answer.c.item_id)
+            .where(answer.c.person_id == who.id)
+            .order_by(answer.c.id.desc())
+            .limit(_RECENT)
+        ).all()
+        row = connection.execute(select(person).where(person.c.id == who.id)).one()
+    said = [(one, roster.answer_name(one.choice)) for one in recent]
+    several = projects_of(request)
+    account = several.account_of(request) if several else None
+    joined = several is not None and several.member_id(account, studio) == who.id
+    return page(
+        request, "me.html", who, classes=roster.classes, recent=said, count=row.answers,
+        has_password=bool(row.password), account=account, joined=joined,
+        by_proxy=several is not None and several.accounts.sign_in_header is not None,
+    )  # fmt: skip
+
+
+@router.post("/me/knows")
+def tick(studio: Project, who: Who, form: Form) -> Response:
+    """Change what you know, if the owner allows it."""
+    if not who.ticks:
+        raise Refused("Only the owner of the project can change what you know; ask them.")
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        again = set_known(connection, who.id, class_ids(form, roster.class_by_id))
+    asked = f" You are asked about {again} items again, with all your classes." if again else ""
+    return back_to("/me", f"Saved.{asked}")
+
+
+@router.get("/people")
+def people(request: Request, studio: Project, who: Owner) -> Response:
+    """List everyone."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        answers = {row.id: row.answers for row in connection.execute(select(person.c.id, person.c.answers))}
+    first_known = {one.id: roster.names_of(one.known, _NAMED) for one in roster.members}
+    return page(
+        request, "people.html", who, roster=roster, answers=answers, ticked=_wanted(request),
+        first_known=first_known,
+    )  # fmt: skip
+
+
+def _wanted(request: Request) -> set[int]:
+    """Return the classes that another page suggests for a new person."""
+    return {int(one) for one in request.query_params.getlist("class") if one.isdecimal() and len(one) < 10}
+
+
+@router.post("/people")
+def invite(request: Request, studio: Project, who: Owner, form: Form) -> Response:
+    """Invite someone: the link is shown once."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        name = text_field(form, "name")
+        _, secret = managing.invite(
+            connection, name, class_ids(form, roster.class_by_id), number_field(form, "cost"),
+            "may_tick" in form,
+        )  # fmt: skip
+    return _invitation(request, who, name, secret)
+
+
+def _invitation(request: Request, who: Member, name: str, secret: str) -> Response:
+    text = f"Send this link to {name}; it works on several devices."
+    return link_page(request, who, ("enter", secret), f"A link for {name}", text, back="/people")
+
+
+@router.get("/people/{person_id}")
+def one_person(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
+    """Show a person, to be changed."""
+    with studio.database.read() as connection:
+        _, roster = studio.now(connection)
+        one = roster.member(person_id)
+        row = connection.execute(select(person).where(person.c.id == person_id)).one()
+    return page(request, "person.html", who, one=one, row=row, classes=roster.classes)
+
+
+@router.post("/people/{person_id}")
+def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
+    """Change what a person knows and costs."""
+    with studio.database.write() as connection:
+        _, roster = studio.now(connection)
+        one = roster.member(person_id)
+        managing.change_person(
+            connection, person_id, cost=number_field(form, "cost"), active="active" in form,
+            may_tick="may_tick" in form, role=text_field(form, "role", "expert"),
+        )  # fmt: skip
+        ticked = class_ids(form, roster.class_by_id)
+        again = set_known(connection, person_id, ticked) if set(ticked) != one.known else 0
+    asked = f" {again:,} items are asked about again, now with more classes." if again else ""
+    return back_to("/people", f"{one.name} is saved.{asked}")
+
+
+@router.get("/people/{person_id}/again")
+def again(request: Request, studio: Project, who: Who, person_id: int) -> Response:
+    """Show, before it is saved, how many items would be asked about again."""
+    if who.id != person_id:
+        require_owner(who)
+    with studio.database.read() as connection:
+        count = asked_again(connection, person_id, _wanted(request))
+    told = f"{count:,} item{' is' if count == 1 else 's are'} asked about again: the answer was given "
+    return HTMLResponse(f"{told}without a class that is ticked now." if count else "")
+
+
+@router.post("/people/{person_id}/link")
+def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
+    """Create a new link; earlier ones no longer work."""
+    one = studio.look()[1].member(person_id)
+    with studio.database.write() as connection:
+        secret = doors.replace_secret(connection, "enter", person_id)
+    return _invitation(request, who, one.name, secret)
+
+
+@router.post("/people/{person_id}/token")
+def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
+    """Create a token for programs that act as this person."""
+    one = studio.look()[1].member(person_id)
+    with studio.database.write() as connection:
+        secret = doors.replace_secret(connection, "api", person_id)
+    return page(request, "token.html", who, name=one.name, secret=secret, base=base_address(request))
+
+
+@router.post("/people/{person_id}/close")
+def close(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
+    """Revoke every link, session and token of a person."""
+    one = studio.look()[1].member(person_id)
+    with studio.database.write() as connection:
+        doors.revoke(connection, person_id=person_id)
+    if several := projects_of(request):
+        with several.accounts.database.write() as connection:
+            leave(connection, studio.uid, person_id)
+    return back_to(
+        "/people", f"{one.name} is signed out everywhere, and earlier links and tokens no longer work."
+    )

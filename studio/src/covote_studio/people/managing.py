@@ -1,0 +1,180 @@
+"""What an owner changes: the project and its people."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from covote.panel import Panel
+from covote_studio.editing.classes import NewClass, add_classes
+from covote_studio.people import doors
+from covote_studio.people.roster import set_known, touch
+from covote_studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
+from covote_studio.storage.schema import (
+    BEGUN,
+    DONE,
+    FRESH,
+    adjudication,
+    assignment,
+    class_,
+    item,
+    person,
+    project,
+)
+
+MOST_TRIAL = 50
+"""Most gold items of each class in a qualification round."""
+
+
+def create_project(connection: Connection, name: str, owner: str = "owner") -> int:
+    """Create the project with its first owner, and return the owner's id."""
+    connection.execute(
+        insert(project).values(
+            id=1, uid=secrets.token_hex(8), name=check_name(name, "The project"), instructions="",
+            ask="everybody", lease_seconds=900, panel_version=1, size=0, created=time.time(),
+        )
+    )  # fmt: skip
+    return add_person(connection, owner, "owner")
+
+
+def set_trial(connection: Connection, count: int, *, first: bool, feedback: bool) -> None:
+    """Set how many gold items of each class people answer in the qualification round, and when."""
+    if not 0 <= count <= MOST_TRIAL:
+        raise Refused(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
+    connection.execute(update(project).values(trial=count, trial_first=first, feedback=feedback))
+
+
+def change_project(connection: Connection, name: str, instructions: str, ask: str) -> None:
+    """Change the name, the instructions, and the way of asking."""
+    before = connection.execute(select(project.c.ask)).scalar_one()
+    connection.execute(
+        update(project).values(
+            name=check_name(name, "The project"),
+            instructions=check_text(instructions, "The instructions", 20_000),
+            ask=check_ask(ask),
+        )
+    )
+    if ask in ADAPTIVE and before != ask:
+        # Items that were begun in another way continue where they are.
+        begun = select(assignment.c.item_id)
+        connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
+        connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
+
+
+def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None) -> int:
+    """Add someone, who knows nothing yet; return the id."""
+    checked = check_name(name, "A person")
+    taken = connection.execute(select(person.c.id).where(person.c.name == checked)).one_or_none()
+    if taken is not None:
+        raise Refused(f"There is someone called “{checked}” already; choose another name.", 409)
+    row = connection.execute(
+        insert(person)
+        .values(
+            name=checked, role=role, cost=check_cost(cost), active=True, chosen=True, may_tick=False,
+            model=None if model is None else json.dumps(model), cursor=0, answers=0, note="",
+            created=time.time(),
+        )
+        .returning(person.c.id)
+    )  # fmt: skip
+    touch(connection)
+    return int(row.scalar_one())
+
+
+def invite(
+    connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False
+) -> tuple[int, str]:
+    """Add an expert, and return the id and the secret of the link that lets the person in."""
+    person_id = add_person(connection, name, "expert", cost)
+    connection.execute(update(person).where(person.c.id == person_id).values(may_tick=may_tick))
+    set_known(connection, person_id, classes)
+    return person_id, doors.new_secret(connection, "enter", person_id)
+
+
+def change_person(
+    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str
+) -> None:
+    """Change a person; at least one owner must remain."""
+    row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
+    if row.role == "model":
+        role = "model"
+    elif role not in ("expert", "reviewer", "owner"):
+        raise Refused(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
+    if row.role == "owner" and (role != "owner" or not active):
+        others = connection.execute(
+            select(func.count())
+            .select_from(person)
+            .where(person.c.role == "owner", person.c.active.is_(True), person.c.id != person_id)
+        ).scalar_one()
+        if not others:
+            raise Refused("This is the only owner; make someone else an owner first.", 409)
+    connection.execute(
+        update(person)
+        .where(person.c.id == person_id)
+        .values(cost=check_cost(cost), active=active, may_tick=may_tick, role=role)
+    )
+    if not active:
+        doors.revoke(connection, person_id=person_id)
+    touch(connection)
+
+
+def choose(connection: Connection, names: Iterable[str]) -> None:
+    """Choose the people of the cover."""
+    chosen = list(names)
+    connection.execute(update(person).values(chosen=False))
+    connection.execute(update(person).where(person.c.name.in_(chosen)).values(chosen=True))
+    touch(connection)
+
+
+def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None:
+    """Take classes, experts, costs and models from a panel; it replaces what existing people know.
+
+    Relative paths of models start at `folder`.
+    """
+    add_classes(connection, [NewClass(str(name)) for name in panel.classes])
+    live = select(class_.c.id, class_.c.name).where(class_.c.retired.is_(False))
+    ids = {row.name: row.id for row in connection.execute(live)}
+    here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
+    for name, block, cost, model in zip(panel.names, panel.blocks(), panel.cost, panel.models, strict=True):
+        person_id = here.get(str(name))
+        if person_id is None:
+            role = "expert" if model is None else "model"
+            place = None if model is None else {"model": model, "folder": folder}
+            person_id = add_person(connection, str(name), role, float(cost), place)
+        else:
+            connection.execute(update(person).where(person.c.id == person_id).values(cost=float(cost)))
+        set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block])
+
+
+def adjudicate(
+    connection: Connection, item_id: int, class_id: int | None, person_id: int, reason: str
+) -> None:
+    """Decide an item, with a reason; None withdraws the decision."""
+    told = check_text(reason, "The reason", 2000)
+    if class_id is not None and not told:
+        raise Refused("Say why: a decision without a reason cannot be checked later.", 422)
+    connection.execute(
+        insert(adjudication).values(
+            item_id=item_id, class_id=class_id, person_id=person_id, reason=told, at=time.time()
+        )
+    )
+
+
+def decisions(connection: Connection, item_ids: list[int] | None = None) -> dict[int, Any]:
+    """Return the last decision about each item that has one."""
+    wanted = (
+        select(
+            adjudication.c.item_id, adjudication.c.class_id, adjudication.c.reason, adjudication.c.at,
+            person.c.name.label("by"),
+        )
+        .join(person, person.c.id == adjudication.c.person_id)
+        .order_by(adjudication.c.id)
+    )  # fmt: skip
+    if item_ids is not None:
+        wanted = wanted.where(adjudication.c.item_id.in_(item_ids))
+    last = {row.item_id: row for row in connection.execute(wanted)}
+    return {one: row for one, row in last.items() if row.class_id is not None}

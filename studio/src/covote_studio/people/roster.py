@@ -1,0 +1,455 @@
+"""The roster: the project, its classes and its people at one version of the panel."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from sqlalchemy import Connection, Row, func, select, update
+
+from covote.bounds import worst_case_accuracy
+from covote.panel import Panel
+from covote_studio.rules import Member, Refused
+from covote_studio.storage.database import insert_if_new
+from covote_studio.storage.schema import (
+    ANSWERED,
+    BEGUN,
+    NONE,
+    UNSURE,
+    WAITING,
+    answer,
+    assignment,
+    class_,
+    item,
+    knows,
+    options,
+    person,
+    project,
+)
+
+if TYPE_CHECKING:
+    from covote_studio.answers.inquiry import Inquiry
+
+LARGEST_TABLE = 80
+"""Most classes whose pairs are shown as a table; with more, they are drawn as a picture."""
+LARGEST_PICTURE = 500
+"""Pixels of the picture in each direction."""
+COLOURS = bytes((201, 66, 53, 226, 164, 66, 93, 158, 110, 35, 108, 62))
+"""Red, amber, light and dark green of the picture of all pairs."""
+LISTED = 60
+"""Uncovered pairs that are listed."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the project."""
+
+    id: int
+    name: str
+    description: str
+    picture: str | None
+    retired: bool = False
+    merged_into: int | None = None
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Who knows what; it is read again when `version` has changed."""
+
+    version: int
+    every_class: tuple[Class, ...]
+    """All classes that ever existed, in the order in which people see them."""
+    members: tuple[Member, ...]
+    models: dict[int, dict[str, Any]]
+    """Models by their ids: `model` as in panel files, and the `folder` that its paths are relative to."""
+
+    @cached_property
+    def classes(self) -> tuple[Class, ...]:
+        """The classes that people can choose."""
+        return tuple(one for one in self.every_class if not one.retired)
+
+    @cached_property
+    def voting_classes(self) -> tuple[Class, ...]:
+        """The classes that votes can name: those that can be chosen, then retired ones that have votes."""
+        kept = {one for member in self.voters for one in member.former}
+        return (*self.classes, *(one for one in self.every_class if one.id in kept))
+
+    @cached_property
+    def stands_for(self) -> dict[int, int]:
+        """The class that answers naming a class count for, by ids: itself, or what it was merged into."""
+        merged = {one.id: one.merged_into for one in self.every_class}
+        return {one: _end_of(one, merged) for one in merged}
+
+    @cached_property
+    def class_by_id(self) -> dict[int, Class]:
+        """Every class that can be chosen by its id."""
+        return {one.id: one for one in self.classes}
+
+    @cached_property
+    def class_by_name(self) -> dict[str, Class]:
+        """Every class that can be chosen by its name."""
+        return {one.name: one for one in self.classes}
+
+    @cached_property
+    def class_ever(self) -> dict[int, Class]:
+        """Every class that ever existed by its id."""
+        return {one.id: one for one in self.every_class}
+
+    @cached_property
+    def column(self) -> dict[int, int]:
+        """The position of every class in the panel of the votes, by its id."""
+        return {one.id: k for k, one in enumerate(self.voting_classes)}
+
+    @cached_property
+    def member_by_id(self) -> dict[int, Member]:
+        """Every person by id."""
+        return {one.id: one for one in self.members}
+
+    @cached_property
+    def voters(self) -> tuple[Member, ...]:
+        """The members of the panel: everyone who knows something and is asked, or was asked before."""
+        return tuple(one for one in self.members if (one.known or one.former) and (one.active or one.answers))
+
+    @cached_property
+    def active(self) -> tuple[Member, ...]:
+        """The voters who can be asked today."""
+        return tuple(one for one in self.voters if one.active and one.known)
+
+    @cached_property
+    def row(self) -> dict[int, int]:
+        """The position of every voter in the panel, by id."""
+        return {one.id: i for i, one in enumerate(self.voters)}
+
+    def _matrix(self, members: tuple[Member, ...], classes: tuple[Class, ...]) -> NDArray[np.bool_]:
+        column = {one.id: k for k, one in enumerate(classes)}
+        knows_what = np.zeros((len(members), len(classes)), dtype=bool)
+        for i, one in enumerate(members):
+            knows_what[i, [column[k] for k in (*one.known, *one.former) if k in column]] = True
+        return knows_what
+
+    def panel_of(self, members: tuple[Member, ...], classes: tuple[Class, ...]) -> Panel | None:
+        """Return the panel of some of the people; None without classes."""
+        if not classes:
+            return None
+        return Panel(
+            [one.name for one in classes],
+            self._matrix(members, classes),
+            [one.name for one in members],
+            [one.cost for one in members],
+            models=[self.models[one.id]["model"] if one.id in self.models else None for one in members],
+        )
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The panel in which votes are decoded."""
+        return self.panel_of(self.voters, self.voting_classes)
+
+    @cached_property
+    def active_panel(self) -> Panel | None:
+        """The panel of those who can be asked today."""
+        return self.panel_of(self.active, self.classes)
+
+    @cached_property
+    def inquiries(self) -> dict[str, Inquiry]:
+        """Rules of asking for these people; see :func:`covote_studio.answers.inquiry.inquiry_of`."""
+        return {}
+
+    def names_of(self, known: Iterable[int], most: int | None = None) -> list[str]:
+        """Return the names of classes in the order of the panel: all, or the first ones."""
+        return [self.classes[k].name for k in sorted(self.column[one] for one in known)[:most]]
+
+    @cached_property
+    def picture(self) -> bytes:
+        """The board as a PNG file: red uncovered, amber one person, green more.
+
+        A pixel is a pair, or the weakest of several pairs if there are more than a screen shows.
+        """
+        counts = self.pair_counts
+        starts = np.arange(0, len(counts), -(-len(counts) // LARGEST_PICTURE))
+        for axis in (0, 1):
+            counts = np.minimum.reduceat(counts, starts, axis=axis)
+        drawn, packed = Image.fromarray(np.minimum(counts, 3).astype(np.uint8)), io.BytesIO()
+        drawn.putpalette(COLOURS)
+        drawn.save(packed, "PNG", bits=2)
+        return packed.getvalue()
+
+    def answer_name(self, class_id: int) -> str:
+        """Return an answer as people read it."""
+        if class_id == NONE:
+            return "none of mine"
+        if class_id == UNSURE:
+            return "not sure"
+        found = self.class_ever.get(class_id)
+        if found is None:
+            return "a class that is not in this project"
+        if found.merged_into is not None:
+            return f"{found.name} (now {self.class_ever[self.stands_for[class_id]].name})"
+        return f"{found.name} (retired)" if found.retired else found.name
+
+    def vote_name(self, class_id: int) -> str:
+        """Return the name of what an answer counts for, as in files."""
+        counted = self.stands_for.get(class_id)
+        return self.answer_name(class_id) if counted is None else self.class_ever[counted].name
+
+    @cached_property
+    def pair_counts(self) -> NDArray[np.int32]:
+        """How many of those who can be asked know both classes of each pair."""
+        active = self._matrix(self.active, self.classes).astype(np.float32)
+        return (active.T @ active).astype(np.int32)
+
+    def member(self, person_id: int) -> Member:
+        """Return the person with an id, or reject it."""
+        if person_id not in self.member_by_id:
+            raise Refused("There is no one with that number; go back to the list.", 404)
+        return self.member_by_id[person_id]
+
+    @cached_property
+    def coverage(self) -> dict[str, Any]:
+        """What the coverage board shows: pairs that no one knows, and those that depend on one person."""
+        counts, names = self.pair_counts, [one.name for one in self.classes]
+        upper = np.triu(np.ones_like(counts, dtype=bool), 1)
+        missing = np.argwhere((counts == 0) & upper)
+        return {
+            "names": names,
+            "table": counts.tolist() if len(names) <= LARGEST_TABLE else None,
+            "pairs": int(upper.sum()),
+            "uncovered": [(names[a], names[b]) for a, b in missing[:LISTED]],
+            "missing": len(missing),
+            "single": int(((counts == 1) & upper).sum()),
+            "fewest": int(counts[upper].min()) if upper.any() else 0,
+            "people": len(self.active),
+            "critical": self._critical() if not len(missing) else [],
+            "version": self.version,
+            "advice": self._advice(missing),
+            "recovered": recovered(self.active_panel),
+        }
+
+    def _advice(self, missing: NDArray[np.int64]) -> str:
+        """Suggest in one sentence what to do about the pairs that no one knows."""
+        if len(self.classes) < 2:
+            return "Coverage begins with the second class."
+        if not len(missing):
+            return "Every two classes share someone who can tell them apart."
+        first = int(missing[0, 0])
+        knows_also = [int(b) for a, b in missing.tolist() if a == first][:3]
+        names = [self.classes[k].name for k in (first, *knows_also)]
+        told = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
+        left = int((~np.isin(missing, [first, *knows_also]).all(axis=1)).sum())
+        more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
+        return f"{told}{more if left else ''}."
+
+    def _critical(self) -> list[str]:
+        """Return the people without whom some pair would be uncovered."""
+        lonely = np.triu(self.pair_counts == 1, 1)
+        known = zip(self.active, self._matrix(self.active, self.classes), strict=True)
+        return [one.name for one, mine in known if lonely[np.ix_(mine, mine)].any()]
+
+
+def recovered(panel: Panel | None) -> str:
+    """Describe how many items a panel with uncovered pairs can still recover; empty if it covers all.
+
+    >>> recovered(Panel.from_blocks(5, [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])).split(", ")[1][:16]
+    '50% of the items'
+    """
+    if panel is None or not len(panel) or len(panel.classes) > LARGEST_TABLE:
+        return ""
+    share = worst_case_accuracy(panel)
+    if share >= 1:
+        return ""
+    return (
+        "Whatever people answer about classes that they do not know, "
+        f"{int(100 * share + 1e-6)}% of the items can be recovered on average, "
+        "if all classes are equally frequent."
+    )
+
+
+def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
+    following = merged[class_id]
+    return class_id if following is None else _end_of(following, merged)
+
+
+def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
+    """Return the project; `locked`, no one can change who knows what until the transaction ends."""
+    wanted = select(project)
+    return connection.execute(wanted.with_for_update(read=True) if locked else wanted).one()
+
+
+def read_roster(connection: Connection, version: int) -> Roster:
+    """Read classes and people."""
+    classes = connection.execute(select(class_).order_by(class_.c.position)).all()
+    people = connection.execute(select(person).order_by(person.c.id)).all()
+    known: dict[int, set[int]] = {row.id: set() for row in people}
+    former: dict[int, set[int]] = {row.id: set() for row in people}
+    gone = {row.id for row in classes if row.retired}
+    for person_id, class_id in connection.execute(select(knows)):
+        (former if class_id in gone else known)[person_id].add(class_id)
+    return Roster(
+        version,
+        tuple(
+            Class(row.id, row.name, row.description, row.picture, row.retired, row.merged_into)
+            for row in classes
+        ),
+        tuple(
+            Member(
+                row.id, row.name, row.role, row.active, row.chosen, row.may_tick, row.cost, row.answers,
+                frozenset(known[row.id]), row.options_id, frozenset(former[row.id]),
+            )
+            for row in people
+        ),
+        {row.id: json.loads(row.model) for row in people if row.model is not None},
+    )  # fmt: skip
+
+
+class RosterKeeper:
+    """Keeps the newest roster, and reads it again when the panel has changed."""
+
+    def __init__(self) -> None:
+        self._newest: Roster | None = None
+        self._lock = threading.Lock()
+
+    def get(self, connection: Connection, version: int) -> Roster:
+        """Return who knows what at a version of the panel that was read on this connection."""
+        known = self._newest
+        if known is not None and known.version == version:
+            return known
+        fresh = read_roster(connection, version)
+        with self._lock:
+            if self._newest is None or self._newest.version < version:
+                self._newest = fresh
+        return fresh
+
+
+def touch(connection: Connection) -> None:
+    """Mark the roster as changed; every change of classes or people ends with this."""
+    connection.execute(update(project).values(panel_version=project.c.panel_version + 1))
+
+
+def options_of(connection: Connection, classes: Iterable[int]) -> int:
+    """Return the id of a list of classes that are offered together."""
+    listed = json.dumps(sorted(classes))
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    insert_if_new(connection, options, {"digest": digest, "classes": listed})
+    return int(connection.execute(select(options.c.id).where(options.c.digest == digest)).scalar_one())
+
+
+def set_known(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
+    """Set what a person knows, and return how many of their items must be asked about again."""
+    now = set(classes)
+    live = select(class_.c.id).where(class_.c.retired.is_(False))
+    connection.execute(knows.delete().where(knows.c.person_id == person_id, knows.c.class_id.in_(live)))
+    if now:
+        connection.execute(knows.insert(), [{"person_id": person_id, "class_id": one} for one in sorted(now)])
+    return refresh_options(connection, person_id)
+
+
+def refresh_options(connection: Connection, person_id: int) -> int:
+    """Offer a person the classes that they know now; return how many items must be asked about again.
+
+    Those are the items whose last answer was given without a class that is offered now. Items that waited
+    for a class that is no longer offered count as answered again.
+    """
+    now = known_now(connection, person_id)
+    connection.execute(
+        update(person).where(person.c.id == person_id).values(options_id=options_of(connection, now))
+    )
+    touch(connection)
+    narrow, wide = _last_views(connection, person_id, now)
+    mine = assignment.c.person_id == person_id
+    again = connection.execute(
+        update(assignment)
+        .where(mine, assignment.c.state == ANSWERED, assignment.c.item_id.in_(narrow))
+        .values(state=WAITING, token=None)
+    )
+    connection.execute(
+        update(assignment)
+        .where(mine, assignment.c.state != ANSWERED, assignment.c.item_id.in_(wide))
+        .values(state=ANSWERED)
+    )
+    if again.rowcount:
+        connection.execute(update(item).where(item.c.id.in_(narrow)).values(state=BEGUN))
+        # A model, which takes no leases, starts again.
+        connection.execute(
+            update(person).where(person.c.id == person_id, person.c.role == "model").values(cursor=0)
+        )
+    count_answers(connection, person_id)
+    return int(again.rowcount)
+
+
+def known_now(connection: Connection, person_id: int) -> set[int]:
+    """Return the classes that a person knows and that can be chosen."""
+    return set(
+        connection.execute(
+            select(knows.c.class_id)
+            .join(class_, class_.c.id == knows.c.class_id)
+            .where(knows.c.person_id == person_id, class_.c.retired.is_(False))
+        ).scalars()
+    )
+
+
+def asked_again(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
+    """Return how many answered items a person would be asked about again if they knew these classes."""
+    narrow, _ = _last_views(connection, person_id, set(classes))
+    return int(
+        connection.execute(
+            select(func.count())
+            .select_from(assignment)
+            .where(
+                assignment.c.person_id == person_id,
+                assignment.c.state == ANSWERED,
+                assignment.c.item_id.in_(narrow),
+            )
+        ).scalar_one()
+    )
+
+
+def _last_views(connection: Connection, person_id: int, known: set[int]) -> tuple[Any, Any]:
+    """Return queries for the items whose last answer by a person was given without, and with, all of `known`
+    in view; retired items are in neither."""
+    merged = {
+        row.id: row.merged_into for row in connection.execute(select(class_.c.id, class_.c.merged_into))
+    }
+    used = connection.execute(
+        select(options.c.id, options.c.classes).where(
+            options.c.id.in_(select(answer.c.options_id).where(answer.c.person_id == person_id))
+        )
+    )
+    too_narrow = [
+        row.id
+        for row in used
+        if not known <= {_end_of(one, merged) for one in json.loads(row.classes) if one in merged}
+    ]
+    last = select(func.max(answer.c.id)).where(answer.c.person_id == person_id).group_by(answer.c.item_id)
+    answered = (
+        select(answer.c.item_id)
+        .join(item, item.c.id == answer.c.item_id)
+        .where(answer.c.id.in_(last), item.c.retired.is_(False))
+    )
+    return (
+        answered.where(answer.c.options_id.in_(too_narrow)),
+        answered.where(answer.c.options_id.not_in(too_narrow)),
+    )
+
+
+def count_answers(connection: Connection, person_id: int) -> None:
+    """Count the items that a person has answered; retired items do not count."""
+    answered = (
+        select(func.count())
+        .select_from(assignment.join(item, item.c.id == assignment.c.item_id))
+        .where(
+            assignment.c.person_id == person_id,
+            assignment.c.state == ANSWERED,
+            item.c.retired.is_(False),
+        )
+    )
+    connection.execute(
+        update(person).where(person.c.id == person_id).values(answers=answered.scalar_subquery())
+    )

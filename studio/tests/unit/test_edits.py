@@ -1,0 +1,14 @@
+"""A project that changes all the time says what a plain model of it says."""
+
+import pytest
+
+from covote_studio.context import open_studio
+from studio.tests.unit.edits_model import run
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_edits_between_answers_give_the_labels_history_and_exports_of_the_model(tmp_path, seed):
+    studio = open_studio(tmp_path / "project")
+    edited = run(studio, tmp_path, seed, 80)
+    assert len(edited.model.answers) > 60
+    studio.stop()

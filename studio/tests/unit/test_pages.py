@@ -1,0 +1,250 @@
+"""Every page of an owner, the buttons on it, and what goes out and comes in."""
+
+import csv
+import html
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import covote
+from covote_studio.editing import classes
+from covote_studio.exchange import importing
+from covote_studio.exchange.table_files import safe_text
+from covote_studio.storage.schema import adjudication, answer
+
+TRUTH = {f"i{n}": ("cat", "dog", "fox")[n % 3] for n in range(1, 7)}
+KNOWN = {"ann": ("cat", "dog"), "bob": ("dog", "fox"), "cyd": ("cat", "fox")}
+
+
+@pytest.fixture
+def voted(rig):
+    """A rig in which everybody has answered everything, bob wrongly about i1."""
+    for name, known in KNOWN.items():
+
+        def choose(key, name=name, known=known):
+            right = "fox" if (name, key) == ("bob", "i1") else TRUTH[key]
+            return right if right in known else "none"
+
+        rig.label_all(name, choose)
+    return rig
+
+
+PAGES = ["/progress", "/label", "/review", "/review/1", "/experts", "/board", "/people", "/items", "/export",
+         "/settings", "/me", "/people/2", "/board/class?name=cat", "/board/picture.png", "/api/project",
+         "/api/people", "/api/coverage", "/api/progress", "/api/labels", "/api/openapi.json"]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["rig", "voted"])
+def test_every_page_is_there_with_and_without_votes(request, state):
+    owner = request.getfixturevalue(state).browser("owner")
+    assert {path: owner.get(path).status_code for path in PAGES} == dict.fromkeys(PAGES, 200)
+
+
+def test_experts_see_only_their_own_pages(rig):
+    ann = rig.browser("ann")
+    mine = ("/label", "/me", "/api/project", "/api/openapi.json")
+    found = {path: ann.get(path).status_code for path in PAGES}
+    assert found == {path: 200 if path in mine else 403 for path in PAGES}
+
+
+def test_nobody_sees_anything_without_signing_in(rig):
+    from starlette.testclient import TestClient
+
+    stranger = TestClient(rig.app, headers={"Accept": "application/json"})
+    for path in PAGES[:-1]:
+        assert stranger.get(path).status_code == 401
+
+
+def test_the_labels_are_what_the_command_line_makes_of_the_exported_votes(voted, tmp_path):
+    owner = voted.browser("owner")
+    for name in ("votes.parquet", "panel.toml", "labels.parquet"):
+        (tmp_path / name).write_bytes(owner.get(f"/export/{name}").content)
+    again = tmp_path / "again.parquet"
+    command = [sys.executable, "-m", "covote", "decode", tmp_path / "votes.parquet", "--panel",
+               tmp_path / "panel.toml", "-o", again]  # fmt: skip
+    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+    assert again.read_bytes() == (tmp_path / "labels.parquet").read_bytes()
+    panel = covote.Panel.load(tmp_path / "panel.toml")
+    votes = covote.Votes.from_table(pq.read_table(tmp_path / "votes.parquet"), panel)
+    decoded = covote.decode(votes)
+    shown = {one["item"]: one["label"] for one in owner.get("/api/labels").json()}
+    assert shown == dict(zip(decoded.items.tolist(), decoded.value.tolist(), strict=True))
+
+
+def test_votes_and_panel_come_back_into_an_empty_project(voted, tmp_path):
+    from covote_studio.context import open_studio
+    from studio.tests.unit.conftest import Rig
+
+    owner = voted.browser("owner")
+    files = {
+        "panel": ("panel.toml", owner.get("/export/panel.toml").content),
+        "votes": ("votes.csv", owner.get("/export/votes.csv").content),
+    }
+    other = open_studio(tmp_path / "other")
+    importing.add_items(other.database, [(key, "text", key, None) for key in TRUTH])
+    fresh = Rig(other)
+    newcomer = fresh.browser("owner")
+    assert newcomer.post("/import", files=files, follow_redirects=False).status_code == 303
+    assert newcomer.get("/export/labels.parquet").content == owner.get("/export/labels.parquet").content
+    assert '"left": 0' in html.unescape(fresh.browser("ann").get("/label").text)
+    before = len(fresh.rows(answer))
+    newcomer.post("/import", files=files)
+    assert len(fresh.rows(answer)) == before
+    other.stop()
+
+
+def test_votes_come_from_an_export_of_another_tool(rig):
+    said = {("i1", "ann"): "dog", ("i1", "bob"): "fox", ("i2", "cyd"): "cat"}
+    tasks = [
+        {
+            "id": n,
+            "data": {"item": item},
+            "annotations": [
+                {
+                    "id": n,
+                    "completed_by": {"id": n, "email": name},
+                    "was_cancelled": False,
+                    "result": [
+                        {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": [label]}}
+                    ],
+                }
+            ],
+        }
+        for n, ((item, name), label) in enumerate(said.items())
+    ]
+    files = {"votes": ("export.json", json.dumps(tasks).encode())}
+    owner = rig.browser("owner")
+    answer_ = owner.post("/import", files=files, follow_redirects=False)
+    assert answer_.status_code == 303, answer_.text
+    lines = owner.get("/export/items.jsonl").text.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert {(row["item"], one["expert"]): one["answer"] for row in found for one in row["answers"]} == said
+
+
+def test_provenance_says_who_answered_what_seeing_what(voted):
+    lines = voted.browser("owner").get("/export/items.jsonl").text.splitlines()
+    first = json.loads(lines[0])
+    assert first["item"] == "i1"
+    assert {one["expert"]: one["answer"] for one in first["answers"]} == {
+        "ann": "dog", "bob": "fox", "cyd": "none of mine",
+    }  # fmt: skip
+    assert first["answers"][0]["shown"] == ["cat", "dog"]
+
+
+def test_the_review_names_who_must_be_wrong(voted):
+    text = voted.browser("owner").get("/review/1").text
+    assert "bob" in text
+    assert "must be wrong" in text
+
+
+def test_a_decision_needs_a_reason_and_stays_on_record(voted):
+    owner = voted.browser("owner")
+    dog = voted.classes["dog"]
+    assert owner.post("/review/1", data={"class": dog, "reason": " "}).status_code == 422
+    assert owner.post("/review/1", data={"class": dog, "reason": "It barks."}).status_code == 200
+    assert owner.post("/review/1", data={"class": 0, "reason": ""}).status_code == 200
+    assert [row.class_id for row in voted.rows(adjudication)] == [dog, None]
+
+
+def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
+    owner = rig.browser("owner")
+    assert owner.get("/api/coverage").json()["missing"] == 0
+    with rig.studio.database.write() as connection:
+        classes.add_classes(connection, [classes.NewClass("owl")])
+    assert owner.get("/api/coverage").json()["missing"] == 3
+    told = owner.post("/board/complete", data={"size": 4, "times": 1}).text
+    while "Searching" in told:
+        told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
+    assert "Hire 1 person" in told
+    assert "owl" in told
+
+
+def test_the_picture_of_all_pairs_has_the_colour_of_each_count(rig):
+    with rig.studio.database.write() as connection:
+        classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(50)])
+    rig.invite("eve", "cat", "dog", "fox")
+    drawn = rig.browser("owner").get("/board/picture.png").content
+    points = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))
+    known = np.zeros((4, 53), dtype=int)
+    for row, mine in enumerate([*KNOWN.values(), ("cat", "dog", "fox")]):
+        known[row, [("cat", "dog", "fox").index(name) for name in mine]] = 1
+    red, amber, light, dark = (201, 66, 53), (226, 164, 66), (93, 158, 110), (35, 108, 62)
+    assert (points == np.array([red, amber, light, dark])[np.minimum(known.T @ known, 3)]).all()
+
+
+def test_a_page_does_not_wait_for_results_that_take_long(voted, monkeypatch):
+    owner, ann = voted.browser("owner"), voted.browser("ann")
+    owner.get("/review")
+    monkeypatch.setattr("covote_studio.answers.results.PATIENCE", -1.0)
+    monkeypatch.setattr("covote_studio.answers.results.ResultsKeeper._start", lambda _keeper: None)
+    again = ann.post("/label/undo").json()["lease"]
+    voted.answer(ann, again, "none")
+    assert "being counted" in owner.get("/review", headers={"Accept": "text/html"}).text
+    voted.studio.results.refresh()
+    assert "being counted" not in owner.get("/review", headers={"Accept": "text/html"}).text
+
+
+def test_an_outage_names_the_pairs_that_nobody_is_left_for(rig):
+    owner = rig.browser("owner")
+    told = owner.post("/board/outage", data={"away": ["ann"]}).text
+    # Without ann, nobody tells a cat from a dog: of three classes two can be told for certain.
+    assert "66% of the items can be recovered" in told
+    assert "1 pair uncovered" in told
+    assert "cat–dog" in told
+
+
+def test_selecting_drops_who_is_not_needed(rig):
+    rig.invite("eve", "cat", "dog", "fox")
+    owner = rig.browser("owner")
+    told = owner.post("/board/select", data={"times": 1}).text
+    while "Searching" in told:
+        told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
+    assert "1 of 4 people are enough" in told
+    assert owner.post("/board/choose", data={"name": ["eve"]}).status_code == 200
+    assert "not needed" in rig.browser("ann").post("/label/next").json()["reason"]
+    assert rig.browser("eve").post("/label/next").json()["leases"]
+
+
+def test_the_share_link_shows_the_report_and_nothing_else(voted):
+    from starlette.testclient import TestClient
+
+    address = voted.browser("owner").post("/share").text.split('value="http://testserver')[1].split('"')[0]
+    stranger = TestClient(voted.app)
+    assert "18" in stranger.get(address).text
+    assert stranger.get("/review", follow_redirects=False).status_code in (303, 401)
+    voted.browser("owner").post("/share/close")
+    assert stranger.get(address).status_code == 404
+
+
+def test_cells_that_a_spreadsheet_would_run_are_marked(voted):
+    voted.invite('=HYPERLINK("http://evil")', "cat", "dog")
+    voted.label_all('=HYPERLINK("http://evil")', lambda _key: "cat")
+    text = voted.browser("owner").get("/export/votes.csv").text
+    assert "'=HYPERLINK" in text
+    assert '"=HYPERLINK' not in text
+    assert [safe_text(x) for x in ("+1", "-1", "@a", "a", None, 1)] == ["'+1", "'-1", "'@a", "a", None, 1]
+
+
+def test_a_panel_of_formulas_is_marked_and_comes_back_as_it_was(rig):
+    evil = '=HYPERLINK("http://evil")'
+    rig.invite(evil, "cat", "dog")
+    rig.browser("owner").post("/classes", data={"classes": "@class"})
+    given = rig.browser("owner").get("/export/panel.csv").content
+    cells = [cell for row in csv.reader(io.StringIO(given.decode())) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    assert "'" + evil in cells
+    assert evil in importing.read_panel("panel.csv", given).names
+
+
+def test_sixty_classes_are_still_a_table(rig):
+    with rig.studio.database.write() as connection:
+        classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(57)])
+    text = rig.browser("owner").get("/board", headers={"Accept": "text/html"}).text
+    assert text.count('<th scope="col">') == 60
+    assert "Add one person who knows cat, class 0, class 1 and class 2; " in text

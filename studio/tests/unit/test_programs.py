@@ -1,0 +1,136 @@
+"""Programs: everything that pages do, and a webhook that is signed and sent until it is taken."""
+
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from covote_studio.storage.schema import delivery
+
+
+@pytest.fixture
+def program(rig):
+    return rig.program("owner")
+
+
+def test_a_program_changes_classes_as_pages_do(rig, program):
+    rig.label_all("ann", lambda _key: "cat")
+    cat, dog = rig.classes["cat"], rig.classes["dog"]
+    assert program.patch(f"/api/classes/{cat}", json={"name": "kitten"}).json()["name"] == "kitten"
+    assert program.post("/api/classes", json=[{"name": "owl"}]).json() == {"done": "1 added."}
+    order = {"names": ["owl", "fox", "dog", "kitten"]}
+    assert program.put("/api/classes/order", json=order).status_code == 200
+    assert program.get("/api/project").json()["classes"] == order["names"]
+    merged = program.post(f"/api/classes/{cat}/merge", json={"name": "dog"}).json()
+    assert merged == {"id": cat, "name": "kitten", "description": "", "retired": True, "merged_into": "dog"}
+    assert {one["label"] for one in program.get("/api/labels").json()} == {"dog"}
+    assert "retired" in program.post(f"/api/classes/{dog}/retire").json()["done"]
+    assert program.post(f"/api/classes/{dog}/back").status_code == 200
+    assert program.post("/api/classes/99/retire").status_code == 404
+
+
+def test_a_program_changes_items_gold_people_and_settings(rig, program):
+    changed = program.patch("/api/items/1", json={"content": "new", "gold": "dog", "retired": True}).json()
+    assert changed == {
+        "id": 1,
+        "item": "i1",
+        "kind": "text",
+        "content": "new",
+        "gold": "dog",
+        "retired": True,
+    }
+    assert program.patch("/api/items/1", json={"gold": "", "retired": False}).json()["gold"] is None
+    assert len(program.get("/api/items?start=1&count=3").json()) == 3
+    ann = rig.people["ann"]
+    assert program.patch(f"/api/people/{ann}", json={"cost": 2.5, "role": "reviewer"}).status_code == 200
+    assert next(one for one in program.get("/api/people").json() if one["name"] == "ann")["cost"] == 2.5
+    assert program.put("/api/settings", json={"ask": "vote", "trial": 3}).json()["trial"] == 3
+    assert program.get("/api/settings").json()["ask"] == "vote"
+    assert program.put("/api/settings", json={"ask": "tea leaves"}).status_code == 422
+
+
+def test_a_program_reads_answers_decides_and_takes_files(rig, program):
+    rig.label_all("ann", lambda _key: "cat")
+    said = program.get("/api/answers?after=2&count=2").json()
+    assert [(one["id"], one["answer"], one["shown"]) for one in said] == [
+        (3, "cat", ["cat", "dog"]), (4, "cat", ["cat", "dog"])
+    ]  # fmt: skip
+    assert program.put("/api/decisions/1", json={"name": "fox", "reason": "the tail"}).status_code == 200
+    assert [one["name"] for one in program.get("/api/decisions").json()] == ["fox"]
+    assert program.get("/api/exports/votes.csv").text.startswith('"item","expert","label"')
+    assert any("Added" in one["text"] for one in program.get("/api/record").json())
+    assert program.get("/api/flags").json() == []
+
+
+def test_experts_cannot_and_reviewers_can_only_decide(rig, program):
+    rig.label_all("ann", lambda _key: "cat")
+    expert = rig.program("ann")
+    assert expert.get("/api/classes").status_code == 403
+    program.patch(f"/api/people/{rig.people['ann']}", json={"role": "reviewer"})
+    assert expert.put("/api/decisions/1", json={"name": "cat", "reason": "it purrs"}).status_code == 200
+    assert expert.patch(f"/api/people/{rig.people['bob']}", json={"cost": 9}).status_code == 403
+    assert expert.get("/people").status_code == 403
+
+
+def test_the_reference_names_every_operation(rig, program):
+    page = rig.browser("owner").get("/api/reference", headers={"Accept": "text/html"}).text
+    for path, methods in program.get("/api/openapi.json").json()["paths"].items():
+        assert path in page
+        assert all(one.get("description") for one in methods.values()), path
+
+
+class Listener(HTTPServer):
+    """A program that listens; it fails as often as it is told to."""
+
+    def __init__(self, failures):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.failures, self.heard = failures, []
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        fails = self.server.failures > 0
+        self.server.failures -= 1
+        if not fails:
+            self.server.heard.append((self.headers["X-Covote-Signature"], body))
+        self.send_response(503 if fails else 204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_settled_items_are_told_signed_and_again_until_they_are_taken(rig, program, monkeypatch):
+    monkeypatch.setattr("covote_studio.editing.hooks.FIRST_WAIT", 0.0)
+    listener = Listener(failures=2)
+    thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{listener.server_port}/heard"
+        secret = program.put("/api/hook", json={"url": url}).json()["secret"]
+        for name in ("ann", "bob", "cyd"):
+            rig.label_all(name, lambda _key: "none")
+        for _ in range(5):
+            rig.studio.tell_programs()
+    finally:
+        listener.shutdown()
+        thread.join()
+        listener.server_close()
+    told = [json.loads(body) for _, body in listener.heard]
+    assert [one["event"] for one in told] == ["item settled"] * 6 + ["project done"]
+    assert [one["item"] for one in told[:6]] == [f"i{n}" for n in range(1, 7)]
+    for signature, body in listener.heard:
+        assert signature == "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    assert [row.tries for row in rig.rows(delivery)] == [3, 1, 1, 1, 1, 1, 1]
+    assert program.get("/api/hook").json()["secret"] is None
+
+
+def test_a_hook_is_an_address_and_can_be_removed(program):
+    assert program.put("/api/hook", json={"url": "file:///etc/passwd"}).status_code == 422
+    assert program.put("/api/hook", json={"url": "https://example.org/heard"}).status_code == 200
+    assert program.delete("/api/hook").status_code == 200
+    assert program.get("/api/hook").json() is None
