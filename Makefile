@@ -91,8 +91,8 @@ chromium:
 	  >/dev/null 2>&1 || echo "no chromium, and it cannot be installed here: browser tests are skipped"
 
 # Two workers: one thread of linear algebra and of scikit-learn's loops for each.
-test slow fuzz: export OMP_NUM_THREADS = 1
-test slow fuzz: export OPENBLAS_NUM_THREADS = 1
+test slow lowest fuzz: export OMP_NUM_THREADS = 1
+test slow lowest fuzz: export OPENBLAS_NUM_THREADS = 1
 
 test: .venv/installed-test .venv/peers/installed chromium
 	$(BIN)/ruff format --check
@@ -106,6 +106,16 @@ test: .venv/installed-test .venv/peers/installed chromium
 slow: .venv/installed-test .venv/peers/installed
 	$(BIN)/pytest -n 2 --dist worksteal --cov=covote --cov=covote_studio --cov-report=term:skip-covered
 	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile=search tests/property
+
+# The same tests with the lowest allowed version of every dependency (all but torch), and with other versions of
+# Python: `make lowest PYTHON=python3.13`. Part of every release.
+.PHONY: lowest
+lowest:
+	$(PYTHON) -m venv --clear .venv/lowest
+	.venv/lowest/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(PYTHON) tests/lowest.py > .venv/lowest/constraints.txt
+	.venv/lowest/bin/pip install --quiet --editable '.[all]' --editable ./studio --group test --constraint .venv/lowest/constraints.txt
+	.venv/lowest/bin/pytest -n 2 --dist worksteal -m 'not slow'
 
 # 20,000 damaged files of all kinds, each in a process where a crash counts; a case is found again by its number:
 # python -m tests.fuzz.driver 1 --first NUMBER
