@@ -3,7 +3,7 @@ from itertools import combinations
 import pytest
 
 from covote import Panel
-from covote.covers.constructions.paper_greedy import CANDIDATES, paper_cover
+from covote.covers.constructions.paper_greedy import paper_cover
 from covote.errors import InputError, TooLargeError
 
 
@@ -48,8 +48,14 @@ def test_covers_beyond_the_papers_sizes():
 
 
 def test_refuses_too_many_candidates_and_names_the_alternative():
-    with pytest.raises(TooLargeError, match=f'{CANDIDATES:,}.*method="auto"'):
+    with pytest.raises(TooLargeError, match=r'all 17,310,309,456,440 .* at least 110 .*method="auto"'):
         paper_cover(100, 10)
+
+
+@pytest.mark.parametrize(("classes", "size"), [(180, 3), (500, 2), (1000, 998), (25, 12)])
+def test_refuses_what_takes_minutes_or_all_the_memory(classes, size):
+    with pytest.raises(TooLargeError):
+        paper_cover(classes, size)
 
 
 @pytest.mark.parametrize(("classes", "size", "times"), [(5, 1, 1), (5, 6, 1), (5, 3, 0)])

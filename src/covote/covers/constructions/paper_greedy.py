@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain, combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.compiled import helper, kernel
+from covote.bounds import best_lower_bound
 from covote.covers.blocks import Built
 from covote.errors import InputError, TooLargeError
 
-Ints = NDArray[np.int32]
+CELLS = 100_000_000
+"""The largest table of the pairs of all possible experts: a million experts of up to 14 classes."""
 
-CANDIDATES = 10_000_000
-"""The most candidate experts, C(classes, size), for the paper's greedy cover."""
+LOOKS = 4_000_000_000
+"""The most looks at a pair, over all choices of an expert; about ten seconds."""
 
 
 def paper_cover(classes: int, size: int, times: int = 1) -> Built:
@@ -33,92 +35,36 @@ def paper_cover(classes: int, size: int, times: int = 1) -> Built:
         raise InputError(f"size {size} for {classes} classes; give a size from 2 to {classes}")
     if times < 1:
         raise InputError(f"redundancy={times}; every pair must be known by at least 1 expert")
+    _check_work(classes, size, times)
+    return Built(
+        list(_greedy(classes, size, times)), "the paper's greedy set cover, first best in lexicographic order"
+    )
+
+
+def _greedy(classes: int, size: int, times: int) -> NDArray[np.int32]:
+    members = chain.from_iterable(combinations(range(classes), size))
+    experts = np.fromiter(members, dtype=np.int32).reshape(-1, size)  # all of them, in lexicographic order
+    left, right = np.triu_indices(size, 1)
+    pairs = experts[:, left] * classes + experts[:, right]  # the pairs that each of them knows
+    need = np.full(classes * classes, times)
+    chosen: list[int] = []
+    while True:
+        gain = np.count_nonzero((need > 0)[pairs], axis=1)  # uncovered pairs of each expert
+        best = int(gain.argmax())  # the first of the best
+        if gain[best] == 0:
+            return experts[chosen]
+        chosen.append(best)
+        need[pairs[best]] -= 1
+
+
+def _check_work(classes: int, size: int, times: int) -> None:
+    """Reject a case whose table would not fit into memory, or whose choices would take minutes."""
     candidates = comb(classes, size)
-    if candidates > CANDIDATES:
+    cells = candidates * comb(size, 2)
+    choices, _ = best_lower_bound(classes, size, times)
+    if cells > CELLS or cells * choices > LOOKS:
         raise TooLargeError(
             f"method 'paper' looks through all {candidates:,} possible experts of {size} out of {classes} "
-            f'classes, and stops at {CANDIDATES:,}; use method="auto", which finds smaller panels faster'
+            f"classes for each of at least {choices:,} experts it chooses, which is too much; use "
+            'method="auto", which finds smaller panels faster'
         )
-    blocks = greedy_sweeps(classes, size, times)
-    return Built(list(blocks), "the paper's greedy set cover, first best in lexicographic order")
-
-
-@helper
-def _choose(depth: int, x: int, path: Ints, gain: Ints, links: Ints, need: Ints) -> None:
-    """Put class `x` on the path, and count the pairs that it and every later class would cover."""
-    path[depth] = x
-    gain[depth + 1] = gain[depth] + links[depth, x]
-    for y in range(x + 1, need.shape[0]):
-        links[depth + 1, y] = links[depth, y] + (need[x, y] > 0)
-
-
-@helper
-def _hopeless(depth: int, path: Ints, gain: Ints, links: Ints, goal: int, size: int) -> bool:
-    """Whether no expert that begins with the path can cover `goal` uncovered pairs."""
-    v = links.shape[1]
-    missing = size - depth
-    most = 0
-    for y in range(path[depth - 1] + 1, v):
-        most = max(most, links[depth, y])
-    return bool(gain[depth] + missing * most + missing * (missing - 1) // 2 < goal)
-
-
-@helper
-def _take(path: Ints, need: Ints) -> None:
-    """Subtract the expert on the path from the need."""
-    for i in range(len(path)):
-        for j in range(i + 1, len(path)):
-            x, y = path[i], path[j]
-            if need[x, y] > 0:
-                need[x, y] -= 1
-
-
-@helper
-def _sweep(goal: int, size: int, need: Ints, blocks: Ints, found: int) -> int:
-    """Add every expert that still covers `goal` pairs, in lexicographic order; return how many there are.
-
-    `goal` is the most that any expert can cover when the sweep begins. An expert that was skipped never
-    covers `goal` pairs again, because the uncovered pairs only become fewer. So one sweep finds what the
-    greedy algorithm would find by starting again after each expert.
-    """
-    v = need.shape[0]
-    path = np.full(size, -1, dtype=np.int32)
-    gain = np.zeros(size + 1, dtype=np.int32)
-    links = np.zeros((size + 1, v), dtype=np.int32)
-    depth = 0
-    while depth >= 0:
-        x = path[depth] + 1
-        if x > v - (size - depth):
-            depth -= 1
-            continue
-        if depth + 1 < size:
-            _choose(depth, x, path, gain, links, need)
-            if not _hopeless(depth + 1, path, gain, links, goal, size):
-                depth += 1
-                path[depth] = x
-            continue
-        path[depth] = x
-        if gain[depth] + links[depth, x] < goal:
-            continue
-        blocks[found] = path
-        found += 1
-        _take(path, need)
-        path[depth] = x - 1  # with times > 1 the same expert may be the best once more
-        for i in range(size - 1):
-            _choose(i, path[i], path, gain, links, need)
-            if _hopeless(i + 1, path, gain, links, goal, size):
-                depth = i
-                break
-    return found
-
-
-@kernel(steps=lambda classes, size, times: times * classes * comb(classes, size))
-def greedy_sweeps(classes: int, size: int, times: int) -> Ints:
-    """Return the greedy cover: one sweep for each number of pairs that an expert may newly cover."""
-    need = np.full((classes, classes), times, dtype=np.int32)
-    most = times * classes * (classes - 1) // 2
-    blocks = np.empty((most, size), dtype=np.int32)
-    found = 0
-    for goal in range(size * (size - 1) // 2, 0, -1):
-        found = _sweep(goal, size, need, blocks, found)
-    return blocks[:found].copy()
