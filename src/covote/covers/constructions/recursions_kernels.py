@@ -13,18 +13,14 @@ Table = NDArray[np.int32]
 (
     SINGLE,
     HALVES,
-    DROP_POINT,
-    SMALLER,
     COMMON_POINT,
     HUB,
     MULTIPLY,
-    TWO_GROUPS,
-    COMPOSE,
     SEED,
     TRANSVERSAL,
     WEIGHTED,
     PAIRS,
-) = range(13)
+) = range(9)
 UNKNOWN = 1 << 29
 
 
@@ -35,12 +31,6 @@ def fill(size: Table, plan: NDArray[np.int32], most_groups: Table) -> None:
     while changed:
         changed = False
         for k in range(2, size.shape[0]):
-            for v in range(size.shape[1] - 2, k, -1):
-                if size[k, v + 1] < size[k, v]:
-                    size[k, v] = size[k, v + 1]
-                    for i in range(4):
-                        plan[k, v, i] = DROP_POINT if i == 0 else 0
-                    changed = True
             for v in range(k + 1, size.shape[1]):
                 changed |= _improve(size, plan, most_groups, k, v)
             changed |= _weighted(size, plan, most_groups, k)
@@ -50,8 +40,6 @@ def fill(size: Table, plan: NDArray[np.int32], most_groups: Table) -> None:
 def _improve(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v: int) -> bool:
     """Try all rules that lead to a cover of v classes by blocks of k; the first of the best wins."""
     best, rule, a, b, c = np.int64(size[k, v]), -1, 0, 0, 0
-    if size[k - 1, v] < best:
-        best, rule = np.int64(size[k - 1, v]), SMALLER
     if size[k - 1, v - 1] < best:
         best, rule = np.int64(size[k - 1, v - 1]), COMMON_POINT
     for hub in range(1, k):
@@ -63,18 +51,6 @@ def _improve(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v
         cost = np.int64(size[k // times, -(-v // times)])
         if cost < best:
             best, rule, a = cost, MULTIPLY, times
-    for middle in range(k + 1, min(v, size.shape[0])):
-        if size[middle, v] < UNKNOWN // 64 and size[k, middle] < UNKNOWN // 64:
-            cost = np.int64(size[middle, v]) * np.int64(size[k, middle])
-            if cost < best:
-                best, rule, a = cost, COMPOSE, middle
-    for first in range(1, v // 2 + 1):
-        inside = np.int64(size[k, first]) + np.int64(size[k, v - first])
-        if inside < best:
-            for part in range(1, k):
-                cost = inside + -(-first // part) * -(-(v - first) // (k - part))
-                if cost < best:
-                    best, rule, a, b = cost, TWO_GROUPS, first, part
     for groups in range(max(2, k - 4), k + 1):
         free = k - groups  # points that join every block of the transversal design
         # A free and a shared point would not meet, so there is only one of the two kinds.
@@ -103,9 +79,7 @@ def _improve(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int, v
         return False
     size[k, v] = best
     plan[k, v, 0] = rule
-    plan[k, v, 1] = a if rule >= HUB else 0
-    plan[k, v, 2] = b if rule >= TWO_GROUPS and rule != COMPOSE else 0
-    plan[k, v, 3] = c if rule == TRANSVERSAL else 0
+    plan[k, v, 1], plan[k, v, 2], plan[k, v, 3] = a, b, c
     return True
 
 
@@ -114,7 +88,7 @@ def _weighted(size: Table, plan: NDArray[np.int32], most_groups: Table, k: int) 
     """Try transversal designs whose points stand for several classes, alike within a group.
 
     `light` groups of weight w and `heavy` ones of weight w + 1 are full; one odd group takes the remaining
-    places of a block, so it may have any number of classes. Smaller covers follow by leaving classes out.
+    places of a block, so it may have any number of classes.
     """
     changed = False
     top = size.shape[1] - 1
