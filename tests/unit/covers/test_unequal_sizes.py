@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covote import Panel
-from covote.covers.capacities.capacity_bounds import least_weights, refute
+from covote.covers.capacities.capacity_bounds import refute
 from covote.covers.capacities.unequal_sizes import capacity_cover
 from covote.errors import CoverError, InputError
 
@@ -72,17 +72,6 @@ def test_not_found_is_not_called_impossible():
         CoverError, match=r"could not prove that none exists: \d+ pairs are left; add an expert for"
     ):
         capacity_cover(20, capacities, effort="fast")
-
-
-def test_least_weights_equal_all_subsets():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        sizes = rng.integers(2, 8, size=6).astype(np.int32)
-        weights = rng.integers(0, 5, size=6)
-        degrees = np.arange(int((sizes - 1).sum()) + 1)
-        subsets = [np.array(s, dtype=bool) for s in product([0, 1], repeat=6)]
-        plain = [min(weights[s].sum() for s in subsets if (sizes[s] - 1).sum() >= d) for d in degrees]
-        assert least_weights(degrees, sizes, weights).tolist() == plain
 
 
 def test_a_seed_is_a_panel_and_progress_is_heard():

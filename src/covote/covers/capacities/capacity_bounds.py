@@ -1,16 +1,13 @@
 """Proofs that experts of given capacities cannot fill a need.
 
 The need is a symmetric matrix: how many experts must (still) know each pair. The experts who know a class x
-of total need D_x must have capacities that, less 1 each, sum to at least D_x. Give every expert a weight w >=
-0, and let W(D) be the least weight of experts that can serve a class of need D. An expert of capacity c knows
-at most c classes, so the sum of W(D_x) over the classes is at most the sum of w c over the experts. The
-weight c - 1 counts pairs, the weight 1 gives the Schonheim bound, and rounded weights lie between them.
+of total need D_x must have capacities that, less 1 each, sum to at least D_x. Counting pairs, or the places
+that all classes together take (Schonheim), shows that some experts are too few.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +15,6 @@ from numpy.typing import NDArray
 from covote.bounds import best_lower_bound
 
 Ints = NDArray[np.int64]
-
-WORK = 20_000_000
-"""The most table entries to compute for rounded weights."""
 
 
 def refute(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str | None:
@@ -50,17 +44,6 @@ def refute(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> str | None:
     largest, uniform = int(sizes.max(initial=0)), _uniform(need)
     if uniform and (bound := best_lower_bound(len(need), largest, uniform))[0] > len(sizes):
         return f"even if all had capacity {largest}, at least {bound[0]} would be needed ({bound[1]} bound)"
-    for weights in _rounded_weights(sizes, int(degrees.max(initial=0))):
-        demand = int(least_weights(degrees, sizes, weights).sum())
-        supply = int((weights * sizes).sum())
-        if demand > supply:
-            worth = ", ".join(
-                f"{w} for {c}" for c, w in sorted({*zip(sizes.tolist(), weights.tolist(), strict=True)})
-            )
-            return (
-                f"counting places by capacity ({worth}), the classes take at least {demand} and there are "
-                f"{supply}"
-            )
     return None
 
 
@@ -78,28 +61,6 @@ def fewest_per_class(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> Ints:
     return np.asarray(np.maximum(by_degree, need.max(axis=1, initial=0)), dtype=np.int64)
 
 
-def least_weights(degrees: Ints, sizes: NDArray[np.int32], weights: Ints) -> Ints:
-    """Return, per class, the least weight of experts whose capacities less 1 sum to its degree."""
-    most = int(degrees.max(initial=0))
-    beyond = int(weights.sum()) * len(degrees) + 1
-    least = np.full(most + 1, beyond, dtype=np.int64)
-    least[0] = 0
-    for size, weight in zip(sizes.tolist(), weights.tolist(), strict=True):
-        before = np.maximum(np.arange(most + 1) - (size - 1), 0)
-        least = np.minimum(least, least[before] + weight)
-    return least[degrees]
-
-
-def _rounded_weights(sizes: NDArray[np.int32], most: int) -> Iterator[Ints]:
-    shares = sizes.astype(np.int64) - 1
-    largest = int(shares.max(initial=0))
-    if len(np.unique(sizes)) < 2 or 2 * largest * len(sizes) * most > WORK:
-        return
-    for unit in range(2, largest):
-        yield -(-shares // unit)
-        yield shares // unit
-
-
 def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[int, str]:
     """Return a lower bound on how many of these experts, the largest first, are needed, and its name.
 
@@ -114,42 +75,12 @@ def fewest_blocks(need: NDArray[np.int16], sizes: NDArray[np.int32]) -> tuple[in
     numbers = range(1, len(sizes) + 1)
     high = 1 + bisect_left(numbers, True, key=lambda n: refute(need, sizes[:n]) is None)
     largest = int(sizes.max(initial=0))
-    crossing = crossing_bound(need, largest)
-    if crossing > high:
-        return crossing, "crossing pairs"
     inside, times = _clique(need)
     if len(inside) >= largest >= 2:
         bound, name = best_lower_bound(len(inside), largest, times)
         if bound >= high:
             return bound, name
     return high, "counting"
-
-
-def crossing_bound(need: NDArray[np.int16], size: int) -> int:
-    """Return a lower bound on the experts of this size who are needed to let some classes meet the others.
-
-    An expert who knows a of the chosen classes has at most a (size - a) pairs across, and C(a, 2) among the
-    chosen; counting the latter with any weight gives a bound. The chosen classes are the n with the most
-    need, for every n.
-
-    >>> need = np.zeros((9, 9), dtype=np.int16)
-    >>> need[0, 1:] = need[1:, 0] = 1  # a new class must meet eight others
-    >>> crossing_bound(need, 3)
-    4
-    """
-    order = np.argsort(-need.sum(axis=1, dtype=np.int64), kind="stable")
-    sorted_need = need[np.ix_(order, order)].astype(np.int64)
-    # For every n: the need among the first n classes, and from them to the rest.
-    among = np.cumsum(np.tril(sorted_need, -1).sum(axis=1))
-    across = np.cumsum(sorted_need.sum(axis=1)) - 2 * among
-    best = 0
-    for n in range(1, len(need) + 1):
-        a = np.arange(1, min(n, size) + 1)
-        for half_weight in (0, 1, 2):
-            most = int((2 * a * (size - a) + half_weight * a * (a - 1) // 2).max())
-            total = int(2 * across[n - 1] + half_weight * among[n - 1])
-            best = max(best, -(-total // most) if most else 0)
-    return best
 
 
 def _clique(need: NDArray[np.int16]) -> tuple[list[int], int]:
