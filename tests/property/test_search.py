@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote.covers.blocks import prune, prune_many
-from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.greedy import greedy
+from covote.covers.search.symmetric_covers import symmetric_cover
 from tests.plain_covers import covers
 
 
@@ -56,8 +56,8 @@ def test_pruning_keeps_the_cover_and_leaves_no_block_to_spare(cell, seed, extra)
 def test_a_cover_with_symmetry_covers_and_repeats_itself(cell, seed):
     classes, size, times = cell
     target = len(greedy(classes, size, times)) + 3
-    cover = cyclic(classes, size, times, target=target, moves=20_000, seed=seed)
-    again = cyclic(classes, size, times, target=target, moves=20_000, seed=seed)
+    cover = symmetric_cover(classes, size, times, target=target, moves=20_000, seed=seed)
+    again = symmetric_cover(classes, size, times, target=target, moves=20_000, seed=seed)
     if cover is None:
         assert again is None
     else:

@@ -6,17 +6,17 @@ import pytest
 from covote import Panel, complete, design, select
 from covote.compiled import running
 from covote.covers.random_kernels import chance
-from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import anneal_blowup
-from covote.covers.search.dual_annealing import meet, random_start
+from covote.covers.search.dual_annealing import anneal_sets, random_start
 from covote.covers.search.greedy import greedy
+from covote.covers.search.symmetric_covers import symmetric_cover
 from tests.plain_covers import covers
 
 
 def dual(classes, size, experts, times=1):
     masks = random_start(classes, experts, size, np.random.default_rng(0))
-    meet(masks, experts, size, moves=3_000, state=chance(1), times=times, hot=1.0)
+    anneal_sets(masks, experts, size, moves=3_000, state=chance(1), times=times, hot=1.0)
     return masks
 
 
@@ -32,7 +32,7 @@ CASES = {
     "dual annealing, many experts": lambda: dual(30, 4, 80),
     "dual annealing, times 2": lambda: dual(12, 5, 14, times=2),
     "blow-up": lambda: anneal_blowup(greedy(7, 3), 17, 7, moves=3_000, seed=1),
-    "symmetric": lambda: cyclic(13, 4, target=15, moves=8_000, seed=1),
+    "symmetric": lambda: symmetric_cover(13, 4, target=15, moves=8_000, seed=1),
     "triples": lambda: design(14, 3, effort="fast").knows,
     "transversal design": lambda: design(10, 4, effort="fast").knows,
     "paper": lambda: design(9, 4, method="paper").knows,

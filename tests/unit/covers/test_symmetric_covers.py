@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from covote.covers.blocks import pair_counts
-from covote.covers.search.base_block_search import Action, BaseBlocks, cyclic
 from covote.covers.search.groups import Symmetry
+from covote.covers.search.symmetric_covers import Action, BaseBlocks, symmetric_cover
 from covote.progress import Work
 
 STEINER_SYSTEMS = {(7, 3): 7, (13, 4): 13, (25, 4): 50, (28, 4): 63, (37, 4): 111, (40, 4): 130, (41, 5): 82}
@@ -15,25 +15,25 @@ def covered(blocks, classes):
 
 @pytest.mark.parametrize(("cell", "size"), STEINER_SYSTEMS.items())
 def test_steiner_systems_are_found(cell, size):
-    cover = cyclic(*cell, target=size, moves=20_000_000, lower=size)
+    cover = symmetric_cover(*cell, target=size, moves=20_000_000, lower=size)
     assert cover is not None
     assert len(cover) == size
     assert covered(cover, cell[0]) == 1
 
 
 def test_forty_three_classes_by_seven_need_at_most_forty_nine_blocks():
-    cover = cyclic(43, 7, target=49, moves=20_000_000, lower=49)
+    cover = symmetric_cover(43, 7, target=49, moves=20_000_000, lower=49)
     assert cover is not None
     assert len(cover) == 49
     assert covered(cover, 43) >= 1
 
 
 def test_what_cannot_be_is_not_found():
-    assert cyclic(13, 4, target=12, moves=100_000) is None
+    assert symmetric_cover(13, 4, target=12, moves=100_000) is None
 
 
 def test_no_moves_find_nothing():
-    assert cyclic(13, 4, target=13, moves=0) is None
+    assert symmetric_cover(13, 4, target=13, moves=0) is None
 
 
 def test_the_search_stops_when_told():
@@ -43,7 +43,7 @@ def test_the_search_stops_when_told():
         seen.append(made)
         raise KeyboardInterrupt
 
-    assert cyclic(61, 6, target=123, moves=10**12, work=Work(10**12, stop)) is None
+    assert symmetric_cover(61, 6, target=123, moves=10**12, work=Work(10**12, stop)) is None
     assert len(seen) == 1
 
 

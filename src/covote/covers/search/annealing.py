@@ -1,4 +1,4 @@
-"""The annealing schedule of all searches: blocks, meeting sets of experts, base blocks under a group."""
+"""The annealing schedule of all searches: blocks, intersecting sets of experts, base blocks under a group."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from covote.covers.constructions.planes import projective_plane
 from covote.covers.constructions.recursions import build, in_table, table_for
 from covote.covers.random_kernels import State, below, chance, draw
 from covote.covers.search.best_so_far import CoverSearch
-from covote.covers.search.dual_annealing import RANDOM_HOT, meet, random_start
+from covote.covers.search.dual_annealing import RANDOM_HOT, anneal_sets, random_start
 
 Ints = NDArray[np.int64]
 
@@ -260,9 +260,9 @@ def few_experts(classes: int, size: int) -> Cover:
     for experts in range(best_lower_bound(classes, size)[0], len(cover.blocks)):
         for attempt in range(FEW_TRIES):
             start = random_start(classes, experts, size, random)
-            blocks = meet(start, experts, size, moves=FEW_MOVES, state=chance(attempt), hot=RANDOM_HOT)
+            blocks = anneal_sets(start, experts, size, moves=FEW_MOVES, state=chance(attempt), hot=RANDOM_HOT)
             if blocks is not None:
-                return Cover(blocks, "annealing of meeting sets of experts")
+                return Cover(blocks, "annealing of intersecting sets of experts")
     return cover
 
 

@@ -1,4 +1,4 @@
-"""Few experts: every class is a set of experts, and any two of these sets must meet.
+"""Few experts: every class is a set of experts, and any two of these sets must intersect.
 
 A cover with b experts is a family of pairwise intersecting subsets of the b experts, one per class, in which
 no expert is used more often than it has places. Classes with the same experts are twins, and a class that
@@ -42,8 +42,8 @@ COPYING = 0.3
 _NONE, _ONE, _TWO, _FOUR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
 
 
-class Meeting(NamedTuple):
-    """Sets of experts that should meet.
+class ExpertSets(NamedTuple):
+    """The experts of each class, as sets that should intersect pairwise.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def _lack(one: Any, two: Any, times: int) -> Any:
 
 
 @helper
-def _strangers(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
+def _shortfall(masks: Masks, low: Any, high: Any, wide: bool, times: int) -> int:
     """Count how many of `times` experts each class fails to share with the given ones, over all classes."""
     count = 0
     if times > 1:
@@ -119,14 +119,14 @@ def _load(new: Any, old: Any, load: Longs, size: int, first: int, keep: bool) ->
     return change
 
 
-@kernel(steps=lambda meeting, state, hot, cold, moves: moves * (60 + 2 * meeting.masks.shape[1]))
-def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) -> int:
+@kernel(steps=lambda sets, state, hot, cold, moves: moves * (60 + 2 * sets.masks.shape[1]))
+def walk(sets: ExpertSets, state: State, hot: float, cold: float, moves: int) -> int:
     """Try `moves` moves while the temperature falls; stop when the cost is 0; return the moves made.
 
     A move gives a class the experts of another class (sometimes with one expert more or less), or removes one
     of its experts, or adds one, or both.
     """
-    masks, load, cost, new, size, times = meeting
+    masks, load, cost, new, size, times = sets
     v, b = masks.shape[1], len(load)
     wide = b > 64
     words = 2 if wide else 1
@@ -167,7 +167,7 @@ def walk(meeting: Meeting, state: State, hot: float, cold: float, moves: int) ->
         room = -log((draw(state) + 1.0) / 4294967297.0) * temperature
         if change - cost[1] > room:
             continue
-        pairs = _strangers(masks, new[0], new[1], wide, times) - _strangers(masks, low, high, wide, times)
+        pairs = _shortfall(masks, new[0], new[1], wide, times) - _shortfall(masks, low, high, wide, times)
         # Both counts include the class itself with its old experts.
         pairs -= _lack(new[0] & low, new[1] & high, times) - _lack(low, high, times)
         done = change + pairs <= room
@@ -187,7 +187,7 @@ HOT, COLD = 0.5, 0.2
 """First and last temperature, in uncovered pairs; RANDOM_HOT if there is no structure to keep."""
 
 RANDOM_HOT = 1.0
-RANDOM_SETS = "annealing of meeting sets of experts"
+RANDOM_SETS = "annealing of intersecting sets of experts"
 
 
 def masks_of(blocks: Blocks, classes: int) -> Masks:
@@ -210,7 +210,7 @@ def blocks_of(masks: Masks, experts: int, size: int) -> Blocks:
     return padded([np.flatnonzero(row).astype(np.int32) for row in known], size)
 
 
-def meet(
+def anneal_sets(
     masks: Masks,
     experts: int,
     size: int,
@@ -232,8 +232,8 @@ def meet(
     common = np.bitwise_count(masks[:, :, None] & masks[:, None, :]).sum(axis=0, dtype=np.int64)
     pairs = int(np.triu(np.maximum(times - common, 0), 1).sum())
     cost = np.array([pairs + PRICE * int((over * (over + 1) // 2).sum()), pairs], dtype=np.int64)
-    meeting = Meeting(masks, load, cost, np.zeros(2, np.uint64), size, times)
-    cool(partial(walk, meeting, state), moves, hot, COLD, work)
+    sets = ExpertSets(masks, load, cost, np.zeros(2, np.uint64), size, times)
+    cool(partial(walk, sets, state), moves, hot, COLD, work)
     return blocks_of(masks, experts, size) if cost[0] == 0 else None
 
 
@@ -246,7 +246,7 @@ class Start(NamedTuple):
     construction: str
 
 
-def first_to_meet(
+def anneal_from_starts(
     starts: Iterator[Start],
     experts: int,
     size: int,
@@ -263,7 +263,7 @@ def first_to_meet(
     made = 0
     for start in starts:
         length = min(start.moves, moves - made)
-        blocks = meet(
+        blocks = anneal_sets(
             start.masks, experts, size, moves=length, state=state, times=times, hot=start.hot, work=work
         )
         made += start.moves

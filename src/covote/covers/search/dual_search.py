@@ -17,7 +17,7 @@ from covote.covers.search.dual_annealing import (
     RANDOM_HOT,
     RANDOM_SETS,
     Start,
-    first_to_meet,
+    anneal_from_starts,
     masks_of,
     random_start,
 )
@@ -33,22 +33,22 @@ FORGETFUL = 30
 """The most experts for which annealing finds structure from a random start."""
 
 
-def shrink(search: CoverSearch, effort: Effort) -> None:
+def dual_annealing(search: CoverSearch, effort: Effort) -> None:
     """Search for covers with fewer and fewer experts, if there are not too many of them.
 
     The starts are the best covers so far, random sets, and planes with annealed weights.
     """
-    if effort.meeting == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
+    if effort.dual == 0 or len(search.found.blocks) > MOST_EXPERTS + 1:
         return
     state = chance(search.seed)
     made = 0
     while not search.over:
         experts = len(search.found.blocks) - 1
-        moves = effort.meeting - made
+        moves = effort.dual - made
         if moves <= 0:
             break
         starts = _starts(search, experts, effort.weights)
-        cover, used = first_to_meet(
+        cover, used = anneal_from_starts(
             starts, experts, search.size, moves=moves, state=state, work=search.part(moves)
         )
         made += used

@@ -12,7 +12,7 @@ class Effort(NamedTuple):
 
     Attributes
     ----------
-    weights, meeting, symmetry, annealing
+    weights, dual, symmetry, annealing
         Moves of the portfolio's searches: blow-ups, dual annealing, prescribed groups, block annealing.
     filling
         Swaps of classes for experts of given sizes, and for new experts of a panel.
@@ -25,7 +25,7 @@ class Effort(NamedTuple):
     """
 
     weights: int
-    meeting: int
+    dual: int
     symmetry: int
     annealing: int
     filling: int
@@ -37,7 +37,7 @@ class Effort(NamedTuple):
     @property
     def total(self) -> int:
         """All moves that the long searches may make."""
-        return self.meeting + 2 * self.symmetry + self.annealing
+        return self.dual + 2 * self.symmetry + self.annealing
 
     def part(self, share: float) -> Effort:
         """Return a share of every budget."""
@@ -60,7 +60,7 @@ def _effort(moves: int, *, search: bool = True, thorough: bool = False) -> Effor
     root = round(moves**0.5)
     return Effort(
         weights=65 * root,  # twelve runs, and few weights
-        meeting=moves * search,
+        dual=moves * search,
         symmetry=moves * 4 // 5 * search,
         annealing=moves // 2 * search,
         filling=moves,

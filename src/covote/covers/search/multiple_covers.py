@@ -20,7 +20,6 @@ from covote.covers.blocks import (
     without_room,
 )
 from covote.covers.random_kernels import chance
-from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.best_so_far import annealed
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.dual_annealing import (
@@ -28,11 +27,12 @@ from covote.covers.search.dual_annealing import (
     RANDOM_HOT,
     RANDOM_SETS,
     Start,
-    first_to_meet,
+    anneal_from_starts,
     masks_of,
     random_start,
 )
 from covote.covers.search.greedy import greedy
+from covote.covers.search.symmetric_covers import symmetric_cover
 from covote.progress import Work
 
 Ints = NDArray[np.int32]
@@ -208,7 +208,7 @@ def _weighted(blocks: Ints, weights: Ints, size: int) -> Ints:
 
 
 def _symmetric(task: _Task, best: Cover) -> Cover:
-    found = cyclic(
+    found = symmetric_cover(
         task.classes,
         best.blocks.shape[1],
         task.times,
@@ -222,12 +222,12 @@ def _symmetric(task: _Task, best: Cover) -> Cover:
     return best if found is None else Cover(found, "a cover with a symmetry")
 
 
-def _meeting(task: _Task, best: Cover) -> Cover:
+def _dual_annealed(task: _Task, best: Cover) -> Cover:
     """Anneal sets of experts, any two of which share `times`, from the best cover and from random sets."""
     size, state, made = best.blocks.shape[1], chance(task.seed), 0
     random = np.random.default_rng(task.seed)
     while made < task.moves and task.lower < len(best.blocks) <= MOST_EXPERTS + 1:
-        cover, used = first_to_meet(
+        cover, used = anneal_from_starts(
             _starts(task, best, random),
             len(best.blocks) - 1,
             size,
@@ -272,7 +272,7 @@ STAGES = (
     (_twins, 0.25),
     (_proportions, 0.25),
     (_symmetric, 0.35),
-    (_meeting, 1.0),
+    (_dual_annealed, 1.0),
     (_annealed, 0.25),
 )
 """The stages, in order, and their shares of the moves."""

@@ -8,21 +8,27 @@ from covote.bounds import best_lower_bound
 from covote.covers.blocks import Cover, linking, multiplied, resized, widened
 from covote.covers.constructions.recursions import build, in_table
 from covote.covers.constructions.triples import triples
-from covote.covers.search.base_block_search import cyclic
 from covote.covers.search.best_so_far import CoverSearch, annealed
 from covote.covers.search.block_annealing import anneal
 from covote.covers.search.blow_ups import nearest_planes, weighted_plane
-from covote.covers.search.dual_shrinking import shrink
+from covote.covers.search.dual_search import dual_annealing
 from covote.covers.search.efforts import EFFORTS, Effort
 from covote.covers.search.greedy import greedy
 from covote.covers.search.multiple_covers import fold
+from covote.covers.search.symmetric_covers import symmetric_cover
 from covote.progress import Work
 
-RUNS = (6, 4, 2)
+SEARCHED = 400
+"""The most classes for which a search within these efforts improves a transversal design."""
+
+WEIGHT_RUNS = (6, 4, 2)
 """How often weights are annealed for the nearest plane, the second and the third."""
 
-PART = 0.3
+SMALLER_SHARE = 0.3
 """Share of the effort for a case of half the size or less."""
+
+SMALLER_EFFORT = EFFORTS["normal"]
+"""The effort for neighbouring cases, and for the small ones that a larger case needs."""
 
 GREEDY = 30
 """The most experts for which annealing a greedy cover may win."""
@@ -36,14 +42,8 @@ NEIGHBOURS = 3
 LARGEST_STEINER = 7
 """The largest size of experts for which neighbouring Steiner systems are searched."""
 
-PARTS = EFFORTS["normal"]
-"""The effort for neighbouring cases, and for the small ones that a larger case needs."""
-
-_PARTS: dict[tuple[int, int, Effort, int], Cover] = {}
-"""Parts that were solved completely, because many cases need the same part."""
-
-SEARCHED = 400
-"""The most classes for which a search within these efforts improves a transversal design."""
+_SOLVED: dict[tuple[int, int, Effort, int], Cover] = {}
+"""Smaller cases that were solved completely, because many cases need the same."""
 
 
 def best_cover(
@@ -56,25 +56,36 @@ def best_cover(
     seed: int,
     work: Work,
 ) -> Cover:
-    """Return the smallest cover that the portfolio finds within its effort."""
+    """Return the smallest cover that the portfolio finds within its effort.
+
+    The best construction comes first; every stage then tries to find a cover with fewer experts, until one
+    meets the lower bound.
+    """
     if times > 1:
         return _repeated(classes, size, lower, times, effort, seed, work)
     search = CoverSearch(classes, size, lower, seed, work)
     search.offer(build(classes, size))
     if classes > SEARCHED:
         return search.found
-    scaled = effort.scaled(classes, size)
-    for stage in STAGES:
+    for stage in (
+        steiner_triples,  # experts of three classes, by hill climbing
+        weighted_planes,  # each point of a plane stands for some classes
+        multiplied_covers,  # each point of a smaller cover stands for two, three or five classes
+        neighbouring_cases,  # one class or one place more or less; thorough searches only
+        dual_annealing,  # classes are sets of experts, any two must intersect; few experts
+        prescribed_symmetry,  # base blocks under a cyclic group
+        block_annealing,  # drop an expert, repair by swaps
+    ):
         if not search.over:
-            stage(search, scaled)
+            stage(search, effort.scaled(classes, size))
     return search.found
 
 
-def _part(search: CoverSearch, classes: int, size: int, effort: Effort) -> Cover:
+def _solved(search: CoverSearch, classes: int, size: int, effort: Effort) -> Cover:
     """Solve a smaller case on the way to a larger one; the result does not depend on the larger case."""
     case = (classes, size, effort, search.seed)
-    if case in _PARTS:
-        return _PARTS[case]
+    if case in _SOLVED:
+        return _SOLVED[case]
     lower, _ = best_lower_bound(classes, size)
     cover = best_cover(
         classes,
@@ -85,7 +96,7 @@ def _part(search: CoverSearch, classes: int, size: int, effort: Effort) -> Cover
         work=search.work.part("solving a smaller case"),
     )
     if not search.work.stopped:
-        _PARTS[case] = cover
+        _SOLVED[case] = cover
     return cover
 
 
@@ -106,36 +117,38 @@ def _repeated(
     return Cover(blocks, how if "copies" not in how else f"{how}: {once.construction}")
 
 
-def _triples(search: CoverSearch, effort: Effort) -> None:
+def steiner_triples(search: CoverSearch, effort: Effort) -> None:
+    """Find experts of three classes by hill climbing."""
     if search.size == 3:
         blocks = triples(search.classes, search.seed)
         if blocks is not None:
             search.offer(Cover(blocks, "triples by hill climbing"))
 
 
-def _blow_ups(search: CoverSearch, effort: Effort) -> None:
+def weighted_planes(search: CoverSearch, effort: Effort) -> None:
+    """Anneal weights for the points of the nearest planes."""
     if not in_table(search.classes, search.size):
         return
     for rank, order in enumerate(nearest_planes(search.classes, search.size)):
-        for run in range(RUNS[rank]):
+        for run in range(WEIGHT_RUNS[rank]):
             search.offer(weighted_plane(search, order, effort.weights, run))
             if search.over:
                 return
 
 
-def _multiples(search: CoverSearch, effort: Effort) -> None:
+def multiplied_covers(search: CoverSearch, effort: Effort) -> None:
     """Solve a case of half or a third the size, and let every class stand for two or three."""
-    if effort.meeting == 0:
+    if effort.dual == 0:
         return
     for times in (2, 3, 5):
         if search.over or search.size // times < 3:
             return
-        part = _part(search, -(-search.classes // times), search.size // times, effort.part(PART))
+        part = _solved(search, -(-search.classes // times), search.size // times, effort.part(SMALLER_SHARE))
         if len(part.blocks) < len(search.found.blocks):
             search.offer(multiplied(part, times, search.classes, search.size))
 
 
-def _relatives(search: CoverSearch, effort: Effort) -> None:
+def neighbouring_cases(search: CoverSearch, effort: Effort) -> None:
     """Solve the case and its neighbours with a normal effort, and derive covers from them."""
     v, k = search.classes, search.size
     if not effort.thorough:
@@ -143,7 +156,7 @@ def _relatives(search: CoverSearch, effort: Effort) -> None:
     for classes, size in ((v, k), (v + 1, k), (v - 1, k - 1), (v, k - 1), (v - 1, k)):
         if search.over or size < 3 or classes <= size:
             continue
-        part = _part(search, classes, size, PARTS)
+        part = _solved(search, classes, size, SMALLER_EFFORT)
         if size == k and classes < v:
             search.smaller = part
         elif classes == v - 1:
@@ -154,7 +167,7 @@ def _relatives(search: CoverSearch, effort: Effort) -> None:
             search.offer(resized(Cover(widened(part.blocks, k), part.construction), v, k))
 
 
-def _turned(search: CoverSearch, effort: Effort) -> None:
+def prescribed_symmetry(search: CoverSearch, effort: Effort) -> None:
     """Search for covers with a symmetry, for this number of classes and a few more or fewer."""
     if effort.symmetry == 0:
         return
@@ -164,18 +177,18 @@ def _turned(search: CoverSearch, effort: Effort) -> None:
         lower, _ = best_lower_bound(classes, search.size)
         if effort.thorough and twists > 1 and steiner(classes, search.size):
             # Search for the Steiner system directly: covers that are nearly as good only take time.
-            _turn(search, classes, twists, lower, moves)
+            _offer_symmetric(search, classes, twists, lower, moves)
         goal = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
-        _turn(search, classes, twists, goal, moves)
+        _offer_symmetric(search, classes, twists, goal, moves)
 
 
-def _turn(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
+def _offer_symmetric(search: CoverSearch, classes: int, twists: int, goal: int, moves: int) -> None:
     """Search for a symmetric cover with at most `goal` experts that helps with the requested case."""
     most = len(search.found.blocks) - linking(search.classes, classes, search.size) - 1
     lower, _ = best_lower_bound(classes, search.size)
     if search.over or lower > min(goal, most):
         return
-    blocks = cyclic(
+    blocks = symmetric_cover(
         classes,
         search.size,
         target=goal,
@@ -218,7 +231,7 @@ def steiner(classes: int, size: int) -> bool:
     return (classes - 1) % (size - 1) == 0 and classes * (classes - 1) % (size * (size - 1)) == 0
 
 
-def _anneal(search: CoverSearch, effort: Effort) -> None:
+def block_annealing(search: CoverSearch, effort: Effort) -> None:
     """Anneal the best cover, and with few experts also a greedy cover, which is less rigid."""
     if effort.annealing == 0:
         return
@@ -237,7 +250,3 @@ def _anneal(search: CoverSearch, effort: Effort) -> None:
             work=search.part(effort.annealing),
         )
         search.offer(Cover(blocks, annealed(start.construction)))
-
-
-STAGES = (_triples, _blow_ups, _multiples, _relatives, shrink, _turned, _anneal)
-"""The stages, in order."""

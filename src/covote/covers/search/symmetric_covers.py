@@ -20,8 +20,8 @@ from covote.bounds import best_lower_bound
 from covote.covers.blocks import prune
 from covote.covers.random_kernels import chance
 from covote.covers.search.annealing import cool
-from covote.covers.search.base_block_search_kernels import OrbitTables, walk
 from covote.covers.search.groups import Symmetry, symmetries
+from covote.covers.search.symmetric_covers_kernels import OrbitTables, walk
 from covote.progress import Work
 
 Ints = NDArray[np.int32]
@@ -292,7 +292,7 @@ def _filled(row: list[int], size: int) -> list[int]:
     return row + [next(others) for _ in range(size - len(row))]
 
 
-def cyclic(
+def symmetric_cover(
     classes: int,
     size: int,
     times: int = 1,
@@ -326,7 +326,7 @@ def cyclic(
     -------
     The smallest cover found (b x size), or None. The same seed gives the same cover.
 
-    >>> len(cyclic(13, 4, target=13, moves=100_000))
+    >>> len(symmetric_cover(13, 4, target=13, moves=100_000))
     13
     """
     best: Ints | None = None
