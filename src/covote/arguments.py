@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,28 +25,6 @@ Name = str | int
 _SHOWN = 6  # names in a message
 _LONGEST = 60  # characters of a name in a message
 _FILES = 1000  # files of a folder to search for the one that was meant
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def renamed(**names: str) -> Callable[[Function], Function]:
-    """Let a function also accept some keywords under their former names.
-
-    >>> @renamed(times="redundancy")
-    ... def wanted(redundancy=1):
-    ...     return redundancy
-    >>> wanted(times=3), wanted(redundancy=2)
-    (3, 2)
-    """
-
-    def decorate(function: Function) -> Function:
-        @wraps(function)
-        def taking(*args: Any, **keywords: Any) -> Any:
-            return function(*args, **{names.get(name, name): value for name, value in keywords.items()})
-
-        return cast(Function, taking)
-
-    return decorate
 
 
 def check_count(value: int, what: str, least: int = 1) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covote.arguments import check_count, check_size, renamed
+from covote.arguments import check_count, check_size
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import padded, prune, widened, without_room
 from covote.covers.capacities.capacity_bounds import fewest_blocks, refute
@@ -47,7 +47,6 @@ TRIES = 20
 LARGE = 20_000
 
 
-@renamed(times="redundancy")
 def complete(
     panel: Panel,
     size: int | Sequence[int],

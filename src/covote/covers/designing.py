@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from covote.arguments import check_count, renamed
+from covote.arguments import check_count
 from covote.bounds import best_lower_bound
 from covote.covers.blocks import Built
+from covote.covers.capacities.unequal_sizes import capacity_cover
+from covote.covers.constructions.paper_greedy import paper_cover
+from covote.covers.constructions.random_panels import random_panel
 from covote.covers.search.efforts import effort_named
+from covote.covers.search.portfolio import best_cover
 from covote.errors import CoverError, InputError, TooLargeError
 from covote.panel import Certificate, Name, Panel, class_names, zeros
 from covote.progress import Progress, Work
 
-METHODS = ("auto", "paper", "random")
 
-
-@renamed(times="redundancy")
 def design(
     classes: int | Iterable[Name],
     size: int | Sequence[int],
@@ -53,76 +54,73 @@ def design(
     experts
         Number of experts for "random" (default: until every pair is covered).
 
-    Returns ------- A panel that has been verified independently of its construction. Its `certificate` has
-    the lower bound and the construction. Ctrl-C during the search returns the best panel so far.
+    Returns
+    -------
+    A panel that has been verified independently of its construction. Its `certificate` has the lower bound
+    and the construction. Ctrl-C during the search returns the best panel so far.
 
     >>> panel = design(13, 4)
     >>> print(panel.certificate)
     proved optimal: the Schonheim bound is 13; built from: projective plane of order 3
     """
     names = class_names(classes)
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method not in BUILDERS:
+        raise InputError(f"unknown method {method!r}; choose one of {', '.join(BUILDERS)}")
     effort_named(effort)
     check_count(seed, "seed", 0)
     if experts is not None and method != "random":
         raise InputError(f"experts={experts} is for method 'random', not {method!r}")
-    if not isinstance(size, int | np.integer) or isinstance(size, bool):
-        return _with_capacities(
-            names, cast("Sequence[int]", size), redundancy, method, effort, seed, progress
-        )
-    if len(names) == 1:
-        raise InputError("a single class needs no panel; give at least 2 classes")
-    lower, bound = best_lower_bound(len(names), int(size), redundancy)
-    check_memory(lower, len(names), int(size))
-    if method == "auto":
-        cover = _auto(len(names), int(size), redundancy, effort, seed, progress, lower)
+    if isinstance(size, int | np.integer) and not isinstance(size, bool):
+        if len(names) == 1:
+            raise InputError("a single class needs no panel; give at least 2 classes")
+        largest = int(size)
+        bound = best_lower_bound(len(names), largest, redundancy)
+        check_memory(bound[0], len(names), largest)
+        case = _Case(len(names), largest, redundancy, bound[0], experts, effort, seed, progress)
+        cover = BUILDERS[method](case)
     else:
-        cover = _other(len(names), int(size), redundancy, method, seed, experts)
-    return _checked(names, cover, redundancy, (lower, bound), must_cover=experts is None)
+        if method != "auto":
+            raise InputError(f"a list of capacities needs method 'auto', not {method!r}")
+        cover = capacity_cover(len(names), cast("Sequence[int]", size), redundancy, effort, seed, progress)
+        largest = max(len(block) for block in cover.blocks)
+        bound = best_lower_bound(len(names), largest, redundancy)
+    return _checked(names, cover, redundancy, bound, must_cover=experts is None)
 
 
-def _other(classes: int, size: int, redundancy: int, method: str, seed: int, experts: int | None) -> Built:
-    if method == "paper":
-        from covote.covers.constructions.paper_greedy import paper_cover
+class _Case(NamedTuple):
+    """What a builder needs to know."""
 
-        return paper_cover(classes, size, redundancy)
-    from covote.covers.constructions.random_panels import random_panel
-
-    return random_panel(classes, size, redundancy, experts, seed)
-
-
-def _with_capacities(
-    names: tuple[Name, ...],
-    sizes: Sequence[int],
-    redundancy: int,
-    method: str,
-    effort: str,
-    seed: int,
-    progress: Progress | None,
-) -> Panel:
-    from covote.covers.capacities.unequal_sizes import capacity_cover
-
-    if method != "auto":
-        raise InputError(f"a list of capacities needs method 'auto', not {method!r}")
-    rows = capacity_cover(len(names), sizes, redundancy, effort, seed, progress)
-    largest = min(len(names), max(len(row) for row in rows.blocks))
-    return _checked(
-        names, rows, redundancy, best_lower_bound(len(names), largest, redundancy), must_cover=True
-    )
+    classes: int
+    size: int
+    redundancy: int
+    lower: int
+    experts: int | None
+    effort: str
+    seed: int
+    progress: Progress | None
 
 
-def _auto(
-    classes: int, size: int, redundancy: int, effort: str, seed: int, progress: Progress | None, lower: int
-) -> Built:
-    from covote.covers.search.portfolio import best_cover
+def _search(case: _Case) -> Built:
+    effort = effort_named(case.effort)
+    with Work(effort.total, case.progress) as work:
+        blocks, how = best_cover(
+            case.classes,
+            case.size,
+            case.lower,
+            times=case.redundancy,
+            effort=effort,
+            seed=case.seed,
+            work=work,
+        )
+    return Built(list(blocks), f"{how}; search interrupted" if work.stopped else how)
 
-    budget = effort_named(effort)
-    work = Work(budget.total, progress)
-    with work:
-        cover = best_cover(classes, size, lower, times=redundancy, effort=budget, seed=seed, work=work)
-    words = f"{cover.construction}; search interrupted" if work.stopped else cover.construction
-    return Built(list(cover.blocks), words)
+
+BUILDERS: dict[str, Callable[[_Case], Built]] = {
+    "auto": _search,
+    "paper": lambda case: paper_cover(case.classes, case.size, case.redundancy),
+    "random": lambda case: random_panel(case.classes, case.size, case.redundancy, case.experts, case.seed),
+}
+"""How `design` finds the experts, by the name of the method."""
 
 
 def _checked(

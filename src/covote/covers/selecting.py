@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_accuracy, check_choice, check_count, check_prior, renamed
+from covote.arguments import check_accuracy, check_choice, check_count, check_prior
 from covote.bounds import best_lower_bound, worst_case_accuracy
 from covote.covers.budget import Pool, afford
 from covote.covers.search.efforts import effort_named
@@ -38,7 +38,6 @@ EASY = 300
 """Steps of the first local search, which solves easy problems."""
 
 
-@renamed(times="redundancy")
 def select(
     panel: Panel,
     *,

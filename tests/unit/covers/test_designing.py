@@ -1,3 +1,4 @@
+import inspect
 import signal
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_capacities_are_kept():
     [
         ({"size": 1}, "1"),
         ({"size": 11}, "11"),
-        ({"size": 4, "times": 0}, "0"),
+        ({"size": 4, "redundancy": 0}, "0"),
         ({"size": 4, "method": "magic"}, "magic"),
         ({"size": 4, "effort": "huge"}, "huge"),
         ({"size": 4.5}, "4.5"),
@@ -166,5 +167,6 @@ def test_blocks_are_full():
     assert np.all(design(37, 9, effort="fast").sizes == 9)
 
 
-def test_redundancy_has_a_former_name():
-    assert design(9, 4, times=2, effort="fast") == design(9, 4, redundancy=2, effort="fast")
+def test_the_documentation_says_what_design_returns():
+    returned = inspect.getdoc(design).split("Returns\n-------\n")[1]
+    assert returned.startswith("A panel that has been verified")
