@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import itertools
 import resource
 import time
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from real_votes import cases
 
 from covote import Panel, Votes, decode, design, simulate
 from covote.asking import Asker, Posterior
-from covote.bounds import minimax_answers
 from covote.simulation import Similar
 
 REAL = ("mnist", "banking77", "clinc150", "letter", "soybean")
@@ -214,26 +212,6 @@ def speed(given: argparse.Namespace) -> list[str]:
     return lines
 
 
-def exact(given: argparse.Namespace) -> list[str]:
-    """Worst cases over all that experts can answer, next to the best strategy."""
-    lines = ["| panel | experts | best strategy | elimination |", "|---|---|---|---|"]
-    for classes, size in ((4, 2), (5, 2), (5, 3), (6, 3), (7, 3), (8, 4), (9, 3)):
-        panel = design(classes, size, effort="fast")
-        truth, rows = [], []
-        for k in range(classes):
-            said = [[k] if known[k] else np.flatnonzero(known).tolist() for known in panel.knows]
-            for answers in itertools.product(*said):
-                truth.append(k)
-                rows.append(answers)
-        table, asker = np.array(rows), Asker(panel, len(rows))
-        while len(asked := asker.next()):
-            asker.tell_all(asked, table[asked.item, asked.expert])
-        assert (asker.labels().index == np.array(truth)).all()
-        worst = int(np.diff(asker.votes().ragged.indptr).max())
-        lines.append(f"| K={classes}, R={size} | {len(panel)} | {minimax_answers(panel)} | {worst} |")
-    return lines
-
-
 PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "simulated": simulated,
     "similar": similar,
@@ -241,7 +219,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "real": real,
     "held_out": held_out,
     "speed": speed,
-    "exact": exact,
 }
 
 

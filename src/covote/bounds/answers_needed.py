@@ -9,10 +9,6 @@ import math
 
 from covote.arguments import check_count, check_size
 from covote.bounds.cover_sizes import two_group_bound
-from covote.errors import CoverError, TooLargeError
-from covote.panel import Panel
-
-MOST_CLASSES = 16
 
 
 def adaptive_answers(classes: int, size: int) -> int:
@@ -85,45 +81,3 @@ def elimination_bound(classes: int, experts: int) -> int:
     if root >= K:
         return K - 1
     return min(K - 1, math.floor(root * (math.log(K / root) + 1.5) + 2))
-
-
-def minimax_answers(panel: Panel) -> int:
-    """Answers that the best strategy needs in the worst case on this panel, by dynamic programming.
-
-    The state is the set of alive classes; to name a class that is not alive only helps, so the worst answer
-    is an alive one. At most 16 classes.
-
-    >>> minimax_answers(Panel.from_blocks(4, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]))
-    3
-    """
-    K = len(panel.classes)
-    if K > MOST_CLASSES:
-        raise TooLargeError(
-            f"the exact number of answers for {K} classes would take too long; it is computed for at most "
-            f"{MOST_CLASSES} (elimination_bound works for any number)"
-        )
-    if not panel.covers():
-        k, j = panel.uncovered()[0]
-        raise CoverError(
-            f"no expert knows both {k!r} and {j!r}, so no answers tell them apart; add one that does"
-        )
-    experts = sorted({sum(1 << int(k) for k in row.nonzero()[0]) for row in panel.knows})
-    known: dict[int, int] = {}
-
-    def answers(alive: int) -> int:
-        if alive & (alive - 1) == 0:
-            return 0
-        if alive not in known:
-            useful = {alive & expert for expert in experts if (alive & expert).bit_count() > 1}
-            known[alive] = 1 + min(worst(alive, asked) for asked in useful)
-        return known[alive]
-
-    def worst(alive: int, asked: int) -> int:
-        rest, most = alive & ~asked, 0
-        while asked:
-            named = asked & -asked
-            most = max(most, answers(rest | named))
-            asked ^= named
-        return most
-
-    return answers((1 << K) - 1)

@@ -150,22 +150,6 @@ def _best(v: int, k: int, lam: int) -> tuple[int, str]:
     return values[name], name
 
 
-def closure_bound(classes: int, size: int, redundancy: int = 1) -> int:
-    """Return the best bound of the neighbours, which holds here too: the monotone closure.
-
-    A cover of v classes with size k gives one of v-1 classes, one with size k+1, and one of v+1 classes
-    with size k+1 (a new class that every expert knows), with as many experts. The bounds here are closed
-    already, so that :func:`best_lower_bound` is at least as large.
-
-    >>> closure_bound(13, 4)
-    12
-    """
-    v, k = check_size(classes, size)
-    lam = check_count(redundancy, "redundancy")
-    neighbours = [(v - 1, k), (v, k + 1), (v + 1, k + 1)]
-    return max([lam, *(_best(v1, k1, lam)[0] for v1, k1 in neighbours if k1 <= v1)])
-
-
 def two_group_bound(classes: int, size: int) -> int:
     """Experts that suffice: split the classes into groups of floor(R/2) and take every two groups.
 

@@ -7,20 +7,20 @@ who know it name it) with probability w_j = prod 1/R_i over its authorities, whe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_count, check_prior, check_probability, check_size, check_tables
+from covote.arguments import check_accuracy, check_count, check_prior, check_probability, check_size
 from covote.errors import InputError, TooLargeError
 from covote.panel import Panel
 
+Array = NDArray[Any]
+
 MOST_CLASSES = 30
 """Most classes for which the exact error is computed."""
-MOST_LIKELIHOODS = 1 << 24
-"""Most numbers in a table of different likelihoods (answer vectors x classes)."""
 
 
 def converse_bound(classes: int, size: int, error: float = 0.01) -> int:
@@ -47,28 +47,7 @@ def authority_chance(panel: Panel) -> NDArray[np.float64]:
     return np.exp(-logs)
 
 
-def panel_error_bound(panel: Panel, prior: ArrayLike | None = None) -> float:
-    """Bound the error probability of a given panel: the sum of min(pi_k w_j, pi_j w_k) over uncovered pairs.
-
-    If every class has d authorities of size R and a uniform prior this is avg(g_k) R^-d / 2, where g_k
-    classes share no expert with k.
-
-    >>> panel_error_bound(Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3]]))
-    0.125
-    """
-    pi = check_prior(prior, len(panel.classes))
-    w = authority_chance(panel)
-    counts = panel.pair_counts()
-    total = 0.0
-    for k in range(len(pi)):
-        free = np.flatnonzero(counts[k, k + 1 :] == 0) + k + 1
-        total += float(np.minimum(pi[k] * w[free], pi[free] * w[k]).sum())
-    return min(total, 1.0)
-
-
-def exact_error(
-    panel: Panel, prior: ArrayLike | None = None, *, tables: Sequence[ArrayLike] | None = None
-) -> float:
+def exact_error(panel: Panel, prior: ArrayLike | None = None) -> float:
     """Error probability of the best decoder for this panel: right inside expertise, uniform answers outside.
 
     theory: section 5. An answer vector y has probability U(y) / w_k under class k if all authorities of k
@@ -77,12 +56,7 @@ def exact_error(
     order of a, that is the sum of (a_j - a_j+1) P_U(one of the first j is alive), and the error the sum of
     (a_j - a_j+1) (w_1 + ... + w_j - P_U(one of the first j is alive)), which has no cancellation.
 
-    At most 30 classes: beyond, :func:`panel_error_bound` bounds the error and a simulation estimates it.
-
-    With `tables`, one confusion table per expert (true class x answer), the error of the best decoder for
-    experts who answer independently by these tables, inside expertise and outside. Answer vectors are gone
-    through expert by expert; those with proportional likelihoods become one, so that what counts is how many
-    different likelihoods there are.
+    At most 30 classes: beyond, :func:`confusion_bound` bounds the error and a simulation estimates it.
 
     The best decoder may name a class that no expert knows, if the answers make it the likeliest;
     :func:`covote.decode` never does, and is wrong more often then.
@@ -91,17 +65,12 @@ def exact_error(
     0.0
     >>> exact_error(Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3]]))
     0.125
-    >>> coin = [[0.9, 0.1], [0.2, 0.8]]  # two experts who know two classes: right in 90% and in 80%
-    >>> round(exact_error(Panel.from_blocks(2, [[0, 1], [0, 1]]), tables=[coin, coin]), 3)
-    0.115
     """
     K = len(panel.classes)
-    if tables is not None:
-        return _error_of_tables(check_prior(prior, K), check_tables(tables, panel))
     if K > MOST_CLASSES:
         raise TooLargeError(
             f"the exact error of {K} classes would take too long; it is computed for at most {MOST_CLASSES} "
-            "(panel_error_bound works for any number)"
+            "(confusion_bound works for any number)"
         )
     pi = check_prior(prior, K)
     w = authority_chance(panel)
@@ -111,28 +80,6 @@ def exact_error(
     steps = a[order] - np.append(a[order][1:], 0.0)
     error = sum(step * graph.alive((2 << j) - 1)[1] for j, step in enumerate(steps.tolist()) if step > 0)
     return min(float(error), 1.0)
-
-
-def _error_of_tables(prior: np.ndarray, tables: list[np.ndarray]) -> float:
-    """Return the sum over all answer vectors of the probability that is not the likeliest class's."""
-    joint = prior[None, :]  # P(class and answers so far), one row per answer vector
-    for n, table in enumerate(tables):
-        if len(joint) * table.shape[1] * len(prior) > MOST_LIKELIHOODS:
-            raise TooLargeError(
-                f"the first {n} of {len(tables)} experts already make {len(joint):,} different likelihoods; "
-                "estimate the error with simulate(noise=tables) and decode(method='likelihood', tables=...)"
-            )
-        joint = (joint[:, None, :] * table.T[None]).reshape(-1, len(prior))
-        # A vector that only one class allows is decided without error.
-        joint = joint[(joint > 0).sum(axis=1) > 1]
-        if not len(joint):
-            return 0.0
-        shares = np.round(joint / joint.sum(axis=1, keepdims=True), 12)
-        _, group = np.unique(shares, axis=0, return_inverse=True)
-        merged = np.zeros((int(group.max()) + 1, len(prior)))
-        np.add.at(merged, group.ravel(), joint)
-        joint = merged
-    return float((joint.sum(axis=1) - joint.max(axis=1)).sum())
 
 
 class _Graph:
@@ -189,26 +136,6 @@ def _bits(members: int) -> list[int]:
     return found
 
 
-def parallel_classes_error(classes: int, size: int, parallel: int) -> float:
-    """Bound the error of d parallel classes in which no pair is covered twice: (K-1-d(R-1)) / (2 R^d).
-
-    A parallel class is a partition of the classes among K/R experts; the d directions of an affine plane
-    are an example, and with all of them the error is 0.
-
-    >>> [round(parallel_classes_error(121, 11, d), 4) for d in (2, 3, 4, 12)]
-    [0.4132, 0.0338, 0.0027, 0.0]
-    """
-    K, R = check_size(classes, size)
-    d = check_count(parallel, "the number of parallel classes", 0)
-    _check_partition(K, R)
-    if d * (R - 1) > K - 1:
-        raise InputError(
-            f"{d} parallel classes of size {R} must cover some pair of {K} classes twice; "
-            f"use at most {(K - 1) // (R - 1)}"
-        )
-    return float(Fraction(K - 1 - d * (R - 1), 2 * R**d))
-
-
 def random_partitions_bound(classes: int, size: int, error: float = 0.01) -> int:
     """Experts of random partitions that reach an error: (K/R) ceil(ln((K-1)/(2 error)) / ln(R(K-1)/(K-R))).
 
@@ -220,14 +147,6 @@ def random_partitions_bound(classes: int, size: int, error: float = 0.01) -> int
     """
     K, R = check_size(classes, size)
     error = check_probability(error, "error")
-    _check_partition(K, R)
-    if K == R:
-        return 1
-    rounds = math.ceil(math.log((K - 1) / (2 * error)) / math.log(R * (K - 1) / (K - R)))
-    return K // R * max(rounds, 0)
-
-
-def _check_partition(K: int, R: int) -> None:
     if K % R:
         near = [size for size in range(2, K + 1) if K % size == 0]
         best = min(near, key=lambda size: abs(size - R))
@@ -235,6 +154,10 @@ def _check_partition(K: int, R: int) -> None:
             f"{K} classes do not split into experts of size {R}; "
             f"choose a size that divides {K}, such as {best}"
         )
+    if K == R:
+        return 1
+    rounds = math.ceil(math.log((K - 1) / (2 * error)) / math.log(R * (K - 1) / (K - R)))
+    return K // R * max(rounds, 0)
 
 
 def random_panel_error(classes: int, size: int, experts: int, *, exact: bool = True) -> float:
@@ -298,3 +221,59 @@ def random_panel_experts(classes: int, size: int, error: float = 0.01, *, exact:
         else:
             high = middle
     return high
+
+
+def confusion_bound(panel: Panel, accuracy: Any = 1.0, prior: ArrayLike | None = None) -> float:
+    """Bound the error probability of a panel by the sum of sqrt(pi_k pi_j) prod BC_i(k, j).
+
+    BC_i(k, j) is the Bhattacharyya coefficient of what expert i answers to k and to j: 1 if it knows neither,
+    less the better it tells them apart. An expert who knows the class is right with its accuracy, and wrong
+    evenly among its other classes; one who does not answers evenly among all of its classes.
+
+    Parameters
+    ----------
+    panel
+        Who knows what.
+    accuracy
+        One for all experts, one for each, or a mapping by name.
+    prior
+        The probability of every class (default: uniform).
+
+    >>> panel = Panel.from_blocks(4, [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])
+    >>> confusion_bound(panel), round(confusion_bound(panel, 0.99), 3)
+    (0.0, 0.107)
+    """
+    weight = pair_weights(check_prior(prior, len(panel.classes)))
+    for row, both, one in zip(panel.knows, *confusion(panel, check_accuracy(accuracy, panel)), strict=True):
+        apply(weight, row, both, one)
+    return min(1.0, float(weight.sum() / 2))
+
+
+def pair_weights(prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sqrt(pi_k pi_j) for every pair of classes; 0 on the diagonal."""
+    weight: NDArray[np.float64] = np.sqrt(np.outer(prior, prior))
+    np.fill_diagonal(weight, 0)
+    return weight
+
+
+def confusion(panel: Panel, accuracy: NDArray[np.float64]) -> tuple[Array, Array]:
+    """Return BC of every expert, for two classes that it knows and for two of which it knows one.
+
+    An expert of a single class always names it, and tells nothing apart.
+    """
+    size = panel.sizes.astype(np.float64)
+    other = np.maximum(size - 1, 1)
+    wrong = np.where(size > 1, 1 - accuracy, 0.0)
+    right = 1 - wrong
+    both = 2 * np.sqrt(right * wrong / other) + wrong * (size - 2) / other
+    one = (np.sqrt(right) + np.sqrt(wrong * (size - 1))) / np.sqrt(np.maximum(size, 1))
+    # Who knows nothing answers nothing.
+    return np.where(size > 1, both, 1.0), np.where(size > 1, one, 1.0)
+
+
+def apply(weight: Array, knows: NDArray[np.bool_], both: float, one: float) -> None:
+    """Multiply the weights of pairs, in place, by what an expert confuses."""
+    mine = np.flatnonzero(knows)
+    weight[mine] *= one
+    weight[:, mine] *= one
+    weight[np.ix_(mine, mine)] *= both / one**2 if one > 0 else 0.0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from covote.arguments import check_accuracy, check_prior
-from covote.bounds.redundancy import apply, confusion, pair_weights
+from covote.bounds.statistical import apply, confusion, pair_weights
 from covote.covers.search.efforts import effort_named
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work

@@ -309,11 +309,27 @@ class Panel:
         return int(self._pair_histogram[:redundancy].sum())
 
     def correctable(self) -> int:
-        """Return how many wrong answers per item can always be repaired: the largest f, lambda >= 2f + 1.
+        """Return how many wrong answers per item the paper's vote repairs if everybody answers.
 
-        Theory: section 3. A panel that does not cover every pair can repair none.
+        It repairs f iff f (d_k + d_j) < lambda_kj d_k for every class k and rival j, where d_k experts know
+        k: the truth loses f of its d_k votes, the rival wins at most f of the lambda_kj common experts and
+        all of its own. Theory: section 3.
+
+        >>> Panel.from_blocks(3, [[0, 1, 2]] * 3).correctable()
+        1
+        >>> Panel.from_blocks(3, [[0, 1, 2]] * 3 + [[1, 2]] * 4).correctable()
+        0
         """
-        return max(0, (self.redundancy - 1) // 2)
+        most = (self.redundancy - 1) // 2  # no vote repairs more, as lambda_kj experts tell k from j
+        if most <= 0:
+            return 0
+        known = self.knows.sum(axis=0, dtype=np.int64)
+        for low, counts in pair_count_blocks(self.layout):
+            truth, rival = known[low : low + len(counts), None], known[None, low:]
+            repaired = -(-counts * np.minimum(truth, rival) // (truth + rival)) - 1
+            upper = np.triu(np.ones(counts.shape, dtype=bool), 1)
+            most = min(most, int(repaired[upper].min(initial=most)))
+        return most
 
     def detectable(self) -> int:
         """Return how many wrong answers per item can always be detected: the largest f, lambda >= f + 1."""
