@@ -28,11 +28,19 @@ CLASSES = 10
 Needs = Mapping[str, Sequence[Subset]]
 """The experts that a table needs, by image set."""
 TRAINERS: dict[str, dict[str, Callable[..., Trainer]]] = {
-    "quick": {"mnist": ridge.mnist, "fashion": ridge.mnist, "cifar10": ridge.cifar10},
-    "paper": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.paper_cifar10},
-    "full": {"mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.full_cifar10},
-}
-"""The trainer of each profile and image set, made from a seed and a share of the training (`effort`)."""
+    "quick": {
+        "mnist": ridge.mnist, "fashion": ridge.mnist, "cifar10": ridge.cifar10, "cifar10-few": ridge.cifar10
+    },
+    "paper": {
+        "mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.paper_cifar10,
+        "cifar10-few": neural.few_cifar10,
+    },
+    "full": {
+        "mnist": neural.full_mnist, "fashion": neural.full_mnist, "cifar10": neural.full_cifar10,
+        "cifar10-few": neural.few_cifar10,
+    },
+}  # fmt: skip
+"""The trainer of each profile and image set, made from a seed; `-few` is for few images of each class."""
 
 
 @dataclass(eq=False)
@@ -80,7 +88,6 @@ class Context:
         subsets: Iterable[Subset],
         *,
         per_class: int | None = None,
-        effort: float = 1.0,
         partly: bool = False,
     ) -> Experts:
         """Return experts of an image set: stored ones where possible, others trained now.
@@ -88,7 +95,7 @@ class Context:
         Where nothing may be trained, `partly` returns the stored ones.
         """
         data = self.images(images).reduced(per_class, self.seed)
-        model = TRAINERS[self.profile][images](seed=self.seed, effort=effort)
+        model = TRAINERS[self.profile][images + "-few" * (per_class is not None)](seed=self.seed)
         return self.experts_by(model, data, subsets, partly=partly)
 
     def experts_by(

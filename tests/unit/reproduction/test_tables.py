@@ -44,13 +44,15 @@ from covote.reproduction.trainers.ridge import PatchRidge
 from .made_up import bars
 
 
-def tiny(seed=0, effort=1.0):
+def tiny(seed=0):
     return PatchRidge(PatchFeatures(side=4, filters=12, cells=3, sample=300, mirrored=False), 1e-2, 8.0, seed)
 
 
 @pytest.fixture
 def context(tmp_path, monkeypatch):
-    monkeypatch.setitem(TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10"), tiny))
+    monkeypatch.setitem(
+        TRAINERS, "quick", dict.fromkeys(("mnist", "fashion", "cifar10", "cifar10-few"), tiny)
+    )
     images = {
         name: bars(600, 100, seed=n, noise=90, name=name) for n, name in enumerate(("mnist", "cifar10"))
     }
@@ -289,7 +291,7 @@ def test_beyond_compares_what_is_there_with_answers_asked_one_by_one_and_mixed_p
 
 
 def test_every_second_expert_of_a_mixed_panel_is_of_the_other_kind(context, monkeypatch):
-    def other(seed=0, effort=1.0):
+    def other(seed=0):
         return PatchRidge(PatchFeatures(side=4, filters=3, cells=1, sample=300, mirrored=False), 1.0, 8.0)
 
     monkeypatch.setattr("covote.reproduction.tables.beyond.ridge.cifar10", other)

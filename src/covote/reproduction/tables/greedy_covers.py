@@ -43,8 +43,6 @@ NETWORKS = {
 """What the paper trained."""
 FEW = 500
 """Images per class in the table with less data."""
-EFFORT = 0.5
-"""100 epochs instead of 200."""
 EVERY_LINE = tuple((split, method) for method in METHODS for split in SPLITS)
 
 
@@ -139,7 +137,7 @@ def _training(experts: Experts) -> tuple[Grid, ...]:
 
 def less_data(context: Context) -> Section:
     """Return the table of CIFAR-10 with few images per class."""
-    experts = context.experts("cifar10", wanted(), per_class=FEW, effort=EFFORT)
+    experts = context.experts("cifar10", wanted(), per_class=FEW, partly=True)
     made = _table(experts, SIZES, paper_values.LESS_DATA, "ResNet20 v1, 100 epochs")
     said = [f"{FEW} training images per class.", *made.differences]
     if context.profile == "quick":

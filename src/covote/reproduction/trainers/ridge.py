@@ -162,11 +162,11 @@ def softmax(scores: NDArray[np.float32], sharpness: float) -> NDArray[np.float32
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def mnist(seed: int = 0, effort: float = 1.0) -> PatchRidge:
-    """Return the quick trainer for grey images of 28 x 28; it has no epochs, so `effort` changes nothing."""
+def mnist(seed: int = 0) -> PatchRidge:
+    """Return the quick trainer for grey images of 28 x 28."""
     return PatchRidge(PatchFeatures(side=8, mirrored=False), 3e-3, 12.0, seed)
 
 
-def cifar10(seed: int = 0, effort: float = 1.0) -> PatchRidge:
-    """Return the quick trainer for CIFAR-10; it has no epochs, so `effort` changes nothing."""
+def cifar10(seed: int = 0) -> PatchRidge:
+    """Return the quick trainer for CIFAR-10."""
     return PatchRidge(PatchFeatures(), 1e-2, 9.0, seed)
