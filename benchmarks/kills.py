@@ -128,11 +128,11 @@ def run_ask() -> None:
 
 
 def run_reproduce() -> None:
-    """Train the experts of one table into the store that `covote reproduce` keeps."""
+    """Train the experts of one table into the store of the paper's experiments."""
     sys.path.insert(0, str(ROOT))
-    from covote.reproduction.store import Store
-    from covote.reproduction.trainers import Trained
-    from tests.unit.reproduction.made_up import bars
+    from paper.store import Store
+    from paper.tests.made_up import bars
+    from paper.trainers import Trained
 
     class Quick:
         name, recipe, surrogate = "quick", "quick", True

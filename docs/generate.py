@@ -31,7 +31,6 @@ FIRST = """\
 
 | variable | meaning |
 |---|---|
-| `COVOTE_DATA` | folder with the datasets of `covote reproduce` (default: `~/.cache/covote/data`) |
 | `XDG_CACHE_HOME` | where compiled loops and datasets are kept, in `covote` (default: `~/.cache`) |
 | `NUMBA_CACHE_DIR` | another place for compiled loops |
 | `COLUMNS`, `NO_COLOR` | width and colours of what is printed |

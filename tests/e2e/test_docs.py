@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import importlib.util
-import pkgutil
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -71,35 +70,6 @@ def test_the_page_of_methods_has_every_option():
         for method in re.findall(r"`([\w-]+)`", methods)
     }
     assert listed == {(name, field.name) for name, one in DECODERS.items() for field in fields(one)}
-
-
-def map_of_the_paper():
-    """Return the rows of the map, each as a list of its cells."""
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in rows]
-
-
-def test_functions_that_the_map_of_the_paper_names_exist():
-    names = {name for row in map_of_the_paper() for name in re.findall(r"`(covote(?:\.\w+)+)`", str(row))}
-    assert len(names) > 30
-    for name in names:
-        pkgutil.resolve_name(name)  # imports modules on the way
-
-
-def test_the_map_of_the_paper_has_a_row_for_every_numbered_item():
-    counts = {"Definition": 3, "Theorem": 5, "Lemma": 4, "Corollary": 1, "Figure": 3}
-    numbered = {f"{kind} {n + 1}" for kind, count in counts.items() for n in range(count)}
-    numbered |= {f"Equation ({n + 1})" for n in range(10)}
-    numbered |= {f"Table {n}" for n in ("I", "II", "III", "IV", "V")}
-    rows = {row[0].removeprefix("| "): row for row in map_of_the_paper()}
-    assert numbered - set(rows) == set()
-    # A statement has a function, a test and a page; a table or a figure has the command that makes it.
-    for item in numbered:
-        assert "`covote" in rows[item][2] or "`panel" in rows[item][2], item
-        if item.split()[0] not in ("Table", "Figure"):
-            assert rows[item][3].startswith("tests/"), item
-            assert ".md)" in rows[item][4], item
 
 
 def test_the_reference_lists_every_public_name():

@@ -45,7 +45,6 @@ RUNS = {
     "multilabel": ("multilabel", "decode", "votes.csv", "--panel", "panel.toml", "-o", "sets.csv"),
     "convert": ("convert", "votes.csv", "tasks.json", "--panel", "panel.toml"),
     "demo": ("demo",),
-    "reproduce": ("reproduce", "--list"),
 }
 SHUFFLED = ("decode", "shuffled.csv", "--panel", "panel.toml", "--method", "em", "-o", "labels.parquet")
 

@@ -50,15 +50,6 @@ def test_redundancy_survives_an_outage():
     assert lost["twice"][2] > lost["twice"][0] - 0.5
 
 
-def test_a_panel_gives_federated_averaging_a_warm_start():
-    text = run("fedavg_hybrid.py")
-    panel, pupil, *curve = shares(text)
-    assert panel > pupil > 85
-    cold, warm = curve[::2], curve[1::2]
-    assert len(cold) == len(warm) == 5
-    assert all(hot > fresh for fresh, hot in zip(cold[:3], warm[:3], strict=True))
-
-
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_every_example_says_how_to_run_it(example):
     assert f"python examples/{example}" in (EXAMPLES / example).read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from covote.reproduction.federated import Clients, average
-from covote.reproduction.trainers.neural import Local
-from tests.unit.reproduction.made_up import bars
+from paper.federated import Clients, average
+from paper.tests.made_up import bars
+from paper.trainers.neural import Local
 
 
 def test_a_round_equals_flowers_fedavg_on_the_same_updates(peers, tmp_path):

@@ -17,7 +17,7 @@ PANELS = {
     "Plan a panel": ("design", "check", "complete", "select", "simulate"),
     "Turn answers into labels": ("decode", "explain", "compare", "ask", "multilabel", "convert"),
     "Label with people or models": ("studio", "label"),
-    "Try and study": ("demo", "docs", "bounds", "reproduce"),
+    "Try and study": ("demo", "docs", "bounds"),
 }
 """The commands, grouped as in the help. Each is a function in the module of the same name, or a tuple of
 functions if it has subcommands."""
@@ -88,7 +88,6 @@ EXAMPLES = {
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),
     "docs": ("covote docs", "covote docs status"),
-    "reproduce": ("covote reproduce --list", "covote reproduce mnist --data-dir data"),
 }
 """Two examples for each command, shown at the end of its help."""
 

@@ -17,7 +17,7 @@ def demo(
     ] = Path("demo"),
 ) -> None:
     """Label handwritten digits with a small panel, end to end."""
-    from covote.reproduction.digits import digits
+    from covote.learn.digits import digits
 
     atomic.make_folder(folder, "--output")
     output.say(

@@ -1,0 +1,1 @@
+"""The paper's experiments: its tables and figures, one file each; `python -m paper` runs them."""

@@ -1,0 +1,232 @@
+"""Tables: accuracy of the paper's greedy covers, R = 2, 4, 6, 8, and of the centralised model, R = 10.
+
+On MNIST, on CIFAR-10, and on CIFAR-10 with 500 training images per class and less training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.progress import Progress
+from paper import paper_values
+from paper.charts import bars
+from paper.datasets import TITLES, ImageSet
+from paper.experiment import (
+    DEFAULT,
+    EVERYTHING,
+    METHODS,
+    PAPER,
+    SIZES,
+    Context,
+    paired,
+    panel_accuracies,
+    panel_chances,
+    paper_panel,
+    paper_subsets,
+    subsets_of,
+)
+from paper.paper_values import Accuracies
+from paper.sections import Cell, Grid, Measured, Picture, Section, by_size
+from paper.store import SPLITS, Experts, Store
+from paper.trainers import Subset, Trainer
+
+NETWORKS = {
+    "mnist": "the mnist_cnn network of the Keras examples, 12 epochs",
+    "cifar10": "ResNet20 v1, 200 epochs",
+}
+"""What the paper trained."""
+FEW = 500
+"""Images per class in the table with less data."""
+EVERY_LINE = tuple((split, method) for method in METHODS for split in SPLITS)
+
+
+def wanted() -> list[Subset]:
+    """Return the centralised model and the 62 experts of the greedy covers, the fewest first."""
+    return [EVERYTHING, *reversed(paper_subsets())]
+
+
+def panels_of(experts: Experts, sizes: Sequence[int] = SIZES) -> dict[int, list[Subset]]:
+    """Return the greedy covers and the centralised model, as far as their experts are stored."""
+    classes = len(experts.data.classes)
+    every = {size: subsets_of(paper_panel(size, classes)) for size in sizes}
+    every[classes] = [tuple(range(classes))]
+    return {size: subsets for size, subsets in every.items() if experts.has(subsets)}
+
+
+def measure(
+    experts: Experts, lines: Iterable[tuple[str, str]] = EVERY_LINE, sizes: Sequence[int] = SIZES
+) -> tuple[Measured, ...]:
+    """Return the accuracies for every size whose experts are stored, by split and method."""
+    there = panels_of(experts, sizes)
+    return tuple(
+        Measured(experts.data.name, split, method, size, accuracy)
+        for split, method in lines
+        for size, accuracy in zip(
+            there, panel_accuracies(experts, there.values(), split, method), strict=True
+        )
+    )
+
+
+def accuracy_table(context: Context, images: str) -> Section:
+    """Return the table of an image set: train and test accuracy for every size, by each way to decode."""
+    paper = paper_values.MNIST if images == "mnist" else paper_values.CIFAR10
+    return _table(context.experts(images, wanted(), partly=True), SIZES, paper, NETWORKS[images])
+
+
+def compare_sizes(
+    data: ImageSet, trainer: Trainer, sizes: Sequence[int], keep: Path, progress: Progress = lambda *_: None
+) -> Section:
+    """Return the same table for your own images, networks and sizes of experts (R).
+
+    Parameters
+    ----------
+    data
+        Images of any number of classes.
+    trainer
+        How experts are trained, such as :class:`paper.trainers.neural.NeuralTrainer` with your
+        own recipe and network.
+    sizes
+        How many classes each expert knows; the centralised model, which knows all, is added.
+    keep
+        The folder for trained experts; an interrupted run resumes there.
+    """
+    classes = len(data.classes)
+    subsets = [tuple(range(classes))]
+    subsets += [subset for size in sizes for subset in subsets_of(paper_panel(size, classes))]
+    return _table(Store(keep, kept_in=keep).experts(data, trainer, subsets, progress), sizes, {}, "")
+
+
+def _table(experts: Experts, sizes: Sequence[int], paper: Mapping[str, Accuracies], nets: str) -> Section:
+    name = TITLES.get(experts.data.name, experts.data.name)
+    found = measure(experts, sizes=sizes)
+    caption = f"Test accuracy of the greedy covers on {name}; the axis does not begin at 0."
+    note = "Ties count what a fair draw would give."
+    chances = {
+        size: panel_chances(experts, subsets, "test", PAPER)
+        for size, subsets in panels_of(experts, sizes).items()
+    }
+    return Section(
+        (cover_grid(f"{name}: accuracy in percent", found, paper, note, sizes), *_training(experts)),
+        (_picture(experts.data.name, found, paper.get("test", {}), caption),),
+        findings(chances, paper.get("test", {}), (*sizes, len(experts.data.classes))),
+        differences(experts, nets),
+        measured=found,
+        **experts.about,
+    )
+
+
+def _training(experts: Experts) -> tuple[Grid, ...]:
+    """Return the centralised network's accuracy after each epoch, against CPU time."""
+    everything = experts.by_subset.get(tuple(range(len(experts.data.classes))))
+    curve = () if everything is None else everything.curve
+    if not curve:
+        return ()
+    rows = (
+        ("CPU minutes", tuple(Cell(seconds / 60) for seconds, _ in curve)),
+        ("test accuracy", tuple(Cell(100 * right) for _, right in curve)),
+    )
+    columns = tuple(f"epoch {n}" for n in range(1, len(curve) + 1))
+    return (Grid("The centralised network against CPU time (one thread)", columns, rows, digits=1),)
+
+
+def less_data(context: Context) -> Section:
+    """Return the table of CIFAR-10 with few images per class."""
+    experts = context.experts("cifar10", wanted(), per_class=FEW, partly=True)
+    made = _table(experts, SIZES, paper_values.LESS_DATA, "ResNet20 v1, 100 epochs")
+    said = [f"{FEW} training images per class.", *made.differences]
+    if context.profile == "quick":
+        said.append(
+            "The experts have no epochs (closed form), so only the images are fewer, not the training."
+        )
+    said.append(
+        f"Our train accuracy is on the {FEW} images per class that the experts have seen. The paper's lies "
+        "so near to its test accuracy that it seems to be on all 50,000 training images, most of them unseen."
+    )
+    pictures = tuple(replace(picture, name="lessdata") for picture in made.pictures)
+    return replace(made, pictures=pictures, differences=tuple(said))
+
+
+def cover_grid(
+    title: str,
+    found: Sequence[Measured],
+    paper: Mapping[str, Accuracies],
+    note: str = "",
+    sizes: Sequence[int] = SIZES,
+) -> Grid:
+    """Return the table: a row for every split and way to decode, a column for every size."""
+    rows = []
+    whole = EVERYTHING[-1] + 1 if sizes == SIZES else max(one.size for one in found)
+    for split, method in dict.fromkeys((one.split, one.decoder) for one in found):
+        ours = by_size(found, split=split, decoder=method)
+        theirs = paper.get(split, {}) if method == PAPER else {}
+        cells = tuple(Cell(ours.get(size), theirs.get(size)) for size in (*sizes, whole))
+        rows.append((f"{split}, {method}", cells))
+    columns = (*(f"R = {size}" for size in sizes), f"R = {whole}, centralised")
+    return Grid(title, columns, tuple(rows), note)
+
+
+def _picture(name: str, found: Sequence[Measured], paper: Accuracies, caption: str) -> Picture:
+    """Draw the test accuracies, next to the paper's where it has them."""
+    vote, default = (by_size(found, split="test", decoder=method) for method in (PAPER, DEFAULT))
+    sizes = [size for size in vote if size in paper or not paper]
+    series = {"paper": [paper[size] for size in sizes]} if paper else {}
+    series |= {
+        "ours, the paper's vote": [vote[size] for size in sizes],
+        "ours, covote's default": [default[size] for size in sizes],
+    }
+    return Picture(name, bars([f"R = {size}" for size in sizes], series, "test accuracy (%)"), caption)
+
+
+def findings(
+    chances: Mapping[int, NDArray[np.float64]], paper: Accuracies, sizes: Sequence[int]
+) -> tuple[str, ...]:
+    """State how far the covers are from the centralised model, and the order of the sizes.
+
+    `chances` has, by size, the probability that the paper's vote labels each test image right.
+    """
+    *covers, whole = sizes
+    missing = [size for size in sizes if size not in chances]
+    said = [f"Not trained yet: R = {', '.join(map(str, missing))}."] if missing else []
+    if whole in chances and len(chances) > 1:
+        gaps = []
+        for size in (size for size in covers if size in chances):
+            ahead, half = paired(chances[size], chances[whole])
+            theirs = (
+                f" (paper: {paper[size] - paper[whole]:+.2f})" if size in paper and whole in paper else ""
+            )
+            gaps.append(f"R = {size}: {ahead:+z.2f} ± {half:.2f}{theirs}")
+        said.append(
+            f"Points ahead of the centralised model, by the paper's vote, with 95% intervals paired over "
+            f"the {len(chances[whole]):,} test images: {'; '.join(gaps)}."
+        )
+    if len(chances) > 1:
+        order = sorted(chances, key=lambda size: float(chances[size].mean()))
+        alike = [
+            f"{low} and {high}"
+            for low, high in pairwise(order)
+            if (gap := paired(chances[high], chances[low]))[0] <= gap[1]
+        ]
+        printed = sorted((size for size in chances if size in paper), key=lambda size: paper[size])
+        said.append(
+            f"From the worst to the best: R = {', '.join(map(str, order))}"
+            + (f" (paper: {', '.join(map(str, printed))})" if printed else "")
+            + (f"; neighbours that these images do not tell apart: {', '.join(alike)}." if alike else ".")
+        )
+    return tuple(said) or ("Too few experts are trained yet to say anything.",)
+
+
+def differences(experts: Experts, nets: str) -> tuple[str, ...]:
+    """State what differs from the paper's set-up."""
+    said = []
+    if experts.trainer.surrogate and nets:
+        said.append(f"Experts are {experts.trainer.name}; the paper trained {nets}.")
+    said += experts.trainer.remarks
+    if experts.train_rows < len(experts.data.train_y):
+        said.append(f"Train accuracy is measured on the first {experts.train_rows:,} training images.")
+    return tuple(said)

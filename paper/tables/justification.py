@@ -1,0 +1,216 @@
+"""Figures: how confident experts are about classes they do not know, and how their answers spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.files.report.charts import COLOURS, new_figure
+from paper.experiment import SIZES, Context, Needs, paper_subsets
+from paper.sections import Cell, Grid, Picture, Section
+from paper.store import Experts
+from paper.trainers.neural import quick_softmax
+
+PER_CLASS = 1000
+SURE = 0.9
+UNIFORM = 0.9
+
+
+def needs(context: Context) -> Needs:
+    """Return the paper's 62 experts; the quick profile trains its own networks, see `build`."""
+    return {} if context.profile == "quick" else {"mnist": paper_subsets()}
+
+
+def build(context: Context) -> Section:
+    """Return the two histograms and their findings."""
+    experts = _experts(context)
+    seen = [observe(experts, subset) for subset in paper_subsets()]
+    by_size = {f"R = {size}": [one for one in seen if one.size == size] for size in SIZES}
+    by_size["all 62"] = seen
+    return Section(
+        grids=(_softmax_grid(by_size), _entropy_grid(by_size)),
+        pictures=_pictures(by_size),
+        findings=_findings(by_size),
+        differences=_differences(experts),
+        **experts.about,
+    )
+
+
+def _experts(context: Context) -> Experts:
+    if context.profile != "quick":
+        return context.experts("mnist", paper_subsets())
+    # Ridge experts have no softmax, so the quick profile trains small networks for this figure.
+    trainer = quick_softmax(seed=context.seed)
+    return context.experts_by(trainer, context.images("mnist"), paper_subsets())
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One expert's answers about test images.
+
+    Attributes
+    ----------
+    size
+        How many classes it knows.
+    unfamiliar, familiar
+        The largest softmax for every image of a class it does not know, and of one it knows.
+    entropies
+        For each unfamiliar class, how evenly its answers spread over the classes it knows, 0 to 1.
+    """
+
+    size: int
+    unfamiliar: NDArray[np.float32]
+    familiar: NDArray[np.float32]
+    entropies: NDArray[np.float64]
+
+
+def observe(experts: Experts, subset: tuple[int, ...]) -> Observed:
+    """Summarise an expert's answers about up to 1,000 test images of each class."""
+    expert, truth = experts.by_subset[subset], experts.truth("test")
+    largest = expert.probabilities["test"].max(axis=1).astype(np.float32)
+    rows = {k: np.flatnonzero(truth == k)[:PER_CLASS] for k in range(len(experts.data.classes))}
+    unfamiliar = [rows[k] for k in rows if k not in subset]
+    votes = expert.votes["test"]
+    return Observed(
+        len(subset),
+        largest[np.concatenate(unfamiliar)],
+        largest[np.concatenate([rows[k] for k in subset])],
+        np.array([normalised_entropy(votes[some], subset) for some in unfamiliar if len(some)]),
+    )
+
+
+def normalised_entropy(votes: NDArray[np.integer[Any]], subset: tuple[int, ...]) -> float:
+    """Return the entropy of votes over the classes of an expert, as a share of the largest, log R.
+
+    Paper: section Model Justification.
+
+    >>> normalised_entropy(np.array([3, 7, 3, 7]), (3, 7))
+    1.0
+    >>> normalised_entropy(np.array([3, 3, 3]), (3, 7))
+    0.0
+    """
+    shares = np.array([np.mean(votes == k) for k in subset])
+    shares = shares[shares > 0]
+    return float(abs(np.sum(shares * np.log(shares))) / np.log(len(subset)))
+
+
+Groups = dict[str, list[Observed]]
+
+
+def _all(group: list[Observed], what: str) -> NDArray[Any]:
+    return np.concatenate([getattr(one, what) for one in group])
+
+
+def _grid(title: str, groups: Groups, rows: dict[str, Any], note: str) -> Grid:
+    cells = tuple(
+        (name, tuple(Cell(100 * float(value(g))) for g in groups.values())) for name, value in rows.items()
+    )
+    return Grid(title, tuple(groups), cells, note, digits=1)
+
+
+def _softmax_grid(groups: Groups) -> Grid:
+    return _grid(
+        "The largest softmax (% of images)",
+        groups,
+        {
+            "unfamiliar, above 0.9": lambda g: np.mean(_all(g, "unfamiliar") > SURE),
+            "unfamiliar, above 0.99": lambda g: np.mean(_all(g, "unfamiliar") > 0.99),
+            "familiar, above 0.9": lambda g: np.mean(_all(g, "familiar") > SURE),
+            "familiar, above 0.99": lambda g: np.mean(_all(g, "familiar") > 0.99),
+        },
+        "The paper prints no shares; it says that experts often give extremely confident predictions of "
+        "images of classes that they know nothing about.",
+    )
+
+
+def _entropy_grid(groups: Groups) -> Grid:
+    return _grid(
+        "Normalised entropy of the answers (% of pairs of expert and unfamiliar class)",
+        groups,
+        {
+            "above 0.9, nearly uniform": lambda g: np.mean(_all(g, "entropies") > UNIFORM),
+            "0.1 to 0.9": lambda g: np.mean(
+                (_all(g, "entropies") <= UNIFORM) & (_all(g, "entropies") >= 0.1)
+            ),
+            "below 0.1, nearly always the same answer": lambda g: np.mean(_all(g, "entropies") < 0.1),
+            "mean entropy, times 100": lambda g: np.mean(_all(g, "entropies")),
+        },
+        "The paper prints no shares; it says that a nontrivial proportion behaves like uniform noise.",
+    )
+
+
+def _findings(groups: Groups) -> tuple[str, ...]:
+    sure = {name: 100 * float(np.mean(_all(g, "unfamiliar") > SURE)) for name, g in groups.items()}
+    even = {name: 100 * float(np.mean(_all(g, "entropies") > UNIFORM)) for name, g in groups.items()}
+    all_sure, all_even = sure.pop("all 62"), even.pop("all 62")
+    familiar = 100 * float(np.mean(_all(groups["all 62"], "familiar") > SURE))
+    return (
+        f"{all_sure:.1f}% of the answers about unfamiliar classes have a softmax above {SURE}, against "
+        f"{familiar:.1f}% of those about familiar ones. The paper's claim, that experts are often extremely "
+        f"confident about what they do not know (here: in more than half of the answers), "
+        f"{_holds(all_sure, sure, 50)}.",
+        f"{all_even:.1f}% of the pairs of expert and unfamiliar class have a normalised entropy above "
+        f"{UNIFORM}. The paper's claim, that a nontrivial proportion (here: more than 5%) behaves like "
+        f"uniform noise, {_holds(all_even, even, 5)}.",
+    )
+
+
+def _holds(whole: float, parts: dict[str, float], least: float) -> str:
+    """State whether a share is above `least`, overall and for the groups that differ."""
+    holds = whole > least
+    others = [f"{name} ({share:.1f}%)" for name, share in parts.items() if (share > least) != holds]
+    said = "holds" if holds else "does not hold"
+    if others:
+        said += f", but {'not ' if holds else ''}with {', '.join(others)}"
+    return said
+
+
+def _differences(experts: Experts) -> tuple[str, ...]:
+    said = [
+        f"Up to {PER_CLASS:,} test images of each unfamiliar class; MNIST has fewer than that for some "
+        "digits. The paper does not say from which part its 1,000 come."
+    ]
+    if experts.trainer.surrogate:
+        said.append(
+            f"The networks are not the paper's ({experts.trainer.name}); how sure a network is depends on "
+            "how long it was trained."
+        )
+    return tuple(said)
+
+
+def _pictures(groups: Groups) -> tuple[Picture, ...]:
+    parts = [(name, group) for name, group in groups.items() if name != "all 62"]
+    drawn = []
+    for name, what, label, caption in (
+        (
+            "softmax",
+            "unfamiliar",
+            "largest softmax",
+            "The largest softmax on images of unfamiliar classes, 62 experts.",
+        ),
+        (
+            "entropy",
+            "entropies",
+            "normalised entropy",
+            "Normalised entropy of an expert's answers about one unfamiliar class; 1 is uniform.",
+        ),
+    ):
+        figure, axes = new_figure()
+        values = [_all(group, what) for _, group in parts]
+        whole = sum(len(value) for value in values)
+        axes.hist(
+            values,
+            bins=np.linspace(0, 1, 21),
+            weights=[np.full(len(value), 100 / whole) for value in values],
+            stacked=True,
+            label=[label for label, _ in parts],
+            color=COLOURS[1 : len(parts) + 1],
+        )
+        axes.set_xlabel(label)
+        axes.set_ylabel("share (%)")
+        axes.legend(frameon=False, fontsize=8)
+        drawn.append(Picture(f"justification-{name}", figure, caption))
+    return tuple(drawn)
