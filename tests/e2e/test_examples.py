@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from covote import label_file
+from tests.pages import files
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -53,3 +56,24 @@ def test_redundancy_survives_an_outage():
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_every_example_says_how_to_run_it(example):
     assert f"python examples/{example}" in (EXAMPLES / example).read_text(encoding="utf-8")
+
+
+def test_a_stand_in_for_a_language_model_labels_the_messages_of_the_tutorial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in files(EXAMPLES.parent / "docs" / "models-tutorial.md").items():
+        Path(name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "stand_in.py"), "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = server.stdout.readline().split()[-1]
+            panel = Path("chat.toml").read_text(encoding="utf-8")
+            Path("local.toml").write_text(
+                panel.replace("http://127.0.0.1:8080/v1", address), encoding="utf-8"
+            )
+            found = label_file("messages.csv", "labels.csv", "local.toml", trust=True)
+        finally:
+            server.kill()
+    rows = Path("labels.csv").read_text(encoding="utf-8").splitlines()[1:]
+    labels = [row.split(",")[1] for row in rows]
+    assert labels == ["lost card", "card arrival", "exchange rate", "lost card"]
+    assert {run.name: run.asked for run in found.experts} == {"cards": 4, "post": 4, "assistant": 4}
