@@ -56,7 +56,10 @@ def test_links_between_pages_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_files_that_pages_name_are_there(page):
-    named = re.findall(r"\b((?:src|tests|benchmarks|examples)/[\w/]+\.\w+)", page.read_text(encoding="utf-8"))
+    named = re.findall(
+        r"(?<![\w/])((?:studio/|paper/)?(?:src|tests|benchmarks|examples)/[\w/]+\.\w+)",
+        page.read_text(encoding="utf-8"),
+    )
     assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
 
 

@@ -87,7 +87,7 @@ EXAMPLES = {
     ),
     "studio": ("covote studio --demo --open", "covote studio backup -o copy.zip"),
     "demo": ("covote demo", "covote demo -o digits"),
-    "docs": ("covote docs", "covote docs status"),
+    "docs": ("covote docs", "covote docs trust"),
 }
 """Two examples for each command, shown at the end of its help."""
 

@@ -103,7 +103,7 @@ def checked(decoder: object) -> Decoder:
     if not isinstance(decoder, Decoder) or type(decoder).score is Decoder.score:
         raise InputError(
             f"a {type(decoder).__name__} is not a decoder; make it a subclass of covote.decoding.Decoder "
-            "with score(votes, weights, evidence); see covote docs write-a-method"
+            "with score(votes, weights, evidence); see covote docs methods"
         )
     return decoder
 

@@ -154,7 +154,7 @@ def open_expert(
     name, knows
         The expert, and what it knows in the order of the panel.
     model
-        As a panel file has it (text or a table; see docs/experts.md), or a fitted scikit-learn classifier, or
+        As a panel file has it (text or a table; see docs/models.md), or a fitted scikit-learn classifier, or
         a function from a batch to labels.
     folder
         Where relative paths start: the folder of the panel file.
