@@ -1,6 +1,11 @@
 """covote: panels of partial experts that together know every class."""
 
-from __future__ import annotations
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    # `python -m covote`: as with -P, no file in the working folder is taken for a module, not even by the
+    # imports below.
+    del sys.path[0]
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

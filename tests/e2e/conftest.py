@@ -19,6 +19,7 @@ class Ran:
 def covote(monkeypatch, capsys, tmp_path):
     """Return a function that runs `covote ARGUMENTS` in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONSAFEPATH", "")  # `main` sets it for the processes that it starts
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["covote", *map(str, arguments)])

@@ -124,6 +124,23 @@ def test_code_that_a_panel_names_runs_only_if_trusted_and_is_told(covote, folder
     assert "Trusted to run code: python:experts_" in ran.out
 
 
+# Not among them: what Python imports to run `-m` (runpy, importlib, os), before covote is imported.
+MODULES = ("bisect", "typing", "__future__", "random", "numpy", "numba", "pyarrow")
+
+
+def test_no_module_in_the_working_folder_is_run(folder, tmp_path_factory, monkeypatch):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for name in MODULES:
+        (elsewhere / f"{name}.py").write_text(
+            "open('/dev/stderr', 'w').write('EXPLODED'); raise SystemExit(9)"
+        )
+    command = [sys.executable, "-m", "covote", "label", folder / "data.parquet", "--panel",
+               folder / "panel.toml", "-o", elsewhere / "labels.parquet", "--trust"]  # fmt: skip
+    ran = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "EXPLODED" in ran.stderr) == (0, False), ran.stderr
+    assert (elsewhere / "labels.parquet").exists()
+
+
 @pytest.mark.parametrize("data", ["data.parquet", "data.csv", "data.npy"])
 def test_every_kind_of_input_gives_the_same_labels_in_its_own_order(covote, folder, data):
     ran = run_label(covote, "--report", "report.html", data=data, output="labels.csv")

@@ -17,6 +17,8 @@ _PLAIN = {"■": "#", "·": ".", "…": "...", "–": "-"}
 
 def main() -> None:
     """Run the `covote` command; report a user's mistake in one line, with exit status 2."""
+    # Processes that this one starts look for no modules in the working folder (as with python -P).
+    os.environ["PYTHONSAFEPATH"] = "1"
     _open_streams()
     _accept_any_letter()
     _check_address_space()

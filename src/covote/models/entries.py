@@ -44,10 +44,7 @@ class Entry:
     options: Mapping[str, Any]
 
     def path(self, folder: Path) -> Path | None:
-        """Return the file that the model is in, if any, relative to the panel's folder.
-
-        Ask this of a trusted model only: to find a Python module, its packages are imported.
-        """
+        """Return the file that the model is in, if any, relative to the panel's folder."""
         if self.kind.endings:
             return folder / self.place
         return function.module_file(self.place, folder) if self.kind is function.PYTHON else None

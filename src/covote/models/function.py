@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,7 +67,6 @@ def _modules_of(folder: Path) -> Iterator[None]:
 
     Two panels may both have a ``rules.py``: their modules are known to Python only inside this block.
     """
-    folder = folder.resolve()
     own = _MODULES.setdefault(folder, {})
     hidden = {name: sys.modules[name] for name in own if name in sys.modules}
     path = list(sys.path)
@@ -88,28 +88,67 @@ def _modules_of(folder: Path) -> Iterator[None]:
         sys.path[:] = path
 
 
+def _find(module: str, folder: Path) -> list[ModuleSpec]:
+    """Return where a module and the packages around it lie in a folder; nothing is imported.
+
+    Modules of the same name that are installed, or lie in the working folder, are not looked at.
+    """
+    found: list[ModuleSpec] = []
+    places = [str(folder)]
+    for part in module.split("."):
+        name = f"{found[-1].name}.{part}" if found else part
+        spec = PathFinder.find_spec(name, places)
+        if spec is None:
+            raise InputError(
+                f"no Python module {module!r} in the panel's folder ({folder}); only code that lies there is "
+                "run: put the file there, or for an installed package a file that imports from it"
+            )
+        found.append(spec)
+        places = list(spec.submodule_search_locations or ())
+    return found
+
+
 def module_file(place: str, folder: Path) -> Path | None:
-    """Return the file of ``module:name``, if it is found and has one."""
-    with _modules_of(folder):
-        try:
-            found = importlib.util.find_spec(place.partition(":")[0])
-        except (ImportError, ValueError, AttributeError):
-            return None
-    return Path(found.origin) if found is not None and found.origin else None
+    """Return the file of ``module:name``, if it is found."""
+    try:
+        origin = _find(place.partition(":")[0], folder.resolve())[-1].origin
+    except InputError:
+        return None
+    return Path(origin) if origin else None
+
+
+def _load(module: str, folder: Path) -> ModuleType:
+    """Return a module of the panel's folder, which is imported if it is not yet."""
+    top = _find(module, folder)[0]
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == top.name}
+    try:
+        with _modules_of(folder):
+            if top.name not in sys.modules:
+                made = sys.modules[top.name] = module_from_spec(top)
+                try:
+                    top.loader.exec_module(made)  # type: ignore[union-attr]
+                except BaseException:
+                    del sys.modules[top.name]
+                    raise
+            return importlib.import_module(module)
+    finally:
+        sys.modules.update(hidden)
 
 
 def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
-    """Import ``module:name``; modules next to the panel file are found too, after installed ones."""
+    """Import ``module:name`` from the folder of the panel; what it imports may also be installed."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise InputError(f'cannot parse model "python:{place}"; write "python:module:function"')
+    folder = setting.folder.resolve()
     try:
-        with _modules_of(setting.folder):
-            found: Any = importlib.import_module(module)
+        found: Any = _load(module, folder)
+    except InputError:
+        raise
     except ModuleNotFoundError as error:
         raise InputError(
-            f"no Python module {error.name!r}; it must be installed, or lie in the panel's folder "
-            f"({setting.folder})"
+            f"the Python module {module!r} needs {error.name!r}, which is neither installed nor in the "
+            f"panel's folder ({folder})"
         ) from error
     except (Exception, SystemExit) as error:
         raise FileError(
@@ -125,7 +164,7 @@ def _open(place: str, setting: Setting, *, probabilities: bool = True) -> Model:
         raise InputError(
             f"{name!r} of the Python module {module!r} is a {type(found).__name__}, not a function"
         )
-    return Function(found, setting.knows, setting.folder)
+    return Function(found, setting.knows, folder)
 
 
 PYTHON = Kind(

@@ -119,6 +119,7 @@ def armed(folder):
     (folder / "bomb_package").mkdir()
     for file in ("bomb_module.py", "bomb_package/__init__.py"):
         (folder / file).write_text("from pathlib import Path\nPath('exploded').touch()\n")
+    (folder / "bomb_package" / "inside.py").write_text("")
     return ["bomb.pkl", "pickle:bomb.pkl", "joblib:bomb.pkl", "torch:bomb.pt2", "bomb.pt2",
             "python:bomb_module:f", "python:bomb_package.inside:f"]  # fmt: skip
 
@@ -530,6 +531,26 @@ def test_two_panels_with_modules_of_the_same_name_run_their_own_code(tmp_path):
         assert two.answer(np.zeros(2)).label.tolist() == [1, 1]
     assert not {"rules", "helper", "late"} & set(sys.modules)
     assert not [path for path in sys.path if str(tmp_path) in path]
+
+
+def test_only_the_module_in_the_folder_of_the_panel_is_run(tmp_path, monkeypatch):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "panel"
+    for place in (elsewhere, folder):
+        place.mkdir()
+    for name in ("rules", "statistics", "only_elsewhere"):
+        (elsewhere / f"{name}.py").write_text(f"raise RuntimeError({name!r})\n")
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.syspath_prepend(elsewhere)
+    say = "def say(batch):\n    return ['a'] * len(batch)\n"
+    for name in ("rules", "statistics"):  # the second is a name of the standard library, too
+        (folder / f"{name}.py").write_text(say)
+        before = sys.modules.get(name)
+        expert = open_expert("e", ["a", "b"], f"python:{name}:say", folder, trust=True)
+        assert expert.answer(np.zeros(2)).label.tolist() == [0, 0]
+        assert sys.modules.get(name) is before
+    for name in ("only_elsewhere:say", "os:system", "os.path:join", "rules.inner:say"):
+        with pytest.raises(InputError, match="only code that lies there is run"):
+            open_expert("e", ["a"], f"python:{name}", folder, trust=True)
 
 
 @pytest.mark.parametrize("where", ["import", "call"])
