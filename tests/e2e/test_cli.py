@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -336,3 +337,27 @@ def test_complete_marks_fillers_and_prices_new_experts(covote, tmp_path):
     data = json.loads(covote("complete", "pool.toml", 5, "--new-cost", 70, "--json").out)
     assert data["experts"][-1]["cost"] == 70
     assert data["fillers"]["new-1"]
+
+
+def test_pictures_do_not_obey_settings_of_the_working_folder(covote, tmp_path):
+    Path("classes.txt").write_text("$\\frac$\n$x$\n$5\ncat\n")
+    Path("votes.csv").write_text("item,ann,bob\n1,cat,$x$\n2,cat,cat\n3,$x$,$x$\n")
+
+    def pictures():
+        for more in (("design", "classes.txt", 2, "-o", "panel.toml", "--plot", "panel.svg"),
+                     ("check", "panel.toml", "--plot-pairs", "pairs.svg"),
+                     ("bounds", 10, 4, "--plot", "bounds.svg"),
+                     ("decode", "votes.csv", "--panel", "all", "-o", "labels.csv", "--report", "report.html"),
+                     ):  # fmt: skip
+            command = [sys.executable, "-m", "covote", *map(str, more)]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (ran.returncode, "matplotlibrc" in ran.stderr) == (0, False), ran.stderr
+        names = ("panel.svg", "pairs.svg", "bounds.svg", "report.html")
+        return [re.sub("<dc:date>.*", "", Path(name).read_text(encoding="utf-8")) for name in names]
+
+    before = pictures()
+    assert all(">$\\frac$<" in picture for picture in before[:2])
+    Path("matplotlibrc").write_text(
+        "text.usetex: True\nfont.size: 40\nfigure.facecolor: red\naxes.grid: True\n"
+    )
+    assert pictures() == before

@@ -88,7 +88,8 @@ class PairGraph:
         ax.scatter(x, y, s=30, color="black", zorder=3)
         if number <= 60:
             for name, right, up in zip(self.classes, x, y, strict=True):
-                ax.text(1.08 * right, 1.08 * up, str(name), ha="center", va="center", fontsize=9)
+                place = 1.08 * right, 1.08 * up
+                ax.text(*place, str(name), ha="center", va="center", fontsize=9, parse_math=False)
         ax.set_xlim(-1.25, 1.25)
         ax.set_ylim(-1.25, 1.25)
         ax.set_aspect("equal")

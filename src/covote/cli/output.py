@@ -176,14 +176,13 @@ def check_places(
 def draw(plot: Callable[[], Axes], path: Path) -> None:
     """Draw what `plot` returns to a picture file, completely or not at all."""
     kind = path.suffix.lower().removeprefix(".")
-    figure = plot().get_figure()
-    if figure is None:
-        return
-    from matplotlib import rc_context
+    from covote.files.report.charts import own_settings
 
-    # In an SVG, text stays text and is shown in the reader's fonts.
-    with rc_context({"svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
+    with own_settings(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing", UserWarning)
+        figure = plot().get_figure()
+        if figure is None:
+            return
         with atomic.replacing(path) as temporary:
             figure.savefig(temporary, dpi=150, format=kind)  # type: ignore[union-attr]
     if any("Glyph" in str(warning.message) for warning in caught) and kind != "svg":

@@ -148,10 +148,12 @@ def plot(panel: Panel, ax: Axes | None = None) -> Axes:
     experts, classes = panel.knows.shape
     if classes <= 60:
         turn = 90 if max(len(str(name)) for name in panel.classes) > 2 else 0
-        ax.set_xticks(np.arange(classes), [str(name) for name in panel.classes], rotation=turn)
+        # A name is not a formula, even if it has two dollar signs.
+        columns = [str(name) for name in panel.classes]
+        ax.set_xticks(np.arange(classes), columns, rotation=turn, parse_math=False)
         ax.set_xticks(np.arange(classes - 1) + 0.5, minor=True)
     if 0 < experts <= 60:
-        ax.set_yticks(np.arange(experts), [str(name) for name in panel.names])
+        ax.set_yticks(np.arange(experts), [str(name) for name in panel.names], parse_math=False)
         ax.set_yticks(np.arange(experts - 1) + 0.5, minor=True)
     ax.grid(which="minor", color="white", linewidth=1.5)
     ax.tick_params(which="both", length=0)

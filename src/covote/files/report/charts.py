@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -41,15 +42,27 @@ _TIP = "tip:"
 _DEFAULTS = {"#000000": "ink", "#b0b0b0": "line"}  # matplotlib's own black text and grey grids
 
 
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Draw under matplotlib's defaults: a `matplotlibrc`, also one in the working folder, changes nothing.
+
+    Names never reach TeX, which would run what is in them.
+    """
+    import matplotlib
+
+    names = [name for name in matplotlib.rcParamsDefault if "backend" not in name]
+    settings: dict[Any, Any] = {name: matplotlib.rcParamsDefault[name] for name in names}
+    # In an SVG, text stays text: small files, and the reader's own font.
+    with matplotlib.rc_context(settings | {"svg.fonttype": "none", "svg.hashsalt": "covote"}):
+        yield
+
+
 # From a figure to a page
 
 
 def svg(figure: Figure) -> str:
     """Return a figure as SVG text, the same for the same figure."""
-    import matplotlib
-
-    # Text stays text: small files, and the reader's own font.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "covote"}):
+    with own_settings():
         opened = io.StringIO()
         figure.savefig(opened, format="svg", metadata={"Date": None, "Creator": None})
     return opened.getvalue()

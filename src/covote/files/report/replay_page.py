@@ -12,7 +12,8 @@ from covote.simulation.replay import Replay
 
 def write_replay(path: str | os.PathLike[str], replay: Replay, source: str) -> None:
     """Write a page with the table and the curve; `source` is what the votes are called in it."""
-    picture = charts.inline(_figure(replay), "quality of the labels against answers per item")
+    with charts.own_settings():
+        picture = charts.inline(_figure(replay), "quality of the labels against answers per item")
     page = html.render("ask.html", {"replay": replay, "source": source, "picture": picture})
     atomic.write_text(path, page)
 

@@ -59,7 +59,8 @@ def write_report(
 def report_page(outcome: Outcome, *, source: str, method: str, notes: Sequence[str] = ()) -> str:
     """Return the report as HTML; `notes` are warnings to show at its top."""
     told = {"source": source, "method": method, "notes": notes}
-    return render("report.html", told | _contents(outcome))
+    with charts.own_settings():
+        return render("report.html", told | _contents(outcome))
 
 
 def _contents(outcome: Outcome) -> dict[str, Any]:
