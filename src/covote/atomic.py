@@ -19,10 +19,10 @@ from covote.errors import FileError, InputError
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path next to `path`, and rename it to `path` if the block succeeds.
 
-    Whatever happens inside the block, a file at `path` is either the old one or the complete new one. If the
-    system allows it, the temporary file has no name at all until it is complete, so that even a killed
-    process leaves nothing behind. A target that is not a file (a pipe, a device) gets a copy of the complete
-    file.
+    Whatever happens inside the block, a file at `path` is either the old one or the complete new one, also
+    after a power failure: the file and then its folder are flushed to the disk. If the system allows it, the
+    temporary file has no name at all until it is complete, so that even a killed process leaves nothing
+    behind. A target that is not a file (a pipe, a device) gets a copy of the complete file.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -101,7 +101,13 @@ def _named(target: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(_mode(target))
+        handle = os.open(temporary, os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         temporary.replace(target)
+        _flush_folder(target.parent)
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
@@ -114,6 +120,7 @@ def _nameless(target: Path) -> Iterator[Path]:
         opened = Path(f"/proc/self/fd/{handle}")
         yield opened
         os.fchmod(handle, _mode(target))
+        os.fsync(handle)
         # Python follows the link that stands for the open file only if src_dir_fd is given.
         link = partial(os.link, opened, src_dir_fd=handle, follow_symlinks=True)
         try:
@@ -124,8 +131,19 @@ def _nameless(target: Path) -> Iterator[Path]:
             temporary = target.with_name(f".{target.name}.{os.getpid()}.{handle}")
             link(temporary)
             temporary.replace(target)
+        _flush_folder(target.parent)
     finally:
         os.close(handle)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Write the name of a new file to the disk, where the system can do that for folders."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _remove_strays(target: Path) -> None:

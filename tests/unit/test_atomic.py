@@ -1,0 +1,55 @@
+"""Files appear complete or not at all, and are on the disk when a command says that it wrote them."""
+
+import os
+import stat
+
+import pytest
+
+from covote import atomic
+
+CALLS = ("fsync", "link", "replace", "rename")
+
+
+@pytest.fixture
+def system(monkeypatch):
+    """Return the calls of the system in their order, each with what it was about: a file or a folder."""
+    seen = []
+
+    def recorded(name, real):
+        def call(*args, **options):
+            folder = name == "fsync" and stat.S_ISDIR(os.fstat(args[0]).st_mode)
+            seen.append("folder" if folder else "file" if name == "fsync" else "named")
+            return real(*args, **options)
+
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(os, name, recorded(name, getattr(os, name)))
+    return seen
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_is_flushed_before_it_gets_its_name_and_its_folder_behind_it(
+    tmp_path, system, monkeypatch, nameless
+):
+    if not nameless:
+        monkeypatch.setattr(atomic, "_can_be_nameless", lambda folder: False)
+    for text in ("first", "second"):  # a new file, and one that is replaced
+        system.clear()
+        atomic.write_text(tmp_path / "labels.csv", text)
+        assert (tmp_path / "labels.csv").read_text() == text
+        assert (system[0], system[-1]) == ("file", "folder")
+        assert set(system[1:-1]) == {"named"}
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
+
+
+def test_a_disk_that_fails_while_it_is_flushed_leaves_the_old_file(tmp_path, monkeypatch):
+    atomic.write_text(tmp_path / "labels.csv", "old")
+
+    def fails(handle):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(atomic.FileError, match=r"cannot write .*labels.csv: Input/output error"):
+        atomic.write_text(tmp_path / "labels.csv", "new")
+    assert (tmp_path / "labels.csv").read_text() == "old"
