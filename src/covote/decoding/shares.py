@@ -5,24 +5,17 @@ Paper: Eq. (2)-(4). N_k counts the votes for class k, d_k the authorities of k w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding import linear
-from covote.decoding import shares_kernels as kernels
 from covote.decoding.linear import across
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
-from covote.votes import Ragged, Votes
-from covote.votes.arrays import smallest_int
-from covote.votes.rows import SLICE, Rows, each_row, slices
+from covote.votes.rows import Rows
 
 Array = NDArray[Any]
-
-MOST = 181
-"""The most authorities of a class for loops in 16 bits, which must hold a product of two counts."""
 
 
 class Shares(NamedTuple):
@@ -52,7 +45,7 @@ class Shares(NamedTuple):
 def shares_of(rows: Rows) -> Shares:
     """Return the scores of answer rows.
 
-    >>> from covote import Panel
+    >>> from covote import Panel, Votes
     >>> votes = Votes.from_dense([[0, 1], [0, -1]], Panel(3, [[1, 1, 0], [0, 1, 1]]))
     >>> shares_of(votes.rows).share
     array([[ 1. ,  0.5,  0. ],
@@ -62,35 +55,9 @@ def shares_of(rows: Rows) -> Shares:
     return Shares(named, asked, np.divide(named, asked, out=np.full(named.shape, -1.0), where=asked > 0))
 
 
-def label(votes: Votes) -> tuple[Array, NDArray[np.bool_]]:
-    """Return (class with the best score or -1, whether several share it) for every item."""
-    panel = votes.panel
-    index = np.empty(len(votes), dtype=smallest_int(len(panel.classes)))
-    authorities = panel.layout.authorities
-    if votes.columns is not None and _narrow(votes):
-        if votes.complete and authorities.common < 255:
-            kernels.label_complete(votes.columns, votes.start, authorities, index)
-            # Pages of zeros cost nothing until someone reads them, so votes without ties stay fast.
-            return index, index < 0 if index.min(initial=0) < 0 else np.zeros(len(votes), dtype=np.bool_)
-        tied = np.empty(len(votes), dtype=np.bool_)
-        kernels.label_columns(votes.columns, votes.start, authorities, votes.complete, index, tied)
-        return index, tied
-    tied = np.empty(len(votes), dtype=np.bool_)
-    for runs, span in _ragged_parts(votes):
-        kernels.label_runs(runs, panel.layout.bits, index[span], tied[span])
-    return index, tied
-
-
 def listed(best: NDArray[np.bool_]) -> Ties:
     """Return the marked classes of a table (rows x classes), one row after another."""
     return Ties.of(across(np.add, best.astype(np.int64)), np.nonzero(best)[1])
-
-
-def tied_classes(votes: Votes) -> Ties:
-    """Return the classes of every item that share the best score."""
-    found = [listed(shares_of(piece).best) for piece, _ in each_row(votes).pieces()]
-    sizes = np.concatenate([np.diff(ties.start) for ties in found])
-    return Ties.of(sizes, np.concatenate([ties.classes for ties in found]))
 
 
 def evidence(rows: Rows, vote: Shares, index: Array, tied: NDArray[np.bool_], confidence: Array) -> Evidence:
@@ -135,18 +102,3 @@ def judged(
     status[number < named.shape[1]] = INCOMPLETE
     status[tied | (clean > 1)] = TIED
     return fewest.astype(np.int32), status
-
-
-def _ragged_parts(votes: Votes) -> Iterator[tuple[Ragged, slice]]:
-    """Yield (ragged votes, which items they are), one part after another."""
-    if votes.runs is not None:
-        yield votes.runs, slice(0, len(votes))
-        return
-    for part, span in slices(votes, SLICE):
-        yield part.ragged, span
-
-
-def _narrow(votes: Votes) -> bool:
-    """Whether dense votes suit the loops over blocks of items."""
-    assert votes.columns is not None
-    return votes.columns.dtype == np.int8 and int(votes.panel.layout.authorities.counts.max()) <= MOST

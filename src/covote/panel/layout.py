@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -35,22 +34,6 @@ class Cells(NamedTuple):
     label: NDArray[np.int64]
 
 
-class Authorities(NamedTuple):
-    """The authorities of every class, with the weights of their votes in whole numbers.
-
-    Those of class k are ``experts[first[k]:first[k + 1]]``, padded to a multiple of four with experts of
-    weight 0. A vote for k has the `weight` lcm(d) / d_k, so N_k / d_k is compared exactly (Paper: Eq. (4)).
-    The weights are set only if `common`, the lcm, is below 255. `one` counts votes, `counts` is d_k.
-    """
-
-    first: Array
-    experts: Array
-    weight: Array
-    one: Array
-    counts: Array
-    common: int
-
-
 class Groups(NamedTuple):
     """One class of each group of classes that the same experts know, and the sizes of the groups."""
 
@@ -65,10 +48,6 @@ class Layout:
     >>> layout = Layout(np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool))
     >>> layout.known.start.tolist(), layout.known.members.tolist()
     ([0, 2, 4, 6], [0, 1, 1, 2, 1, 2])
-    >>> layout.authorities.weight.reshape(3, 4).tolist()
-    [[6, 0, 0, 0], [2, 2, 2, 0], [3, 3, 0, 0]]
-    >>> layout.authorities.counts.tolist(), layout.authorities.common
-    ([1, 3, 2], 6)
     >>> layout.cells.label.tolist()
     [0, 1, 3, 1, 2, 3, 1, 2, 3]
     """
@@ -142,23 +121,6 @@ class Layout:
         padded = np.zeros((classes, -(-experts // 64) * 64), dtype=bool)
         padded[:, :experts] = self.knows.T
         return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-
-    @cached_property
-    def authorities(self) -> Authorities:
-        """The authorities of every class, and the weights of their votes."""
-        start, authority = _lists(self.knows.T)
-        counts = np.diff(start)
-        common = math.lcm(*(int(d) for d in counts if d))
-        first = np.concatenate([[0], np.cumsum(-(-counts // 4) * 4)])
-        # The place of each authority in the padded lists.
-        slot = np.arange(len(authority)) + np.repeat(first[:-1] - start[:-1], counts)
-        experts = np.zeros(first[-1], dtype=np.int64)
-        weight, one = np.zeros(first[-1], dtype=np.uint8), np.zeros(first[-1], dtype=np.uint8)
-        experts[slot] = authority
-        one[slot] = 1
-        if common < 255:
-            weight[slot] = common // np.repeat(counts, counts)
-        return Authorities(first, experts, weight, one, counts.astype(np.int16), common)
 
 
 def _lists(matrix: NDArray[np.bool_]) -> Lists:

@@ -6,7 +6,6 @@ import pytest
 from covote import Panel, Votes, decode, simulate
 from covote.compiled import running
 from covote.decoding.fusion import given
-from tests.methods import WITH_PROBABILITIES
 
 PANEL = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
 CROWD = Panel.from_blocks(3, [range(3)] * 5)
@@ -33,8 +32,7 @@ VOTES = {
     for name, panel in {"panel": PANEL, "crowd": CROWD}.items()
     for shape, votes in shapes(panel)
 }
-SOFT_METHODS = {**{name: {} for name in WITH_PROBABILITIES}, "coupling, as given": {"power": 1.0}}
-SOFT_METHODS |= {"learned": {}, "learned, gold": {"gold": GOLD}, "supervised": {"gold": GOLD}}
+SOFT_METHODS = {"learned": {}, "learned, gold": {"gold": GOLD}}
 
 
 def both_ways(task):
@@ -43,17 +41,6 @@ def both_ways(task):
         plain = task()
     with running("compiled"):
         return plain, task()
-
-
-@pytest.mark.parametrize("shape", VOTES)
-def test_both_ways_find_the_same_bare_vote(shape):
-    def found():
-        # A part of its own: what was found for votes is kept with them.
-        labels = decode(VOTES[shape].part(0, ITEMS), method="authority", evidence=False)
-        return labels.index.tobytes(), labels.tied.tobytes()
-
-    plain, compiled = both_ways(found)
-    assert plain == compiled
 
 
 @pytest.mark.parametrize("shape", [shape for shape in VOTES if "soft" in shape])
