@@ -299,13 +299,22 @@ def say_redundancy(panel: Panel) -> None:
             who = "any one expert" if len(worst) == experts else f"one of {len(worst)} experts"
         text += f"Losing {who} leaves {counted(lost, 'pair')} uncovered. {_SURVIVES}"
     elif wrong == 0:
-        text += "Any one expert can be lost, and any one wrong answer per item is detected."
+        wrong = panel.detectable()
+        text += (
+            f"{_lost(panel)} can be lost, and {counted(wrong, 'wrong answer')} per item "
+            f"{'is' if wrong == 1 else 'are'} noticed."
+        )
     else:
         text += (
-            f"Any {panel.redundancy - 1} experts can be lost, and --method pairwise repairs up to "
+            f"{_lost(panel)} can be lost, and --method authority repairs up to "
             f"{counted(wrong, 'wrong answer')} per item."
         )
     say(text)
+
+
+def _lost(panel: Panel) -> str:
+    """Return how many experts can be lost without losing a pair."""
+    return "Any one expert" if panel.redundancy == 2 else f"Any {panel.redundancy - 1} experts"
 
 
 def worst_case(panel: Panel) -> float | None:

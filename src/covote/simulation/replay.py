@@ -78,7 +78,7 @@ def replay(votes: Votes, gold: Mapping[Any, Name] | None = None) -> Replay:
     full = decode(votes, method="authority", evidence=False).index
     known = truth >= 0
     rules: dict[str, Replayed] = {}
-    for name in ["elimination", "vote"] + (["repair"] if votes.panel.correctable() else []):
+    for name in ["elimination", "vote"] + (["repair"] if votes.panel.redundancy > 2 else []):
         asker = Asker(votes.panel, len(votes), name, partial=True)
         rules[name] = _measured(votes, [(asker, np.arange(len(votes)))], full, truth)
     if known.sum() >= 2:
