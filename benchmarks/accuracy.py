@@ -31,8 +31,8 @@ import covote
 from covote import Panel, Votes, decode
 
 KINDS = ("full cover", "1 removed", "2 removed", "30% removed", "random panel")
-HARD = ("learned", "anchored", "likelihood", "em", "dawid-skene")
-SOFT = ("learned", "coupling", "mean")
+HARD = ("learned", "likelihood", "em", "dawid-skene")
+SOFT = ("learned",)
 """The default is measured on all panels; the others, which take longer, on the first of each kind of every
 case, and beyond 50 classes only on full covers and random panels."""
 
@@ -173,18 +173,17 @@ def calibration(labels: covote.Labels, truth: np.ndarray, among: np.ndarray | No
 
 
 def measure_gold(case: Case, kind: str, votes: Votes, form: str, numbers: Numbers) -> None:
-    """Add the numbers of the default and of `supervised` with gold items, on all other items."""
+    """Add the numbers of the default with gold items, on all other items."""
     for per_class in (5, 20, 50):
         gold = labelled(case.truth, per_class)
         rest = gold < 0
         if np.bincount(gold[gold >= 0]).mean() < per_class - 1 or rest.sum() < 100:
             continue
         base = decode(votes, method="authority").chances(case.truth)[rest].mean()
-        for method in ("learned", "supervised") if per_class > 5 else ("learned",):
-            labels = decode(votes, method=method, gold=gold)
-            what = f"{method}, {per_class} gold items per class, {form}"
-            numbers["errors"][what][kind].append(calibration(labels, case.truth, rest))
-            numbers["gold"][what][kind].append(100 * (labels.chances(case.truth)[rest].mean() - base))
+        labels = decode(votes, gold=gold)
+        what = f"learned, {per_class} gold items per class, {form}"
+        numbers["errors"][what][kind].append(calibration(labels, case.truth, rest))
+        numbers["gold"][what][kind].append(100 * (labels.chances(case.truth)[rest].mean() - base))
 
 
 def table(rows: Table, form: str, worst: str) -> list[str]:

@@ -7,10 +7,7 @@ def _options(name):
     return set(DECODERS[name].__dataclass_fields__)
 
 
-NEED_ALL_ANSWERS = ["lookup"]
-NEED_GOLD = ["supervised"]
-WITH_PROBABILITIES = [name for name, decoder in DECODERS.items() if decoder.needs_probabilities]
-PLAIN = [name for name in DECODERS if name not in NEED_ALL_ANSWERS + NEED_GOLD + WITH_PROBABILITIES]
+PLAIN = list(DECODERS)
 """Methods that label any votes."""
 LEARNING = [name for name in PLAIN if "past" in _options(name)]
 """Those that learn from the votes, and can continue tomorrow."""

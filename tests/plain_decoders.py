@@ -29,6 +29,15 @@ def authority(panel: Panel, row: Any) -> set[int]:
     return {k for k, s in score.items() if s == max(score.values())}
 
 
+def lookup(panel: Panel, row: Any) -> set[int]:
+    """Return the classes whose output set has the answers: all who know the class name it (Paper: Thm 1)."""
+    return {
+        k
+        for k, known in enumerate(panel.knows.T)
+        if known.any() and all(v == k for v, knows in zip(row, known, strict=True) if knows)
+    }
+
+
 def violations(panel: Panel, row: Any) -> int:
     """Return the least number of wrong answers that explains the votes by a class that somebody knows."""
     counts = heard(panel, row)
@@ -69,20 +78,6 @@ def likelihood(
     total = sum(weight.values())
     best = {k for k, w in candidates.items() if w == max(candidates.values())}
     return best, {k: w / total if total else Fraction(0) for k, w in weight.items()}
-
-
-def pairwise(panel: Panel, row: Any) -> set[int]:
-    """Return the classes with most won comparisons, then best share, then most authorities."""
-    counts = heard(panel, row)
-    points = dict.fromkeys(counts, 0)
-    for k in counts:
-        for j in counts:
-            if j != k:
-                both = [v for i, v in enumerate(row) if panel.knows[i, k] and panel.knows[i, j]]
-                mine, theirs = both.count(k), both.count(j)
-                points[k] += 2 if mine > theirs else 1 if mine == theirs else 0
-    rank = {k: (points[k], Fraction(n, d), d) for k, (n, d) in counts.items()}
-    return {k for k, r in rank.items() if r == max(rank.values())}
 
 
 def all_vectors(panel: Panel) -> NDArray[Any]:

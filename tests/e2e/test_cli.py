@@ -296,7 +296,7 @@ def test_select_reads_accuracies_and_priors_from_tables(covote, tmp_path):
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("covote decode v.csv --method a", {"authority", "anchored", "auto"}),
+        ("covote decode v.csv --method a", {"authority", "auto"}),
         ("covote design 7 3 --effort ", {"fast", "normal", "max"}),
         ("covote label d.npy --ask ad", {"adaptive"}),
         ("covote simulate 7 3 --noise s", {"similar"}),

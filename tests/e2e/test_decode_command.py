@@ -304,26 +304,6 @@ def test_gold_is_read_and_used(covote, files):
     assert labels("labels.parquet") == TRUTH
 
 
-def test_supervised_learns_from_gold_and_says_what_it_lacks(covote, files):
-    truth = np.arange(600) % 4
-    votes = simulate(PANEL, truth, noise="similar", accuracy=0.8)
-    pq.write_table(votes.to_arrow("wide"), "wide.parquet")
-    write_csv("gold.csv", [(n, PANEL.classes[truth[n]]) for n in range(40)], "item,label")
-    write_csv("few.csv", [(n, PANEL.classes[truth[n]]) for n in range(4)], "item,label")
-    arguments = ("decode", "wide.parquet", "--panel", "panel.toml", "--method", "supervised")
-    ran = covote(*arguments, "--gold", "gold.csv", "-o", "labels.parquet")
-    assert ran.status == 0, ran.err
-    table = pq.read_table("labels.parquet").to_pandas()
-    right = table.label.to_numpy() == np.array(PANEL.classes)[truth]
-    assert abs(table.confidence[40:].mean() - right[40:].mean()) < 0.12  # the bare vote is surer than right
-    ran = covote(*arguments, "--gold", "few.csv", "-o", "few.parquet")  # too few to learn labels from
-    assert ran.status == 0, ran.err
-    ran = covote(*arguments, "-o", "other.parquet")
-    assert ran.status == 2
-    assert "supervised needs gold items" in ran.err
-    assert not Path("other.parquet").exists()
-
-
 def test_a_methods_warning_is_a_line_and_the_labels_are_written(covote, files):
     votes = simulate(PANEL, np.arange(600) % 4, noise="similar", accuracy=0.9)
     pq.write_table(votes.to_arrow("wide"), "wide.parquet")
@@ -339,7 +319,7 @@ def test_a_methods_warning_is_a_line_and_the_labels_are_written(covote, files):
         "--panel",
         "panel.toml",
         "--method",
-        "anchored",
+        "em",
         "--load-stats",
         "stats.json",
     )
@@ -489,7 +469,7 @@ def test_arguments_that_make_no_sense(covote, files, arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--method", "pairwise", "--save-stats", "stats.json"), "'pairwise' learns nothing"),
+        (("--method", "likelihood", "--save-stats", "stats.json"), "'likelihood' learns nothing"),
         (("--method", "authority", "--save-stats", "stats.json"), "'authority' learns nothing"),
         (("--save-stats", "stats.txt"), ".json or .npz"),
     ],

@@ -170,7 +170,7 @@ def test_lists_of_every_kind_are_probabilities(folder, kind):
 )
 def test_probabilities_that_contradict_each_other_or_the_answer(folder, chances, words):
     pq.write_table(vote_table(probabilities=[chances, [1.0, 0.0], [1.0, 0.0]]), "votes.parquet")
-    for method in ("learned", "mean", "em"):
+    for method in ("learned", "em"):
         line = refused("decode", "votes.parquet", "--panel", "panel.json", "--method", method)
         assert "votes.parquet, row 1: " in line
         assert words in line

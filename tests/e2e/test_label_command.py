@@ -206,7 +206,7 @@ def test_probabilities_and_items_to_review_are_written(covote, folder):
     assert Path("review.csv").read_text().startswith("item,label,suggested")
     for words in ("proba.csv", "review.csv"):
         assert words in ran.out
-    ran = run_label(covote, "--method", "pairwise", "--proba", "proba.csv", output="other.parquet")
+    ran = run_label(covote, "--method", "authority", "--proba", "proba.csv", output="other.parquet")
     assert ran.status == 2
     assert not (folder / "other.answers.sqlite").exists()
 
@@ -535,7 +535,6 @@ def test_a_panel_without_models_and_empty_data_are_explained(covote, folder):
     ("arguments", "words"),
     [
         (("--method", "magic"), "no method 'magic'"),
-        (("--method", "supervised"), "gold"),
         (("--gold", "none.csv"), "no file none.csv"),
     ],
 )
@@ -549,7 +548,7 @@ def test_a_method_that_cannot_work_costs_no_question(covote, folder, arguments, 
 def test_gold_items_are_used(covote, folder):
     known = [f"i{n:04d},{name}\n" for n, name in enumerate(truth(folder)[:400])]
     (folder / "gold.csv").write_text("item,label\n" + "".join(known))
-    ran = run_label(covote, "--method", "supervised", "--gold", "gold.csv")
+    ran = run_label(covote, "--gold", "gold.csv")
     assert ran.status == 0, ran.err
     assert labels(folder / "labels.parquet") == truth(folder)
 

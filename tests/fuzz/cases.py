@@ -408,7 +408,7 @@ def gold_case(random: Random, folder: Path) -> Case:
         "--gold",
         str(gold),
         "--method",
-        random.choice(["em", "dawid-skene", "supervised"]),
+        random.choice(["learned", "em", "dawid-skene"]),
     )
     case.votes = None
     return case

@@ -161,7 +161,7 @@ def test_items_of_any_type_and_of_any_length(engine, tmp_path):
 def test_gold_and_probabilities(engine, tmp_path):
     votes = write(tmp_path / "votes.parquet", SMALL)
     gold = {n: SMALL.classes[n % 5] for n in range(200)}
-    for method in ("em", "supervised", "learned"):
+    for method in ("em", "learned"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method, gold=gold))
     for name, where in (("here.csv", None), ("there.csv", engine)):
         decode_file(votes, Output(proba=tmp_path / name), SMALL, gold=gold, engine=where)
@@ -169,7 +169,7 @@ def test_gold_and_probabilities(engine, tmp_path):
     table = pq.read_table(votes)
     chances = np.random.default_rng(3).random(table.num_rows)
     pq.write_table(table.append_column("probability", pa.array(chances)), votes, row_group_size=397)
-    for method in ("learned", "mean"):
+    for method in ("learned", "em"):
         assert_same(both(engine, votes, SMALL, tmp_path, method=method))
 
 

@@ -31,18 +31,6 @@ def test_likelihood_is_the_exact_product_of_chances(case, data):
         assert labels.violations[n] == plain.violations(panel, row)
 
 
-@settings(max_examples=60)
-@given(panels_and_votes())
-def test_pairwise_is_decided_as_the_plain_twin_does(case):
-    panel, rows = case
-    labels = decode(Votes.from_dense(rows, panel), method="pairwise")
-    for n, row in enumerate(rows):
-        best = plain.pairwise(panel, row.tolist())
-        assert set(labels.tied_classes(n)) == best
-        assert labels.index[n] == (min(best) if len(best) == 1 else -1)
-        assert np.isnan(labels.confidence[n])
-
-
 def same(one, other, rows=slice(None), classes=None):
     index = np.append(np.arange(len(one.panel.classes)) if classes is None else classes, -1)
     assert (index[one.index][rows] == other.index).all()

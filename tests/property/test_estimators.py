@@ -4,8 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covote import Votes, decode
-from covote.decoding import DECODERS, InMemory, Statistics, learned
-from tests import plain_decoders
+from covote.decoding import DECODERS, InMemory, Statistics, answering, learned, linear
+from covote.decoding.fusion import coupled
+from covote.decoding.lessons import FromVote
+from covote.votes.rows import each_row
 from tests import plain_estimators as plain
 from tests.methods import LEARNING
 from tests.property.test_decode_authority import panels_and_votes
@@ -13,24 +15,17 @@ from tests.property.test_decode_authority import panels_and_votes
 pytestmark = pytest.mark.filterwarnings("ignore:.*of the answers seem")
 
 
-def best_of(score):
-    """The classes within rounding of the best."""
-    return {k for k, s in score.items() if s > max(score.values()) - 1e-5}
-
-
 @settings(max_examples=40)
 @given(panels_and_votes())
-def test_anchored_is_inside_plus_outside(case):
+def test_an_answer_weighs_what_its_expert_says_inside_and_outside_expertise(case):
     panel, rows = case
-    labels = decode(Votes.from_dense(rows, panel), method="anchored")
+    votes = Votes.from_dense(rows, panel)
+    model = answering.fit(FromVote(None, None).count(votes, None))
+    found = linear.scores(each_row(votes), model.table) / linear.UNIT
     n = plain.counts(panel, rows, plain.authority_shares(panel, rows))
     for row, scores in enumerate(plain.inside_and_outside(panel, rows, n)):
-        score = {k: own + other for k, (own, other) in scores.items()}
-        best = best_of(score) if score else set()
-        assert labels.index[row] in best or (labels.index[row] == -1 and len(best) != 1)
-        if len(score) > 1:
-            first, second, *_ = sorted(score.values(), reverse=True)
-            assert labels.margin[row] == pytest.approx(first - second, abs=1e-4)
+        for k, (own, other) in scores.items():
+            assert found[row, k] == pytest.approx(own + other, abs=1e-4)
 
 
 @settings(max_examples=40)
@@ -91,24 +86,12 @@ def given_by(panel, row, flat):
 
 @settings(max_examples=60)
 @given(soft_votes(), st.sampled_from([0.3, 1.0]))
-def test_coupling_and_mean_equal_their_plain_twins(case, power):
+def test_coupled_probabilities_equal_their_plain_twin(case, power):
     panel, rows, flat = case
-    votes = Votes.from_dense(rows, panel, probabilities=flat)
-    labels = {m: decode(votes, method=m, **o) for m, o in (("coupling", {"power": power}), ("mean", {}))}
+    found = coupled(Votes.from_dense(rows, panel, probabilities=flat), power)
     for n, row in enumerate(rows):
-        chances, counts = given_by(panel, row, flat[n]), plain_decoders.heard(panel, row)
-        q = plain.coupled(panel, row, chances, power)
-        mean = {k: sum(c.get(k, 0) for c in chances.values()) / d for k, (_, d) in counts.items()}
-        for method, score in {"coupling": q, "mean": mean}.items():
-            best = {k for k, s in score.items() if s > max(score.values()) - 1e-5}
-            label = labels[method].index[n]
-            assert label in best or (label == -1 and len(best) != 1)
-            if label >= 0:
-                sharpened = [
-                    (s / score[label]) ** (1 / power) for s in score.values() if method == "coupling"
-                ]
-                expected = 1 / sum(sharpened) if sharpened else score[label]
-                assert labels[method].confidence[n] == pytest.approx(expected, abs=1e-3)
+        for k, q in plain.coupled(panel, row, given_by(panel, row, flat[n]), power).items():
+            assert found[n, k] == pytest.approx(q, abs=1e-5)
 
 
 @settings(max_examples=20)
@@ -120,10 +103,9 @@ def test_probabilities_in_both_layouts_give_the_same_labels(case):
         np.minimum(flat[:, : len(panel)], 1) if flat.shape[1] >= len(panel) else flat,
     ):
         votes = Votes.from_dense(rows, panel, probabilities=probabilities)
-        for method in ("learned", "coupling", "mean"):
-            dense, ragged = decode(votes, method=method), decode(votes.to_ragged(), method=method, workers=2)
-            assert (dense.index == ragged.index).all()
-            np.testing.assert_array_equal(dense.confidence, ragged.confidence)
+        dense, ragged = decode(votes), decode(votes.to_ragged(), workers=2)
+        assert (dense.index == ragged.index).all()
+        np.testing.assert_array_equal(dense.confidence, ragged.confidence)
 
 
 @pytest.mark.parametrize("method", LEARNING)

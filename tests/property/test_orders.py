@@ -29,9 +29,9 @@ def test_labels_learned_from_gold_do_not_depend_on_the_order_of_the_items():
     soft = soft * panel.knows / (soft * panel.knows).sum(axis=2, keepdims=True)
     votes = Votes.from_dense(votes.dense, panel, probabilities=soft)
     gold = {n: int(truth[n]) for n in range(0, 400, 2)}
-    first = decode(votes, method="supervised", gold=gold)
+    first = decode(votes, gold=gold)
     for _ in range(3):
         order = rng.permutation(400)
-        again = decode(votes.subset(order), method="supervised", gold=gold)
+        again = decode(votes.subset(order), gold=gold)
         assert (again.value == first.value[order]).all()
         np.testing.assert_allclose(again.confidence, first.confidence[order], rtol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
 from covote.labels import Labels
-from tests.methods import NEED_ALL_ANSWERS, PLAIN
+from tests.methods import PLAIN
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = [
@@ -110,7 +110,7 @@ def test_labels_without_evidence_say_how_to_get_it():
             ask()
 
 
-@pytest.mark.parametrize("method", [*PLAIN, *NEED_ALL_ANSWERS])
+@pytest.mark.parametrize("method", PLAIN)
 def test_labels_can_be_pickled_and_keep_no_votes_alive(method):
     votes = Votes.from_dense(ROWS[:2], PANEL)
     gone = weakref.ref(votes)

@@ -17,9 +17,6 @@ from covote.panel.formats import is_panel_file
 if TYPE_CHECKING:
     from covote.simulation.error_curve import ErrorCurve, MethodErrors
 
-_METHODS = [name for name, one in DECODERS.items() if not one.needs_probabilities and name != "supervised"]
-"""Methods for votes alone: simulated experts give no probabilities, and no class is known beforehand."""
-
 
 def simulate(
     classes: Annotated[str, typer.Argument(help="Number of classes (K), or a panel file.")],
@@ -49,10 +46,10 @@ def simulate(
     method: Annotated[
         str | None,
         typer.Option(
-            help=f"How to decode, one or several (em,authority): {', '.join(_METHODS)} "
+            help=f"How to decode, one or several (em,authority): {', '.join(DECODERS)} "
             "(default: learned; for random panels likelihood, as in the bounds).",
             metavar="METHOD",
-            autocompletion=one_of(*_METHODS),
+            autocompletion=one_of(*DECODERS),
         ),
     ] = None,
     panels: Annotated[

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT = "learned"
-CANDIDATES = ("learned", "anchored", "em", "dawid-skene", "likelihood", "pairwise", "supervised")
-"""Methods that are compared by default; `authority` and `lookup` are not, because they leave items open."""
-WITH_PROBABILITIES = ("coupling", "mean")
-"""Methods that are also compared if the votes have probabilities."""
+CANDIDATES = ("learned", "em", "dawid-skene", "likelihood")
+"""Methods that are compared by default; `authority` is not, because it leaves items open."""
 FOLDS = 5
 SURELY = 0.05
 """The chance that any method is recommended although none is better than the default."""
@@ -164,8 +162,7 @@ def compare(
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     methods
-        The methods to compare (default: those in ``CANDIDATES``, and with probabilities also `coupling` and
-        `mean`).
+        The methods to compare (default: those in ``CANDIDATES``).
     seed
         The seed for dividing the items into fifths.
 
@@ -181,9 +178,7 @@ def compare(
     rows, truth = gold_rows(gold, votes)
     if not len(rows):
         raise no_gold(gold) if len(gold) else InputError("there are no gold items to compare the methods on")
-    if methods is None:
-        methods = CANDIDATES + (WITH_PROBABILITIES if votes.soft else ())
-    names = list(dict.fromkeys([*methods, DEFAULT]))
+    names = list(dict.fromkeys([*(CANDIDATES if methods is None else methods), DEFAULT]))
     fold = _folds(truth, seed)
     found: dict[str, NDArray[np.int64]] = {}
     notes: dict[str, str] = {}

@@ -26,9 +26,6 @@ Array = NDArray[Any]
 POWER = 0.3
 """Probabilities are raised to this power first: real experts are overconfident (benchmarks/accuracy.py)."""
 
-FLOOR = 1e-3
-"""Added to probabilities before taking logarithms, which makes all smaller ones alike."""
-
 ROUNDS = 60
 """The most rounds of coupling."""
 
@@ -88,19 +85,6 @@ def given(votes: Votes) -> Given:
     return Given(start, row, expert, label, answer, member, chance)
 
 
-def mean(votes: Votes) -> NDArray[np.float64]:
-    """Return the mean probability that its authorities gave to every class (items x classes).
-
-    A class that no one who knows it was asked about has 0.
-    """
-    gave, classes = given(votes), len(votes.panel.classes)
-    place, size = gave.row[gave.answer] * classes + gave.member, len(votes) * classes
-    # Whole numbers add up exactly, so the order of the experts does not matter.
-    total = np.bincount(place, np.rint(gave.chance * ONE), size)
-    found: NDArray[np.float64] = total / np.maximum(np.bincount(place, minlength=size), 1) / ONE
-    return found.reshape(-1, classes)
-
-
 def coupled(votes: Votes, power: float = POWER) -> NDArray[np.float64]:
     """Return the q that fit the experts' probabilities best (items x classes), in whole units of 1 / ONE.
 
@@ -122,24 +106,6 @@ def coupled(votes: Votes, power: float = POWER) -> NDArray[np.float64]:
     answers = np.searchsorted(gave.row, np.arange(len(votes) + 1))
     _couple(answers, np.append(gave.start, len(gave.chance)), gave.member, raised, table)
     return np.rint(table * ONE) / ONE
-
-
-def log_given(votes: Votes) -> NDArray[np.float32]:
-    """Return the logarithms of what the experts gave to the classes they know, expert by expert.
-
-    Those of one answer have the mean 0. Those of an expert who was not asked are 0.
-
-    >>> from covote import Panel
-    >>> votes = Votes.from_dense([[1, -1]], Panel(2, [[1, 1], [1, 1]]), probabilities=[[0.9, 0.5]])
-    >>> log_given(votes).astype(int).tolist()
-    [[-1, 1, 0, 0]]
-    """
-    known, gave = votes.panel.layout.known, given(votes)
-    logs = np.log(gave.chance + FLOOR)
-    logs -= (np.bincount(gave.answer, logs) / np.bincount(gave.answer))[gave.answer]
-    table = np.zeros((len(votes), len(known.members)), dtype=np.float32)
-    table[gave.row[gave.answer], gather(known.start, gave.expert)[1]] = logs
-    return table
 
 
 def _steps(answers: Array, start: Array, member: Array, *_: Any) -> int:

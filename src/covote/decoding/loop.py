@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +58,7 @@ class Decoder(Pass):
     A decoder only needs :meth:`score`. One that learns from the votes also has `passes`, often only itself.
     One that estimates the probability of every class has a method ``proba(votes, weights)``, which returns
     (items x classes).
-
-    Attributes
-    ----------
-    needs_probabilities
-        Whether the decoder can only label votes that carry the experts' probabilities.
     """
-
-    needs_probabilities: ClassVar[bool] = False
 
     @property
     def passes(self) -> tuple[Pass, ...]:

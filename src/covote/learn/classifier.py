@@ -167,7 +167,7 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         trained = training.fit_all(tasks, X, y, rows, self.n_jobs)
         self.experts_ = list(training.watched(trained, len(rows), self.verbose))
         hearing = Hearing.of(self.panel_, self.experts_, self.classes_, rows if square else None)
-        self._hearing = hearing.with_decoder(decoder_of(self.decoder, index), X)
+        self._hearing = hearing.with_decoder(decoder_of(self.decoder), X)
         return self
 
     def _check_parameters(self) -> None:

@@ -43,20 +43,13 @@ FLOOR = 1e-3
 ROUNDS = 100
 
 
-def decoder_of(name: str, truth: Array | None = None) -> Decoder | None:
-    """Return the decoder of that name, None for the default; `truth` has the classes of the training data.
-
-    Coupling takes probabilities as they are. :func:`covote.decode` tempers them, because it is used with
-    experts that are far too sure; the experts of a classifier are trained on data like those they label, and
-    on letter, tempering costs logistic regression 18 points.
-    """
+def decoder_of(name: str) -> Decoder | None:
+    """Return the decoder of that name, None for the default."""
     if name == FUSED:
         return None
     if name not in DECODERS:
         raise InputError(f"no decoder {name!r}; choose one of {FUSED}, {', '.join(DECODERS)}")
-    gold = np.zeros(1, dtype=np.intp) if truth is None else truth  # it cannot be made without any
-    options: dict[str, dict[str, Any]] = {"supervised": {"gold": gold}, "coupling": {"power": 1.0}}
-    return make(name, options.get(name, {}))
+    return make(name, {})
 
 
 class FittedDecoder(NamedTuple):
@@ -240,7 +233,7 @@ class Hearing:
             votes = self.votes(X)
             return fused_score(votes, self._given(X, votes), self.panel)
         decoder, weights, panel = self.trained
-        votes = self.votes(X, decoder.needs_probabilities)
+        votes = self.votes(X)
         if isinstance(decoder, Authority):
             return vote_score(votes, self._confidence(X, votes), self.panel)
         seen = _as_trained(votes, panel) if decoder.passes else votes

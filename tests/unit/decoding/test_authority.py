@@ -118,7 +118,7 @@ def test_the_score_is_the_papers_equation_4():
         ({"method": "likelihood", "prior": [1, -1]}, "prior -1.0 of class 1"),
         ({"method": "likelihood", "false_none": 1.0}, "false_none=1.0"),
         ({"method": "likelihood", "false_alarm": 0.0}, "false_alarm=0.0"),
-        ({"method": "lookup", "depth": 3}, "depth"),
+        ({"method": "authority", "depth": 3}, "depth"),
         ({"method": "authority", "past": None}, "'authority' has no option 'past'; it has: none"),
     ],
 )
@@ -126,14 +126,6 @@ def test_mistakes_are_named(options, message):
     panel = Panel.from_blocks(2, [[0, 1], [0, 1]])
     with pytest.raises(CovoteError, match=message):
         decode(Votes.from_dense([[0, 1]], panel), **options)
-
-
-def test_the_lookup_table_needs_every_answer_and_a_small_panel():
-    panel = Panel.from_blocks(2, [[0, 1], [0, 1]])
-    with pytest.raises(CovoteError, match="expert 'expert-2' named no class"):
-        decode(Votes.from_dense([[0, 0], [0, -1]], panel), method="lookup")
-    with pytest.raises(CovoteError, match="answer vectors"):
-        decode(Votes.from_dense([[0] * 40], Panel.from_blocks(2, [[0, 1]] * 40)), method="lookup")
 
 
 def test_a_panel_beside_the_votes():

@@ -6,7 +6,7 @@ from covote.decoding import DECODERS, InMemory, Statistics, learned
 from covote.decoding.gold import gold_rows
 from covote.errors import FileError, InputError, TooLargeError
 from covote.votes.rows import row_parts
-from tests.methods import LEARNING, WITH_PROBABILITIES
+from tests.methods import LEARNING
 
 FANO = Panel.from_blocks(7, [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]])
 quiet = pytest.mark.filterwarnings("ignore:.*of the answers seem")
@@ -103,10 +103,7 @@ def test_statistics_are_saved_and_continued(method, suffix, tmp_path):
 
 def test_what_the_vote_teaches_continues_exactly():
     votes, _ = similar(FANO.without("expert-1"), items=300)
-    monday = learned(InMemory(votes.part(0, 150)), DECODERS["anchored"]()).statistics
-    tuesday = decode(votes.part(150, 300), method="anchored", past=monday)
-    assert (tuesday.index == decode(votes, method="anchored").index[150:]).all()
-    # The default goes on from the same counts; only independent experts are learned from again.
+    # Only independent experts are learned from again.
     monday = learned(InMemory(votes.part(0, 150)), DECODERS["learned"]()).statistics
     tuesday = learned(InMemory(votes.part(150, 300)), DECODERS["learned"](past=monday)).statistics
     whole = learned(InMemory(votes), DECODERS["learned"]()).statistics
@@ -133,7 +130,7 @@ def test_statistics_that_do_not_belong_together_are_refused(tmp_path):
 
 
 @quiet
-@pytest.mark.parametrize("method", [*LEARNING, *WITH_PROBABILITIES])
+@pytest.mark.parametrize("method", LEARNING)
 @pytest.mark.parametrize("rows", [0, 1])
 def test_degenerate_votes(method, rows):
     panel = Panel.from_blocks(3, [[0], [1, 2]])  # an expert with one possible answer; uncovered pairs
@@ -158,15 +155,6 @@ def test_items_without_answers_and_with_none_of_mine(method):
     assert (labels.index[2:] == truth[2:]).mean() > 0.9
 
 
-def test_methods_for_probabilities_say_what_they_need():
-    votes, _ = crowd(10)
-    for method in ("coupling", "mean"):
-        with pytest.raises(InputError, match="no probabilities"):
-            decode(votes, method=method)
-    with pytest.raises(InputError, match="power must be"):
-        decode(votes, method="coupling", power=0)
-
-
 def test_options_are_checked():
     votes, _ = crowd(10)
     with pytest.raises(InputError, match="iterations"):
@@ -187,7 +175,7 @@ def test_ten_thousand_classes():
     dense = Votes.from_dense(votes, panel)
     for method in ("learned", "em"):
         assert (decode(dense, method=method).index == truth).mean() > 0.9
-    counts = learned(InMemory(dense), DECODERS["anchored"]()).statistics
+    counts = learned(InMemory(dense), DECODERS["learned"]()).statistics
     assert counts.counts.nnz < 40 * experts * 30  # sparse: the table would have 300 million
     more = counts + counts
     assert more.items == 80

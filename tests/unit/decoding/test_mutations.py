@@ -26,19 +26,12 @@ MUTATIONS = {
     "learned": [
         ("methods/learned.py", "WEIGHT * likely * ONE", "0 * likely * ONE"),
         ("answering.py", "(count + PRIOR * share) / (total + PRIOR)", "(count + share) / (total + 1)"),
+        ("answering.py", "(1 - right) / np.maximum(many - 1, 1)", "1 - right"),
+        ("answering.py", "answers, (seen + 0.02) / (asked", "answers, (seen + 1) / (asked"),
     ],
-    "lookup": [("methods/lookup.py", "table[:, members] &=", "table[:, members] |=")],
     "likelihood": [
         ("methods/likelihood.py", "answers + np.log(wrong)", "answers - np.log(wrong)"),
         ("methods/likelihood.py", "np.where(scores == UNHEARD, self.prior, scores)", "scores"),
-    ],
-    "pairwise": [
-        ("methods/pairwise.py", "(gained - lost).reshape", "(gained + lost).reshape"),
-        ("methods/pairwise.py", "(authorities, share)", "(share, authorities)"),
-    ],
-    "anchored": [
-        ("answering.py", "(1 - right) / np.maximum(many - 1, 1)", "1 - right"),
-        ("answering.py", "answers, (seen + 0.02) / (asked", "answers, (seen + 1) / (asked"),
     ],
     "em": [
         ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),
@@ -48,25 +41,16 @@ MUTATIONS = {
         ("methods/em.py", "np.rint(np.log(share / share.sum()) * UNIT)", "np.rint(0 * share)"),
         ("methods/em.py", "counts.counts / ONE + self.smoothing", "counts.counts / ONE + 1 + self.smoothing"),
     ],
-    "coupling": [("methods/soft.py", "np.log(q) / self.power", "np.log(q)")],
-    "mean": [("fusion.py", "total / np.maximum(np.bincount(place, minlength=size), 1)", "total")],
-    "supervised": [("methods/supervised.py", "3 * lessons.posterior", "0 * lessons.posterior")],
 }
 """(file, what it has, what it gets instead): what a tired developer may type."""
 
 OTHERS, ESTIMATORS = "tests/property/test_decode_others.py", "tests/property/test_estimators.py"
 TESTS = {
     "authority": ["tests/property/test_decode_authority.py"],
-    "learned": ["tests/unit/decoding/test_learned.py"],
-    "lookup": [OTHERS, "tests/theory/test_decoders.py"],
+    "learned": ["tests/unit/decoding/test_learned.py", ESTIMATORS],
     "likelihood": [OTHERS, "tests/unit/decoding/test_likelihood.py"],
-    "pairwise": [OTHERS],
-    "anchored": [ESTIMATORS],
     "em": [ESTIMATORS],
     "dawid-skene": [ESTIMATORS],
-    "coupling": [ESTIMATORS],
-    "mean": [ESTIMATORS],
-    "supervised": ["tests/unit/decoding/test_supervised.py"],
 }
 """The tests of each method that take seconds."""
 

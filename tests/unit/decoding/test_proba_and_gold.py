@@ -13,7 +13,7 @@ from tests import plain_decoders
 from tests.methods import ESTIMATING
 from tests.unit.decoding.test_learned import RING, real_looking
 
-SOFT = ("learned", "coupling", "mean")
+SOFT = ("learned",)
 
 
 def soft_votes(items=200):
@@ -67,7 +67,7 @@ def test_likelihood_is_the_exact_posterior(accuracy):
             np.testing.assert_allclose(found, [float(posterior[k]) for k in range(5)], atol=1e-6)
 
 
-@pytest.mark.parametrize(("method", "options"), [("pairwise", {}), ("authority", {})])
+@pytest.mark.parametrize(("method", "options"), [("authority", {})])
 def test_methods_without_probabilities_say_so(method, options):
     votes, _ = plain_votes(20)
     with pytest.raises(CovoteError, match="no probabilities"):
@@ -93,7 +93,7 @@ def test_a_file_has_the_same_probabilities(tmp_path, ending, engine):
     assert gold_sentence(outcome.gold) == gold_sentence(expected.gold)
 
 
-@pytest.mark.parametrize("method", ["learned", "likelihood", "pairwise", "em"])
+@pytest.mark.parametrize("method", ["learned", "likelihood", "authority", "em"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_known_items_keep_their_class_and_are_scored(method, workers):
     votes, truth = plain_votes(120)

@@ -214,9 +214,9 @@ def test_statistics_can_be_saved_and_continued(tmp_path):
     whole = votes(2000)
     for name, part in (("one", whole.part(0, 900)), ("two", whole.part(900, 2000)), ("all", whole)):
         pq.write_table(part.to_arrow("wide"), tmp_path / f"{name}.parquet")
-    one = decode_file(tmp_path / "one.parquet", None, PANEL, method="anchored").statistics
-    two = decode_file(tmp_path / "two.parquet", None, PANEL, method="anchored", past=one).statistics
-    everything = decode_file(tmp_path / "all.parquet", None, PANEL, method="anchored").statistics
+    one = decode_file(tmp_path / "one.parquet", None, PANEL, method="learned").statistics
+    two = decode_file(tmp_path / "two.parquet", None, PANEL, method="learned", past=one).statistics
+    everything = decode_file(tmp_path / "all.parquet", None, PANEL, method="learned").statistics
     assert two.items == everything.items == 2000
     assert (two.counts == everything.counts).all()
 

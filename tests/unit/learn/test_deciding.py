@@ -67,13 +67,10 @@ def test_predictions_of_the_authority_vote_are_the_decoded_votes(size, probabili
     assert np.array_equal(default.value[~default.tied], predicted[~default.tied])
 
 
-@pytest.mark.parametrize("decoder", ["coupling", "mean", "pairwise", "likelihood", "lookup"])
-def test_other_decoders_are_those_of_decode(decoder, named):
+def test_other_decoders_are_those_of_decode(named):
     X, y, X_new, _ = named
-    model = PanelClassifier(LOGISTIC, size=4, decoder=decoder).fit(X, y)
-    options = {"power": 1} if decoder == "coupling" else {}  # as experts give them
-    votes = model.votes(X_new, probabilities=decoder in ("coupling", "mean"))
-    labels = decode(votes, method=decoder, **options)
+    model = PanelClassifier(LOGISTIC, size=4, decoder="likelihood").fit(X, y)
+    labels = decode(model.votes(X_new), method="likelihood")
     decided = labels.index >= 0
     assert np.array_equal(labels.value[decided], model.predict(X_new)[decided])
 
@@ -114,16 +111,6 @@ def test_a_class_with_the_votes_of_all_its_authorities_wins_whatever_the_probabi
     model = PanelClassifier.from_experts(panel, models, decoder=decoder)
     assert model.predict(np.zeros((3, 1))).tolist() == [0, 0, 0]
     assert model.predict_proba(np.zeros((1, 1))).argmax() == 0
-
-
-def test_coupling_takes_probabilities_as_they_are(named):
-    """Tempered, as `decode` does with experts that are too sure, they would cost points."""
-    X, y, X_new, y_new = named
-    scores = {
-        decoder: PanelClassifier(LOGISTIC, size=2, decoder=decoder).fit(X, y).score(X_new, y_new)
-        for decoder in ("fused", "coupling")
-    }
-    assert scores["coupling"] > scores["fused"] - 0.02
 
 
 def test_an_expert_cannot_know_more_classes_than_there_are(named):
@@ -215,7 +202,7 @@ def test_without_routing_unknown_metadata_is_refused(named):
 def test_a_step_of_a_pipeline_with_a_search_over_it(named):
     X, y, X_new, y_new = named
     pipeline = make_pipeline(StandardScaler(), PanelClassifier(LOGISTIC))
-    grid = {"panelclassifier__size": [2, 5], "panelclassifier__decoder": ["authority", "coupling"]}
+    grid = {"panelclassifier__size": [2, 5], "panelclassifier__decoder": ["authority", "fused"]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X[:300], y[:300])
     assert search.score(X_new, y_new) > 0.85
     nested = clone(search.best_estimator_).set_params(panelclassifier__estimator__C=0.1)

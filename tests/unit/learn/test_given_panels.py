@@ -178,7 +178,7 @@ def test_a_wrong_answer_of_a_model_is_named():
         PanelClassifier.from_experts(panel, [Answers("a"), Answers("b")], decoder="em")
 
 
-@pytest.mark.parametrize("decoder", ["authority", "coupling", "em"])
+@pytest.mark.parametrize("decoder", ["authority", "fused", "em"])
 def test_an_outage_is_a_panel_without_the_expert(decoder, named):
     X, y, X_new, y_new = named
     whole = PanelClassifier(LOGISTIC, size=4, decoder=decoder).fit(X, y)

@@ -9,29 +9,18 @@ from typing import Any
 from covote.arguments import did_you_mean
 from covote.decoding.gold import Gold
 from covote.decoding.loop import Decoder, checked
-from covote.decoding.methods.anchored import Anchored
 from covote.decoding.methods.authority import Authority
 from covote.decoding.methods.em import DawidSkene, Em
 from covote.decoding.methods.learned import LearnedVote
 from covote.decoding.methods.likelihood import Likelihood
-from covote.decoding.methods.lookup import Lookup
-from covote.decoding.methods.pairwise import Pairwise
-from covote.decoding.methods.soft import Coupling, Mean
-from covote.decoding.methods.supervised import Supervised
 from covote.errors import InputError
 
 DECODERS: dict[str, type[Decoder]] = {
     "learned": LearnedVote,
     "authority": Authority,
-    "lookup": Lookup,
     "likelihood": Likelihood,
-    "pairwise": Pairwise,
-    "anchored": Anchored,
     "em": Em,
     "dawid-skene": DawidSkene,
-    "coupling": Coupling,
-    "mean": Mean,
-    "supervised": Supervised,
 }
 """Every method by name. A new decoder is one new file and one line here."""
 

@@ -286,7 +286,7 @@ def _warn_about_classifiers(counts: Statistics) -> None:
         warnings.warn(
             f"{seen.outside.sum() / answers:.0%} of the answers seem to be about classes that their expert "
             "does not know; dawid-skene can be far off there, use the default for models that make mistakes "
-            "together, 'anchored' for people who do not, and compare() where some classes are known",
+            "together, and compare() where some classes are known",
             UserWarning,
             stacklevel=2,
         )
