@@ -1,11 +1,13 @@
-"""Write docs/cli.md from the code.
+"""Write docs/cli.md from the code, and the tables of figures from benchmarks/results/facts.toml.
 
-Run `python docs/generate.py` after changing a command; a test compares the result.
+Run `python docs/generate.py` after changing a command or a figure; a test compares the result.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import typer
 from covote.cli.app import EXAMPLES, app
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
+FIGURES = re.compile(r"(<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 
 FIRST = """\
 ## Exit status
@@ -97,7 +101,51 @@ def _metavar(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
-PAGES = {"cli.md": cli_reference}
+def results() -> str:
+    """Return docs/results.md with all figures, one table for each group."""
+    tables: dict[str, list[str]] = {}
+    for fact in facts():
+        asked = [f"answers: {fact['answers']}"] if fact["answers"] else []
+        asked += [f"probabilities: {fact['probabilities']}"] if fact["probabilities"] else []
+        row = [fact["what"], "; ".join([fact["who"], *asked]), fact["value"], f"`{fact['command']}`"]
+        tables.setdefault(fact["group"], []).append(f"| {' | '.join(row)} |")
+    head = ["| what | who answered | measured | command |", "|---|---|---|---|"]
+    return with_figures(
+        HERE / "results.md",
+        [line for group in tables for line in (f"## {group}", "", *head, *tables[group], "")],
+    )
+
+
+def readme() -> str:
+    """Return README.md with its figures."""
+    rows = [
+        f"| {fact['who']} | {fact['what']} | {fact['value']} | {_source(fact['page'])} |"
+        for fact in facts()
+        if fact.get("readme")
+    ]
+    head = ["| who answered | what | measured | source |", "|---|---|---|---|"]
+    return with_figures(ROOT / "README.md", [*head, *rows])
+
+
+def facts() -> list[dict[str, Any]]:
+    """Return the figures that covote is judged by."""
+    with open(ROOT / "benchmarks" / "results" / "facts.toml", "rb") as file:
+        found: list[dict[str, Any]] = tomllib.load(file)["facts"]
+    return found
+
+
+def with_figures(page: Path, lines: list[str]) -> str:
+    """Return a page with these lines in the place of its figures."""
+    return FIGURES.sub(lambda match: match[1] + "\n".join([*lines, ""]), page.read_text(encoding="utf-8"))
+
+
+def _source(page: str) -> str:
+    """Return the link to a page of results, from README.md."""
+    path = (ROOT / "benchmarks" / "results" / f"{page}.md").resolve().relative_to(ROOT.resolve())
+    return f"[{path.stem}]({path.as_posix()})"
+
+
+PAGES = {"cli.md": cli_reference, "results.md": results, "../README.md": readme}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():

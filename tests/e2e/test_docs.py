@@ -21,11 +21,30 @@ def load_generator():
     return module
 
 
-@pytest.mark.parametrize("page", ["cli.md"])
+@pytest.mark.parametrize("page", ["cli.md", "results.md", "../README.md"])
 def test_the_generated_reference_is_up_to_date(page):
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == load_generator().PAGES[page](), (
         "run `python docs/generate.py`"
     )
+
+
+def test_every_percentage_of_the_readme_is_a_fact():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    said = re.findall(r"[\d.]+(?= ?%)", prose)
+    figures = " ".join(f"{fact['what']} {fact['value']}" for fact in load_generator().facts())
+    assert said
+    assert set(said) <= set(re.findall(r"\d[\d.]*\d|\d", figures))
+
+
+def test_every_fact_names_a_page_and_a_command_that_exist():
+    for fact in load_generator().facts():
+        assert (ROOT / "benchmarks" / "results" / f"{fact['page']}.md").exists(), fact
+        assert set(fact) - {"readme"} == {
+            "group", "what", "value", "who", "answers", "probabilities", "page", "command", "date"
+        }  # fmt: skip
+        script = re.match(r"python (benchmarks/\w+\.py)", fact["command"])
+        assert script is None or (ROOT / script[1]).exists(), fact
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
