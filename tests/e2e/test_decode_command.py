@@ -424,7 +424,7 @@ def test_duplicates_by_choice(covote, files):
         ("item,label\n1,eye\n", ["no column 'expert'"]),
         ("item,dr-lee,dr-who\n1,eye,eye\n", ["'dr-who' is neither the item nor an expert", "--unknown drop"]),
         ("item,dr-lee,ann\n1,eye,eye\n2,lung,eye\n", ["row 2", "'dr-lee' answered 'lung'"]),
-        ("item,dr-lee\n2,eye\n1,eye\n2,ear\n", ["row 3", "item 2 already occurs in row 1"]),
+        ("item,dr-lee\n2,eye\n1,eye\n2,ear\n", ["row 3", "'ear' to item 2, but 'eye' in row 1"]),
         ("item,expert,label,probability\n1,ann,eye,0.5\n1,bob,ear,1.5\n", ["row 2", "1.5"]),
         ("item,expert,label,probability\n1,ann,eye,nan\n", ["row 1", "nan"]),
         ("item,expert,label,probability\n1,ann,eye,high\n", ["probabilities must be numbers"]),

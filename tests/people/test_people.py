@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from covote import CovoteError, Panel, Reading, Votes
-from covote.files import VoteFile, decode_file, inferred_panel, open_panel
+from covote.files import VoteFile, decode_file, inferred_panel, panel_of_everyone
 from covote.tables.cells import read_cells
-from covote.votes.findings import DroppedWarning
+from covote.votes.problems import DroppedWarning
 
 HERE = Path(__file__).parent
 MANIFEST = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def opened(entry):
     """Return the file, its panel, and how it is to be read."""
     path = HERE / "votes" / entry["file"]
     options = dict(entry.get("options", {}))
-    makers = {"all": open_panel, "infer": inferred_panel}
+    makers = {"all": panel_of_everyone, "infer": inferred_panel}
     known = entry["panel"]
     panel = makers[known](path) if known in makers else Panel.load(HERE / "panels" / known)
     if "rename" in entry:

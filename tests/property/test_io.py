@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from covote import Panel, Votes, decode
 from covote.errors import InputError
-from covote.files import VoteFile, decode_file, vote_files
+from covote.files import VoteFile, decode_file, decoding_files
 from covote.tables import Reading, batches
-from covote.votes import NONE_OF_MINE, NOT_ASKED
+from covote.votes import NONE_OF_MINE, NOT_ASKED, item_index
 from tests.methods import PLAIN
 
 FORMATS = ["csv", "parquet", "jsonl"]
@@ -25,8 +25,8 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 def small_batches(monkeypatch):
     """So small that items, and runs of equal items, are cut everywhere."""
     monkeypatch.setattr(batches, "ROWS", 7)
-    monkeypatch.setattr(vote_files, "ROWS", 5)
-    monkeypatch.setattr(vote_files, "PART_ITEMS", 4)
+    monkeypatch.setattr(item_index, "MERGED", 5)
+    monkeypatch.setattr(decoding_files, "PART_ITEMS", 4)
 
 
 @st.composite
@@ -103,8 +103,10 @@ def test_every_file_gives_the_same_votes(tmp_path_factory, case, kind, shape, ra
     if kind == "csv" and not all(isinstance(i, int) for i in ids) and all(_integer(i) for i in ids):
         expected = {int(i): row for i, row in expected.items()}
     assert by_item(read) == expected
-    if shape == "long":
-        assert read.items.tolist() == sorted(read.items.tolist(), key=_bytes)
+    assert list(map(str, read.items)) == list(dict.fromkeys(str(row[0]) for row in rows))
+    loaded = Votes.load(path, panel)
+    assert loaded.items.tolist() == read.items.tolist()
+    assert (loaded.dense == read.dense).all()
 
 
 def _integer(text):
@@ -173,17 +175,17 @@ def plain_votes(panel, rows, keep):
 @given(
     cases(),
     st.sampled_from(["first", "last", "error"]),
-    st.sampled_from(["as it lies", "in order", "shuffled", "sorted on disk"]),
+    st.sampled_from(["as it lies", "in order", "shuffled"]),
     st.randoms(use_true_random=False),
 )
-def test_repeated_answers_in_any_order(tmp_path_factory, monkeypatch, case, keep, lie, random):
+def test_repeated_answers_in_any_order(tmp_path_factory, case, keep, lie, random):
     panel, ids, votes = case
     rows = answers(
         panel, ids, np.where(votes == NONE_OF_MINE, 0, votes) if mixed(panel, votes) else votes, random
     )
     if isinstance(panel.classes[0], int):
         rows = [row for row in rows if row[2] != "none of mine"]
-    if lie in ("shuffled", "sorted on disk"):
+    if lie == "shuffled":
         random.shuffle(rows)
     if lie == "in order":
         rows.sort(key=lambda row: _bytes(row[0]))
@@ -191,12 +193,10 @@ def test_repeated_answers_in_any_order(tmp_path_factory, monkeypatch, case, keep
         return
     path = tmp_path_factory.mktemp("votes") / "votes.parquet"
     write(path, ["item", "expert", "label"], rows)
-    monkeypatch.setattr(vote_files, "_ROOM", 0 if lie == "sorted on disk" else 1 << 20)
     file = VoteFile(path, panel, Reading(duplicates=keep))
     expected = plain_votes(panel, rows, keep)
     if expected is None:
         with pytest.raises(InputError, match=r"row \d+: expert .* answered .* but .* in row \d+"):
-            list(file.parts())
+            file.read()
         return
-    found = [pair for part in file.parts() for pair in by_item(part).items()]
-    assert found == sorted(expected.items(), key=lambda pair: _bytes(pair[0]))
+    assert list(by_item(file.read()).items()) == list(expected.items())

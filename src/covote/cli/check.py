@@ -100,7 +100,7 @@ def check(
 
 def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | None, as_json: bool) -> None:
     """Print everything that is wrong with a file of votes; exit status 2 if something is."""
-    from covote.files import VoteFile
+    from covote.votes.vote_file import VoteFile, unanswered
 
     if fix is not None:
         if fix.suffix.lower() != ".csv":
@@ -114,14 +114,14 @@ def _check_votes(votes: Path, panel_file: Path, reading: Reading, fix: Path | No
     with StandardStreams(votes) as streams:
         try:
             file = VoteFile(streams.votes, panel, reading)
-            found = file.examine()
+            read = file.examine()
         except CovoteError as error:
             problems = [str(error)]
         else:
+            found = file.problems
             problems, details, notes = found.problems, found.to_dict(), file.notes()
             details["shape"] = file.shape
-            silent = [name for i, name in enumerate(panel.names) if i not in found.heard]
-            unsaid = [name for k, name in enumerate(panel.classes) if k not in found.said]
+            silent, unsaid = unanswered(read)
             notes += [f"experts without an answer: {some_of(silent)}"] if silent else []
             notes += [f"classes without an answer: {some_of(unsaid)}"] if unsaid else []
             if fix is not None:

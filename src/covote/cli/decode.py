@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,6 @@ from covote.cli import output
 from covote.cli.arguments import (
     WRITTEN,
     Columns,
-    EngineName,
     Gold,
     Json,
     LabelsFile,
@@ -24,10 +22,8 @@ from covote.cli.arguments import (
     Report,
     Review,
     ReviewUntil,
-    Scheduler,
     StandardStreams,
     StreamFormat,
-    Workers,
     reads_votes,
 )
 from covote.cli.method import Method
@@ -76,9 +72,6 @@ def decode(
         Path | None, typer.Option("--load-stats", help="Continue from statistics saved with --save-stats.")
     ] = None,
     kind: StreamFormat = "csv",
-    engine: EngineName = "local",
-    scheduler: Scheduler = None,
-    workers: Workers = None,
     as_json: Json = False,
     *,
     reading: Reading,
@@ -100,8 +93,7 @@ def decode(
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     with streams:
         chosen = Output(streams.labels, proba, review, review_until, report, stats, names)
-        where = _cluster(engine, scheduler, workers)
-        with where as cluster, output.progress_bar() as progress, output.warnings_as_lines():
+        with output.progress_bar() as progress, output.warnings_as_lines():
             outcome = decode_file(
                 streams.votes,
                 chosen,
@@ -110,7 +102,6 @@ def decode(
                 gold=gold,
                 reading=reading,
                 progress=progress,
-                engine=cluster,
                 **options,
             )
     if as_json:
@@ -120,12 +111,3 @@ def decode(
         output.say_written(output_file, proba, stats, report, review)
         if not chosen.paths:
             output.say("Labels were not saved; add -o labels.csv to save them.")
-
-
-def _cluster(engine: str, scheduler: str | None, workers: int | None) -> Any:
-    """Return a context with the engine to decode with; None for this process."""
-    if engine == "local" and scheduler is None and workers is None:
-        return nullcontext()
-    from covote.engines import make_engine
-
-    return make_engine(engine, scheduler=scheduler, workers=workers)

@@ -1,14 +1,13 @@
-"""From a file of votes to a file of labels, in memory that does not grow."""
+"""From a file of votes to a file of labels."""
 
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,28 +15,25 @@ import pyarrow as pa
 from covote.arguments import some_of
 from covote.decoding import Decoder, Statistics, compare, make
 from covote.decoding.gold import gold_rows, like_items, no_gold
-from covote.decoding.loop import Fitted, Parts, Wanted, estimates, fit, no_proba
+from covote.decoding.loop import Fitted, Wanted, estimates, fit, no_proba
 from covote.errors import InputError, TooLargeError
 from covote.files.output import Output
 from covote.files.review import Looks
 from covote.files.side_tables import read_gold
 from covote.files.tally import Tally
-from covote.files.vote_files import Slice, VoteFile, VoteSource, inferred_panel, open_panel
 from covote.labels import GoldScore
 from covote.panel import Name, Panel
 from covote.progress import Progress, Work
 from covote.tables import Reading
 from covote.tables.words import folded
 from covote.votes import Votes
-from covote.votes.arrays import joined
-from covote.votes.findings import Findings
+from covote.votes.problems import TableProblems
 from covote.votes.rows import Rows, fits_key, merged
-
-if TYPE_CHECKING:
-    from covote.engines import Engine
+from covote.votes.vote_file import Assumed, VoteFile
 
 T = TypeVar("T")
-_ROOM = 1 << 29  # bytes of votes kept in memory between passes
+PART_ITEMS = 1 << 19
+"""Items of a part: equal answer rows are found within a part, so large parts are less work."""
 _MOST_COLUMNS = 3000  # classes in a file of probabilities
 _COMPARED = 200_000  # items that methods are compared on, besides the gold items
 LOOKS = 25
@@ -60,7 +56,7 @@ class Outcome:
     gold: GoldScore | None = None
     method: str = "learned"
     notes: tuple[str, ...] = ()
-    dropped: Findings | None = None
+    dropped: TableProblems | None = None
     looks: Looks = field(default_factory=lambda: Looks(LOOKS))
 
     def told(self) -> list[str]:
@@ -90,7 +86,6 @@ def decode_file(
     gold: Mapping[Any, Name] | str | os.PathLike[str] | None = None,
     reading: Reading | None = None,
     progress: Progress | None = None,
-    engine: Engine | None = None,
     **options: Any,
 ) -> Outcome:
     """Label every item of a file of votes; write the labels as they come.
@@ -114,21 +109,18 @@ def decode_file(
         How columns, names and cells of the votes are understood.
     progress
         Called as (done, total, what).
-    engine
-        Where slices of a Parquet file are read and labelled: an engine of :mod:`covote.engines`. Without one,
-        and for other files, the file streams through this process. The labels are the same, byte for byte.
     """
     output = output if isinstance(output, Output) else Output(output)
     output.check()
-    panel, assumed = _panel(votes_file, panel, reading)
-    file = VoteFile(votes_file, panel, reading)
+    file = VoteFile(votes_file, _known_panel(panel), reading)
     if gold is not None and not isinstance(gold, Mapping):
-        gold = read_gold(gold, panel, reading)
-    file.warn_of_dropped()
-    outcome = decode_votes(
-        file, output, method=method, gold=gold, progress=progress, engine=engine, **options
-    )
-    outcome = replace(outcome, notes=(*assumed, *file.notes(), *outcome.notes), dropped=file.dropped)
+        gold = read_gold(gold, file.panel, reading)
+    work = Work(3 * _PASS, progress)
+    votes = file.read(_reported(work.part("reading", share=_PASS)))
+    outcome = decode_votes(votes, output, method=method, gold=gold, work=work, **options)
+    dropped = file.problems if file.problems.dropped else None
+    notes = (*_assumed(panel, file.panel), *file.notes(), *outcome.notes)
+    outcome = replace(outcome, notes=notes, dropped=dropped)
     if output.report is not None:
         from covote.files.report.report import write_report
 
@@ -136,23 +128,33 @@ def decode_file(
     return outcome
 
 
-def _panel(
-    votes_file: str | os.PathLike[str], panel: Panel | str | os.PathLike[str], reading: Reading | None
-) -> tuple[Panel, list[str]]:
-    """Return the panel, and notes on what is assumed about it."""
+def _reported(work: Work) -> Progress:
+    """Return a callback that counts the steps of some work."""
+
+    def report(done: int, total: int, _: str) -> None:
+        work.total = total
+        if work.advance(done - work.done):
+            raise KeyboardInterrupt
+
+    return report
+
+
+def _known_panel(panel: Panel | str | os.PathLike[str]) -> Panel | Assumed:
+    """Return the panel in a file; "all" and "infer" are not files."""
     if isinstance(panel, Panel):
-        return panel, []
-    if panel == "all":
-        found = open_panel(votes_file, reading)
-        return found, [
+        return panel
+    return "all" if panel == "all" else "infer" if panel == "infer" else Panel.load(panel)
+
+
+def _assumed(given: Panel | str | os.PathLike[str], found: Panel) -> list[str]:
+    """Return notes on what is assumed about the panel."""
+    if given == "all":
+        return [
             f"every expert is assumed to know every class ({_who(found)}); say who knows what with --panel"
         ]
-    if panel == "infer":
-        found = inferred_panel(votes_file, reading)
-        return found, [
-            f"every expert is assumed to know exactly the labels they gave in this file ({_who(found)})"
-        ]
-    return Panel.load(panel), []
+    if given == "infer":
+        return [f"every expert is assumed to know exactly the labels they gave in this file ({_who(found)})"]
+    return []
 
 
 def _who(panel: Panel) -> str:
@@ -169,50 +171,41 @@ def _who(panel: Panel) -> str:
     return said
 
 
-def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
+def _to_compare(votes: Votes, gold: Mapping[Any, Name]) -> Votes:
     """Return the votes on gold items, and on enough others for every method to learn from."""
-    kept, items = [], 0
-    for part in source.parts():
-        rows = np.arange(len(part)) if items < _COMPARED else gold_rows(gold, part)[0]
-        if len(rows):
-            kept.append(part if len(rows) == len(part) else part[np.sort(rows)])
-        items += len(rows)
-    return joined(kept)
+    rows = np.unique(np.append(gold_rows(gold, votes)[0], np.arange(min(len(votes), _COMPARED))))
+    return votes if len(rows) == len(votes) else votes.subset(rows)
 
 
 def decode_votes(
-    source: VoteSource,
+    votes: Votes,
     output: Output,
     *,
     method: str = "learned",
     gold: Mapping[Any, Name] | None = None,
-    progress: Progress | None = None,
-    engine: Engine | None = None,
+    work: Work | None = None,
     **options: Any,
 ) -> Outcome:
-    """Label every item of votes that come in parts; as :func:`decode_file`, from wherever they are kept.
+    """Label every item and write the labels, part by part; as :func:`decode_file`, from votes in memory.
 
     The caller has checked the output, and writes the report, if any, with :func:`covote.write_report`.
     """
-    work = Work(2 * _PASS, progress)
-    slices = source.slices() if engine is not None and isinstance(source, VoteFile) else []
-    parts: Here | OnEngine = Here(source, work.part("learning", share=_PASS))
-    if engine is not None and slices:
-        parts = OnEngine(engine, slices, parts.work)
+    work = work or Work(2 * _PASS, None)
+    parts = LocalParts(votes, work.part("learning", share=_PASS))
     if gold is not None:
-        gold = like_items(gold, next(source.parts()))
+        gold = like_items(gold, votes)
     if method == "auto":
-        method = "learned" if gold is None else compare(_to_compare(source, gold), gold).best
+        method = "learned" if gold is None else compare(_to_compare(votes, gold), gold).best
     decoder = make(method, options, gold)
     if output.proba is not None:
-        check_proba(decoder, source.panel)
+        check_proba(decoder, votes.panel)
     if output.stats is not None and not decoder.passes:
         raise no_statistics(method)
-    if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
+    if gold is not None and not len(gold_rows(gold, votes)[0]):
         raise no_gold(gold)
     fitted = fit(parts, decoder, Wanted(proba=output.proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
-    tally, looks, score = Tally(source.panel), Looks(LOOKS), None
+    tally, looks, score = Tally(votes.panel), Looks(LOOKS), None
     if fitted.known is not None:
         tally = Tally.of(fitted.known.rows.votes, fitted.known.labels)
     with output.open() as writers:
@@ -226,7 +219,7 @@ def decode_votes(
         if fitted.statistics is None:
             raise no_statistics(method)
         fitted.statistics.save(output.stats)
-    return Outcome(source.panel, tally, fitted.statistics, score, method, notes=fitted.notes, looks=looks)
+    return Outcome(votes.panel, tally, fitted.statistics, score, method, notes=fitted.notes, looks=looks)
 
 
 def no_statistics(method: str) -> InputError:
@@ -264,104 +257,31 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
         )
 
 
-def _distinct(parts: Parts) -> Votes | None:
-    """Return the distinct answer rows of all parts, if they are few."""
-    return merged(parts.map(_rows)) if fits_key(parts.panel) else None
+@dataclass(frozen=True)
+class LocalParts:
+    """Votes that are learned from and labelled in this process, a part at a time."""
+
+    votes: Votes
+    work: Work
+
+    @property
+    def panel(self) -> Panel:
+        """Who could answer what."""
+        return self.votes.panel
+
+    def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
+        """Yield the result of a task for every part."""
+        self.work.done, self.work.total = 0, max(len(self.votes), 1)
+        for part in self.votes.parts(PART_ITEMS):
+            yield task(part)
+            if self.work.advance(len(part)):
+                raise KeyboardInterrupt
+
+    def distinct(self) -> Votes | None:
+        """Return the distinct answer rows of all parts, if they are few."""
+        return merged(self.map(_rows)) if fits_key(self.panel) else None
 
 
 def _rows(votes: Votes) -> Rows | None:
     """Return the answer rows of a part, without the items that have them."""
     return None if votes.soft else replace(votes.rows, inverse=None)
-
-
-@dataclass(frozen=True)
-class Here:
-    """Votes that are learned from and labelled in this process, kept for further passes if they are small."""
-
-    source: VoteSource
-    work: Work
-    _kept: list[Votes | None] = field(default_factory=list)
-
-    @property
-    def panel(self) -> Panel:
-        """Who could answer what."""
-        return self.source.panel
-
-    def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield the result of a task for every part."""
-        if self._kept and self._kept[-1] is None:
-            yield from (task(part) for part in self._kept if part is not None)
-            return
-        kept: list[Votes | None] = []
-        room = _ROOM
-
-        def report(done: int, total: int, _: str) -> None:
-            self.work.total = total
-            if self.work.advance(done - self.work.done):
-                raise KeyboardInterrupt
-
-        self.work.done = 0
-        for part in self.source.parts(report):
-            room -= part.nbytes
-            if room > 0:
-                kept.append(part)
-            yield task(part)
-        if room > 0:
-            self._kept[:] = [*kept, None]  # None marks the end: these are all
-
-    distinct = _distinct
-
-
-@dataclass(frozen=True)
-class OnEngine:
-    """Slices of a file that are learned from and labelled by an engine."""
-
-    engine: Engine
-    slices: list[Slice]
-    work: Work
-    run: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    @property
-    def panel(self) -> Panel:
-        """Who could answer what."""
-        return self.slices[0].file.panel
-
-    def map(self, task: Callable[[Votes], T]) -> Iterator[T]:
-        """Yield the result of a task for every part."""
-        self.work.done, self.work.total = 0, len(self.slices)
-        for results, names in self.engine.map(OnSlice(task, self.run), self.slices):
-            self.slices[0].file.remember(names)
-            if self.work.advance(1):
-                raise KeyboardInterrupt
-            yield from results
-
-    distinct = _distinct
-
-
-_KEPT: dict[str, dict[int, list[Votes]]] = {}
-"""Slices of the last run that this worker has read, by their number. Reading them again takes as long as
-everything else (`benchmarks/scaling.py`)."""
-
-
-@dataclass(frozen=True)
-class OnSlice:
-    """Applies a task to the parts of a slice, on a worker; `run` names all passes over the same slices."""
-
-    task: Callable[[Votes], Any]
-    run: str
-
-    def __call__(self, some: Slice) -> tuple[list[Any], dict[str, Name | None]]:
-        """Return what the task makes of every part, and the names that were matched loosely."""
-        if self.run not in _KEPT:
-            _KEPT.clear()
-        kept = _KEPT.setdefault(self.run, {})
-        parts = kept.get(some.number)
-        if parts is None:
-            parts = list(some.parts())
-            if sum(part.nbytes for read in (*kept.values(), parts) for part in read) < _ROOM // 4:
-                kept[some.number] = parts
-        return [self.task(part) for part in parts], some.file.loosely()
-
-
-def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
-    return len(gold_rows(gold, votes)[0])

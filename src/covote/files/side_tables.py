@@ -17,7 +17,7 @@ from covote.tables.columns import USUAL, usual_column
 from covote.tables.names import STRANGE, Matcher, plain_items, whole_ids, without_blanks
 from covote.tables.words import CLASSES, ITEMS, is_called, words
 from covote.votes import NONE_OF_MINE
-from covote.votes.tables import Reader
+from covote.votes.reader import Reader
 
 GOLD = words("gold truth true correct goldlabel truelabel groundtruth target")
 """What people call the column of known classes, besides what they call labels."""

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from covote import atomic
 from covote.errors import InputError
-from covote.files.item_order import nature_of
 from covote.files.output import writing_labels
 from covote.labels.files import WHAT
 from covote.multilabel.deciding import LabelSets, decode
@@ -21,8 +20,8 @@ from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.batches import Source
 from covote.tables.writing import written_format
-from covote.votes.findings import Findings
-from covote.votes.tables import Codes, Reader
+from covote.votes.problems import TableProblems
+from covote.votes.reader import IndexedRows, Reader
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class ReportFile:
     """The answers in a file, everything that is wrong with it, and how it was interpreted."""
 
     reports: Reports
-    found: Findings
+    found: TableProblems
     notes: tuple[str, ...]
     shape: Literal["long", "wide"]
     items: pa.DataType
@@ -73,8 +72,7 @@ def read_reports(
 ) -> ReportFile:
     """Read a Parquet, CSV, JSON-lines or Excel file; see :meth:`covote.multilabel.Reports.from_table`.
 
-    Items of a long file come in ascending order. Problems are collected in `found`; call ``found.judge`` to
-    raise them.
+    Problems are collected in `found`; call ``found.judge`` to raise them.
     """
     source = Source(path)
     reader = Reader(panel, reading or Reading(), f"{source.path}, ")
@@ -82,22 +80,20 @@ def read_reports(
     if columns.item is None:
         raise source.no_items()
     source.refuse_nested([columns.item])
-    strangers = list(columns.strangers)
-    reader.found.add_columns(strangers, source.count_filled(strangers).__getitem__)
-    wide = columns.answers is not None
-    nature = nature_of(source, columns.item, wide=wide, loose=reader.reading.match == "loose")
-    parts: list[Codes] = []
+    parts: list[IndexedRows] = []
     first = 0
-    for batch in source.batches([columns.item, *columns.of_answers], plain=(columns.item,)):
-        ids = nature.ids(batch.column(0))
-        parts.append(spread(reader, columns, [ids, *batch.columns[1:]], source.row_numbers(first, len(ids))))
+    for batch in source.batches([columns.item, *columns.read], plain=(columns.item,)):
+        for name in columns.strangers:
+            reader.problems.add_column(name, batch.num_rows - batch.column(name).null_count)
+        given = [batch.column(name) for name in (columns.item, *columns.of_answers)]
+        parts.append(spread(reader, columns, given, source.row_numbers(first, batch.num_rows)))
         first += batch.num_rows
     if not parts:
         raise InputError(f"{source.path} has no answers: it has no rows")
-    codes = Codes.joined(parts)
-    reports = Reports.from_codes(reader, codes, wide=wide, ascending=not wide)
+    wide = columns.answers is not None
+    reports, kind = Reports.from_rows(reader, IndexedRows.joined(parts), wide=wide, untyped=source.untyped)
     notes = [*source.notes, *columns.notes(), *reader.notes()]
-    return ReportFile(reports, reader.found, tuple(notes), "wide" if wide else "long", codes.item.type)
+    return ReportFile(reports, reader.problems, tuple(notes), "wide" if wide else "long", kind)
 
 
 def decode_file(

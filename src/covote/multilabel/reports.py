@@ -23,11 +23,11 @@ from covote.tables.names import (
     entry_rows,
     flat,
     name_array,
-    repeated_item,
+    whole_ids,
 )
 from covote.votes import Votes
-from covote.votes.findings import DroppedWarning
-from covote.votes.tables import Codes, Reader
+from covote.votes.problems import DroppedWarning
+from covote.votes.reader import IndexedRows, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,30 +150,33 @@ class Reports:
         reader = Reader(panel, Reading.of(reading, options))
         found = arrow_table(table)
         columns = reader.columns(found.column_names, "auto", lambda: without_lists(found.slice(0, LOOK)))
-        reader.found.add_columns(columns.strangers, lambda name: len(found) - found.column(name).null_count)
+        for name in columns.strangers:
+            reader.problems.add_column(name, len(found) - found.column(name).null_count)
         names = [columns.item, *columns.of_answers]
         given = [None if name is None else found.column(name) for name in names]
         if given[0] is None:
             given[0] = arrow(np.arange(len(found)))
-        codes = spread(reader, columns, given, np.arange(1, len(found) + 1))
-        reports = cls.from_codes(reader, codes, wide=columns.answers is not None)
-        dropped = reader.found.judge(reader.reading.unknown)
+        rows = spread(reader, columns, given, np.arange(1, len(found) + 1))
+        reports, _ = cls.from_rows(reader, rows, wide=columns.answers is not None)
+        dropped = reader.problems.judge(reader.options.unknown)
         if dropped:
             warnings.warn(dropped, DroppedWarning, stacklevel=2)
         return reports
 
     @classmethod
-    def from_codes(cls, reader: Reader, codes: Codes, *, wide: bool, ascending: bool = False) -> Reports:
-        """Make reports from the rows of a table as indices, the items as they first occur or `ascending`."""
-        import pyarrow.compute as pc
+    def from_rows(
+        cls, reader: Reader, codes: IndexedRows, *, wide: bool, untyped: bool = False
+    ) -> tuple[Reports, pa.DataType]:
+        """Make reports from the rows of a table as indices, the items as they first occur; and their type.
 
+        Items of an `untyped` table become integers if all of them are written as integers.
+        """
         panel = reader.panel
-        reader.found.count(codes.who, codes.what)
+        reader.problems.count(int(np.count_nonzero(codes.who >= 0)))
         found = codes.item.dictionary_encode()
         ids, at = found.dictionary, np.from_dlpack(found.indices).astype(np.int64)
-        if ascending:
-            order = np.from_dlpack(pc.array_sort_indices(ids)).astype(np.int64)
-            ids, at = ids.take(arrow(order)), np.argsort(order)[at]
+        whole = whole_ids(ids) if untyped else None
+        ids = ids if whole is None else whole
         names = tuple(ids.to_pylist())
         if wide:
             _refuse_repeated(reader, codes, at, names)
@@ -186,13 +189,13 @@ class Reports:
         both = np.flatnonzero(declined[item, who] & (what >= 0))
         if len(both):
             p = both[0]
-            reader.found.fault(
+            reader.problems.fault(
                 f"row {codes.row[heard][p]}: expert {panel.names[who[p]]!r} named {panel.classes[what[p]]!r} "
-                f"for item {names[item[p]]!r}, but also answered {reader.reading.none!r}; remove one"
+                f"for item {names[item[p]]!r}, but also answered {reader.options.none!r}; remove one"
             )
         named = what >= 0
         triples = np.unique(np.stack([item[named], who[named], what[named]], axis=1), axis=0)
-        return cls(panel, triples[:, 0], triples[:, 1], triples[:, 2], asked, names)
+        return cls(panel, triples[:, 0], triples[:, 1], triples[:, 2], asked, names), ids.type
 
     @classmethod
     def from_votes(cls, votes: Votes) -> Reports:
@@ -256,14 +259,19 @@ def _known(panel: Panel, item: Any, i: int, name: Name) -> int:
     return k
 
 
-def _refuse_repeated(reader: Reader, codes: Codes, at: NDArray[np.int64], names: tuple[Any, ...]) -> None:
+def _refuse_repeated(
+    reader: Reader, codes: IndexedRows, at: NDArray[np.int64], names: tuple[Any, ...]
+) -> None:
     """Reject an item that has two rows in a wide table."""
     rows = np.full(len(names), -1, dtype=np.int64)
     rows[at[::-1]] = codes.row[::-1]  # the first row of each item
     again = np.flatnonzero(codes.row != rows[at])
     if len(again):
         p = again[0]
-        reader.found.fault(repeated_item(names[at[p]], int(rows[at[p]]), int(codes.row[p])))
+        reader.problems.fault(
+            f"row {codes.row[p]}: item {names[at[p]]!r} already occurs in row {rows[at[p]]}; a wide table "
+            "has one row per item: keep one of them"
+        )
 
 
 # Cells with several classes
@@ -285,7 +293,7 @@ def without_lists(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def spread(reader: Reader, columns: Columns, given: Sequence[Any], rows: NDArray[np.int64]) -> Codes:
+def spread(reader: Reader, columns: Columns, given: Sequence[Any], rows: NDArray[np.int64]) -> IndexedRows:
     """Return a batch as indices, with one row for each class that an expert named.
 
     `given` has the items, then the columns with answers; `rows` are the numbers of the rows.
@@ -299,7 +307,7 @@ def spread(reader: Reader, columns: Columns, given: Sequence[Any], rows: NDArray
     for i, column in zip(columns.answers.values(), given[1:], strict=True):
         expert = pa.repeat(name_array((reader.panel.names[i],))[0], len(item))
         parts.append(_spread(reader, item, expert, _lists(reader, column), rows))
-    return Codes.joined(parts)
+    return IndexedRows.joined(parts)
 
 
 def _lists(reader: Reader, column: Any) -> pa.Array:
@@ -319,18 +327,18 @@ def _lists(reader: Reader, column: Any) -> pa.Array:
     return pa.array([*cells, None], kind).take(arrow(entry_rows(found).astype(np.int64)))
 
 
-def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, rows: Array) -> Codes:
+def _spread(reader: Reader, item: pa.Array, expert: pa.Array, cells: pa.Array, rows: Array) -> IndexedRows:
     import pyarrow as pa
 
     there = np.array(cells.is_valid().to_pylist(), dtype=np.bool_)
     lengths = np.asarray(cells.value_lengths().fill_null(0)).astype(np.int64)
     empty, missing = np.flatnonzero(there & (lengths == 0)), np.flatnonzero(~there)
-    parts: list[Codes] = []
+    parts: list[IndexedRows] = []
     for at, labels in (
         (np.repeat(np.arange(len(rows)), lengths), cells.flatten()),
-        (empty, pa.array([reader.reading.none] * len(empty), pa.string())),
+        (empty, pa.array([reader.options.none] * len(empty), pa.string())),
         (missing, pa.nulls(len(missing), pa.string())),
     ):
         if len(at) or not parts:
-            parts.append(reader.codes([item.take(arrow(at)), expert.take(arrow(at)), labels], rows[at]))
-    return Codes.joined(parts)
+            parts.append(reader.index([item.take(arrow(at)), expert.take(arrow(at)), labels], rows[at]))
+    return IndexedRows.joined(parts)

@@ -55,6 +55,11 @@ class Columns(NamedTuple):
         """The columns of the answers: expert and label, or one for each expert."""
         return [str(self.expert), str(self.label)] if self.answers is None else list(self.answers)
 
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read besides that of the items."""
+        return [*self.of_answers, *([self.chance] if self.chance else []), *self.strangers]
+
     def notes(self) -> list[str]:
         """Describe how the columns were interpreted, unless they have the usual names."""
         found = []

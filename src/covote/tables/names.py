@@ -409,15 +409,6 @@ def in_order(ids: pa.Array, *, strictly: bool) -> bool:
     return len(ids) < 2 or bool(pc.all(compare(ids[1:], ids[:-1])).as_py())
 
 
-def repeated_item(item: Any, before: int, row: int) -> str:
-    """Return the message for an item that has two rows with different answers in a wide table."""
-    return (
-        f"row {row}: item {item!r} already occurs in row {before}, with other answers; a wide table has one "
-        "row per item: keep one of them, or choose with duplicates='first' or 'last' (--duplicates "
-        "first|last)"
-    )
-
-
 def id_array(ids: Any, start: int, stop: int) -> pa.Array:
     """Return the item ids as an Arrow array of their own type."""
     import pyarrow as pa

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is text, also in files of it
 
 def answered_panel(
     columns: Columns,
-    read: Callable[[list[str]], Iterable[Sequence[Any]]],
+    batches: Iterable[Sequence[Any]],
     reading: Reading,
     *,
     everything: bool,
@@ -32,8 +32,8 @@ def answered_panel(
     ----------
     columns
         The roles of the columns of the table.
-    read
-        Returns the named columns, a batch of rows at a time.
+    batches
+        The columns of answers, a batch of rows at a time.
     reading
         Which labels mean "none of mine" or "no answer", and the meanings of other names.
     everything
@@ -42,7 +42,7 @@ def answered_panel(
     meant = reading.meanings()
     silent = Matcher((), reading, labels=True)
     given: dict[Any, set[Any]] = {}
-    for batch in read(columns.of_answers):
+    for batch in batches:
         for who, what in _pairs(columns, batch):
             if who is not None:
                 labels = given.setdefault(meant.get(str(who), who), set())

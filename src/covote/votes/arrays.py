@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from covote.errors import InputError
 from covote.panel import Panel
 from covote.tables.names import NONE_OF_MINE, NOT_ASKED, arrow, id_array
-from covote.votes.findings import unknown_class
+from covote.votes.problems import unknown_class
 
 if TYPE_CHECKING:
     from covote.votes import Votes

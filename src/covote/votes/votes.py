@@ -17,10 +17,10 @@ from covote.errors import InputError
 from covote.panel import Name, Panel
 from covote.tables import Reading
 from covote.tables.names import NONE_OF_MINE, NOT_ASKED, arrow_table
-from covote.votes import arrays, frames, tables
+from covote.votes import arrays, frames
 from covote.votes.arrays import Ragged, frozen
-from covote.votes.findings import DroppedWarning, dropped_outside
 from covote.votes.probabilities import checked_probabilities, ragged_probabilities
+from covote.votes.problems import DroppedWarning, dropped_outside
 from covote.votes.rows import Rows, answer_rows
 
 if TYPE_CHECKING:
@@ -204,16 +204,14 @@ class Votes:
         """
         check_choice("shape", shape, ("auto", "long", "wide"))
         check_choice("layout", layout, ("auto", "dense", "ragged"))
-        how = Reading.of(reading, options)
-        if panel is None:
-            table = arrow_table(table)
-            panel = tables.open_panel(table, shape, how)
-        elif not isinstance(panel, Panel):
+        if panel is not None and not isinstance(panel, Panel):
             raise InputError(
                 f"panel is {panel!r}, not a Panel; make one with Panel.load or Panel.from_blocks, or leave "
                 "it out where everyone knows everything"
             )
-        votes = tables.Reader(panel, how).read(table, shape, first_row)
+        from covote.votes.vote_file import votes_of_table
+
+        votes = votes_of_table(arrow_table(table), panel, Reading.of(reading, options), shape, first_row)
         if layout == "auto":
             return votes
         return votes.to_dense() if layout == "dense" else votes.to_ragged()
@@ -228,11 +226,13 @@ class Votes:
     ) -> Votes:
         """Read votes from a Parquet, CSV, TSV, JSON-lines or Excel file into memory.
 
-        `panel` may also be a file; the other parameters are those of :meth:`from_table`. For files that do
-        not fit into memory, see :class:`covote.files.VoteFile`.
+        `panel` may also be a file; the other parameters are those of :meth:`from_table`. A file that does not
+        fit into memory is rejected, with the command that labels it in parts.
         """
+        from covote.votes.vote_file import VoteFile
+
         given = Panel.load(panel) if isinstance(panel, str | os.PathLike) else panel
-        return tables.read_file(path, given, Reading.of(reading, options))
+        return VoteFile(path, given, Reading.of(reading, options)).read()
 
     # Contents
 

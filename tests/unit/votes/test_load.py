@@ -9,7 +9,7 @@ import pytest
 
 from covote import Panel, Reading, Votes
 from covote.errors import InputError
-from covote.files import VoteFile
+from covote.files import VoteFile, decode_file
 
 PANEL = Panel.from_blocks(["skin", "eye"], [["skin", "eye"], ["eye"]], ["ann", "bob"])
 ROWS = {"item": [3, 1, 3, 2], "expert": ["ann", "ann", "bob", "bob"], "label": ["skin", "eye", "eye", "?"]}
@@ -52,3 +52,50 @@ def test_how_it_is_read_is_said_as_for_a_table(tmp_path):
     assert answers(Votes.load(path, PANEL, Reading(duplicates="first"))) == {(1, "ann", "skin")}
     with pytest.raises(TypeError, match="unexpected keyword 'duplicate'"):
         Votes.load(path, PANEL, duplicate="last")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_items_come_in_the_order_of_the_file_on_every_path(tmp_path, kind):
+    path = tmp_path / f"votes.{kind}"
+    table = pa.table({"item": list("baba"), "expert": ["ann", "ann", "bob", "bob"], "label": ["eye"] * 4})
+    if kind == "csv":
+        pyarrow.csv.write_csv(table, path)
+    elif kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    decode_file(path, tmp_path / "labels.csv", PANEL)
+    written = pyarrow.csv.read_csv(tmp_path / "labels.csv").column("item").to_pylist()
+    read = [Votes.load(path, PANEL), VoteFile(path, PANEL).read(), Votes.from_table(table, PANEL)]
+    assert [votes.items.tolist() for votes in read] == [["b", "a"]] * 3
+    assert written == ["b", "a"]
+
+
+def test_wide_rows_of_one_item_are_merged_unless_they_contradict_each_other(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("item,ann,bob\na,skin,\nb,eye,eye\na,skin,eye\n")
+    votes = Votes.load(path, PANEL)
+    assert votes.items.tolist() == ["a", "b"]
+    assert votes.dense.tolist() == [[0, 1], [1, 1]]
+    path.write_text("item,ann,bob\na,skin,\nb,eye,eye\na,eye,eye\n")
+    with pytest.raises(
+        InputError, match=r"row 3: expert 'ann' answered 'eye' to item 'a', but 'skin' in row 1"
+    ):
+        Votes.load(path, PANEL)
+    for keep, label in (("first", 0), ("last", 1)):
+        assert Votes.load(path, PANEL, duplicates=keep).dense.tolist() == [[label, 1], [1, 1]]
+
+
+def test_all_problems_are_known_after_one_pass(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = ["1,ann,skin", "1,ann,eye", "2,cy,eye", "3,bob,skin", "4,ann,lung", ",ann,eye"]
+    path.write_text("\n".join(["item,expert,label", *rows]))
+    file = VoteFile(path, PANEL)
+    opened = file.source.batches
+    passes = []
+    file.source.batches = lambda *given, **more: passes.append(given) or opened(*given, **more)
+    with pytest.raises(InputError) as caught:
+        file.read()
+    for words in ("'cy'", "'lung'", "'bob' said 'skin'", "row 2: expert 'ann'", "row 6: no item"):
+        assert words in str(caught.value)
+    assert len(passes) == 1

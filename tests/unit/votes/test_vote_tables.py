@@ -10,7 +10,7 @@ import pytest
 
 from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
-from covote.votes.findings import DroppedWarning
+from covote.votes.problems import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 LONG = {
@@ -191,7 +191,7 @@ class TestMistakes:
         assert "row 2: no item" in mistake(changed(1, item=None))
 
     def test_a_wide_table_with_an_item_twice(self):
-        assert "row 2: item 'x' already occurs in row 1" in mistake({**WIDE, "item": ["x", "x"]})
+        assert "'fox' to item 'x', but 'cat' in row 1" in mistake({**WIDE, "item": ["x", "x"]})
 
     def test_what_is_no_table(self):
         assert "cannot read votes from a int" in mistake(3)
@@ -260,7 +260,7 @@ def test_an_item_that_is_no_number_is_missing_and_minus_zero_is_zero(shape):
     if shape == "long":
         assert Votes.from_table(zeros, panel).dense.tolist() == [[0, 1]]
     else:
-        with pytest.raises(InputError, match=r"row 2: item 0.0 already occurs in row 1"):
+        with pytest.raises(InputError, match=r"row 2: .* to item 0.0, but 'x' in row 1"):
             Votes.from_table(zeros, panel)
 
 

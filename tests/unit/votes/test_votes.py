@@ -10,7 +10,7 @@ from covote import CovoteError, Panel, Votes, decode
 from covote.errors import InputError
 from covote.votes import NONE_OF_MINE, NOT_ASKED
 from covote.votes.arrays import repeated
-from covote.votes.findings import DroppedWarning
+from covote.votes.problems import DroppedWarning
 
 PANEL = Panel(["cat", "dog", "fox"], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], ["ann", "bob", "cy"])
 ROWS = np.array([[0, 1, 0], [1, -1, -2], [-1, -1, -1], [1, 2, 2]])

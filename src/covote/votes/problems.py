@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covote.arguments import shown, some_of
 from covote.errors import CovoteError, InputError, UnknownNameError
@@ -63,7 +62,7 @@ class Count:
 
 
 @dataclass
-class Findings:
+class TableProblems:
     """Problems of a table of votes, collected while it is read.
 
     Attributes
@@ -78,8 +77,6 @@ class Findings:
         Problems that cannot be dropped: rows without an item, two different answers, invalid probabilities.
     answers, left
         The number of answers, and the number without those of unknown experts and classes.
-    heard, said
-        Experts with a valid answer, and classes that were answered.
     """
 
     panel: Panel
@@ -93,21 +90,27 @@ class Findings:
     others: list[str] = field(default_factory=list)
     answers: int = 0
     left: int = 0
-    heard: set[int] = field(default_factory=set)
-    said: set[int] = field(default_factory=set)
+    _without_item: Count | None = None
+    _kinds_of_others: set[str] = field(default_factory=set)
 
     # Collecting
 
-    def fault(self, message: str) -> None:
-        """Add a problem that cannot be dropped."""
-        if message not in self.others:
+    def fault(self, message: str, kind: str = "") -> None:
+        """Add a problem that cannot be dropped; of one `kind` only the first is kept."""
+        if message not in self.others and kind not in self._kinds_of_others:
             self.others.append(message)
+            self._kinds_of_others |= {kind} - {""}
 
-    def add_columns(self, names: Iterable[str], answers: Callable[[str], int]) -> None:
-        """Add columns of answers whose expert is not in the panel; `answers` counts a column's answers."""
-        for name in names:
-            self.columns[name] = Count(answers(name), 0)
-            self.answers += self.columns[name].answers
+    def add_column(self, name: str, answers: int) -> None:
+        """Add answers from a column whose expert is not in the panel."""
+        self.columns.setdefault(name, Count(0, 0)).answers += answers
+        self.answers += answers
+
+    def add_rows_without_item(self, row: int, number: int) -> None:
+        """Add rows with answers about no item, the first of which is `row`."""
+        if self._without_item is None:
+            self._without_item = Count(0, row)
+        self._without_item.answers += number
 
     def add(self, pairs: Iterable[tuple[Any, int, Any, int, int, int]]) -> None:
         """Add answers that are not votes: (expert, its code, label, its code, number, first row)."""
@@ -125,13 +128,10 @@ class Findings:
                 self.labels.setdefault(str(label), Count(0, row)).answers += answers
             self.answers += answers
 
-    def count(self, who: NDArray[Any], what: NDArray[Any]) -> None:
-        """Count the valid votes, and note their experts and classes; expert -1 marks a row without a vote."""
-        who, what = who[who >= 0], what[who >= 0]
-        self.left += len(who)
-        self.answers += len(who)
-        self.heard.update(np.unique(who).tolist())
-        self.said.update(np.unique(what).tolist())
+    def count(self, votes: int) -> None:
+        """Count valid votes."""
+        self.left += votes
+        self.answers += votes
 
     # Reporting
 
@@ -144,8 +144,12 @@ class Findings:
         """How many answers are not votes of the panel."""
         return self.answers - self.left
 
-    def _find_twins(self) -> None:
-        """Find names in two spellings that may or may not mean the same."""
+    def _complete(self) -> None:
+        """Find what only the whole table shows: rows without an item, names in two spellings."""
+        lost = self._without_item
+        if lost is not None:
+            more = f" ({lost.answers:,} rows have none)" if lost.answers > 1 else ""
+            self.fault(f"row {lost.row}: no item; give every row an item{more}", "no item")
         for matcher in (self.who, self.what):
             for sentence in matcher.twins() if matcher.twice else ():
                 self.fault(sentence)
@@ -157,7 +161,7 @@ class Findings:
     @property
     def problems(self) -> list[str]:
         """All problems, one sentence for each kind."""
-        self._find_twins()
+        self._complete()
         return [*self._unknown(), *self.others]
 
     def _unknown(self) -> list[str]:
@@ -227,7 +231,7 @@ class Findings:
 
     def refuse(self, unknown: str) -> None:
         """Reject votes with problems; with ``unknown="drop"``, unknown names and classes are not problems."""
-        self._find_twins()
+        self._complete()
         if self.others or (unknown != "drop" and self._kinds):
             raise self.error(dropping=unknown == "drop")
 

@@ -1,0 +1,435 @@
+"""Tables of votes: names to indices, and the indices of all rows to votes.
+
+Every table takes the same way: :meth:`Reader.add` turns a batch of rows into indices and notes what is wrong
+with it, :meth:`Reader.votes` turns the indices of all rows into votes. ``Votes.from_table`` has one batch, a
+file many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covote.arguments import naming, some_of
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.tables import Reading
+from covote.tables.columns import Columns, find_columns
+from covote.tables.names import (
+    NONE_OF_MINE,
+    NOT_ASKED,
+    NULL,
+    STRANGE,
+    Matcher,
+    arrow,
+    flat,
+    plain_items,
+    whole_ids,
+    without_blanks,
+)
+from covote.votes.arrays import Ragged, frozen, is_complete, repeated, smallest_int
+from covote.votes.item_index import ItemIndex
+from covote.votes.probabilities import checked_column
+from covote.votes.problems import TableProblems
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from covote.votes import Votes
+
+
+class IndexedRows(NamedTuple):
+    """Rows of a long table as indices.
+
+    Attributes
+    ----------
+    item
+        The ids, or the positions of the items.
+    who, what
+        Expert and class; both are -1 if a row is not a vote.
+    row
+        The number of each row in its table.
+    probability
+        The experts' probabilities, if there are any.
+    """
+
+    item: Any
+    who: NDArray[Any]
+    what: NDArray[Any]
+    row: NDArray[Any]
+    probability: pa.Array | None = None
+
+    @staticmethod
+    def joined(parts: Sequence[IndexedRows]) -> IndexedRows:
+        """Return the rows of several parts."""
+        import pyarrow as pa
+
+        if len(parts) == 1:
+            return parts[0]
+        item, who, what, row, probability = zip(*parts, strict=True)
+        ids = np.concatenate(item) if isinstance(item[0], np.ndarray) else pa.concat_arrays(item)
+        values = None if probability[0] is None else pa.concat_arrays(probability)
+        return IndexedRows(ids, np.concatenate(who), np.concatenate(what), np.concatenate(row), values)
+
+
+class Reader:
+    """Reads one table of votes; see :meth:`covote.Votes.from_table`.
+
+    Parameters
+    ----------
+    panel
+        Who could answer what.
+    options
+        How columns, names and cells are understood.
+    where
+        The beginning of messages: the file and a comma.
+
+    Attributes
+    ----------
+    problems
+        What is wrong with the rows so far, for the caller to judge.
+    """
+
+    def __init__(self, panel: Panel, options: Reading | None = None, where: str = "") -> None:
+        self.panel, self.options, self.where = panel, options or Reading(), where
+        self.problems = TableProblems(panel, self.experts, self.classes, where)
+        self._items = ItemIndex()
+        self._parts: list[IndexedRows] = []  # of a long table
+        self._matrices: list[NDArray[Any]] = []  # of a wide table (experts x rows)
+        self._rows: list[NDArray[Any]] = []  # the numbers of its rows
+        self._unnamed = False  # whether it has no items
+        self._trimmed = False  # whether items had blanks around them
+
+    # Names and columns
+
+    @cached_property
+    def meanings(self) -> dict[str, Any]:
+        """The meanings of names that the panel does not have."""
+        if self.options.rename is None:
+            return {}
+        plain = [Matcher(self.panel.names), Matcher(self.panel.classes, self.options, labels=True)]
+        return self.options.meanings(
+            lambda name: name == self.options.none or any(known.code(name) >= 0 for known in plain)
+        )
+
+    @cached_property
+    def experts(self) -> Matcher:
+        """The names of the experts."""
+        return Matcher(self.panel.names, self.options, self.meanings)
+
+    @cached_property
+    def classes(self) -> Matcher:
+        """The names of the classes."""
+        return Matcher(self.panel.classes, self.options, self.meanings, labels=True)
+
+    def columns(self, names: list[str], shape: str, head: Callable[[], pa.Table]) -> Columns:
+        """Return the roles of the columns of a table; `head` returns its first rows."""
+        with naming(self.where.removesuffix(", ")):
+            return find_columns(names, self.options.columns, shape, (self.experts, self.classes), head)
+
+    def loosely(self) -> dict[str, Name | None]:
+        """Return the names that have been matched despite case, blanks and accents."""
+        return self.experts.loosely | self.classes.loosely
+
+    def notes(self) -> list[str]:
+        """Return notes on the names that were matched loosely, and on the labels read as no answer."""
+        pairs = sorted(self.loosely().items())
+        matched = [f"{old!r} as {new!r}" for old, new in pairs if new is not None]
+        silent = [repr(old) for old, new in pairs if new is None]
+        found = []
+        if matched:
+            found.append(
+                "names that differ only in case, blanks, punctuation or accents are taken as the same: "
+                f"{some_of(matched)}"
+            )
+        found += [f"read as no answer: {some_of(silent)}"] if silent else []
+        return ["blanks around item names are ignored", *found] if self._trimmed else found
+
+    # Rows to indices
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the rows so far take."""
+        found = self._items.nbytes + sum(array.nbytes for array in (*self._matrices, *self._rows))
+        for _, who, what, row, probability in self._parts:
+            found += (
+                who.nbytes + what.nbytes + row.nbytes + (0 if probability is None else probability.nbytes)
+            )
+        return found
+
+    def add(self, roles: Columns, batch: Any, rows: NDArray[np.int64]) -> None:
+        """Add a batch of rows (a table or record batch); `rows` are their numbers."""
+        for name in roles.strangers:
+            self.problems.add_column(name, len(batch.column(name)) - batch.column(name).null_count)
+        items = None if roles.item is None else batch.column(roles.item)
+        rows = rows.astype(smallest_int(int(rows[-1]) + 1)) if len(rows) else rows
+        if roles.answers is not None:
+            self._add_wide(roles.answers, [batch.column(name) for name in roles.answers], items, rows)
+            return
+        names = [*roles.of_answers, *([roles.chance] if roles.chance else [])]
+        found = self.index([items, *(batch.column(name) for name in names)], rows)
+        self.problems.count(int(np.count_nonzero(found.who >= 0)))
+        self._items.add(found.item)
+        self._parts.append(found._replace(item=None))
+
+    def index(self, columns: Sequence[Any], rows: NDArray[Any]) -> IndexedRows:
+        """Return rows of a long table as indices, given the columns item, expert, label and probabilities.
+
+        The last of these may be absent; `rows` are the numbers of the rows.
+        """
+        panel = self.panel
+        item, keep = self._ids(columns[0], columns[1:], rows)
+        if keep is not None:
+            columns, rows = [flat(column).filter(arrow_mask(keep)) for column in columns], rows[keep]
+        expert_code, experts, expert_row = self.experts.codes(columns[1])
+        label_code, labels, label_row = self.classes.codes(columns[2])
+        who, what = (
+            code.astype(smallest_int(size)).take(row)
+            for code, row, size in (
+                (expert_code, expert_row, len(panel)), (label_code, label_row, len(panel.classes))
+            )
+        )  # fmt: skip
+        width = len(panel.classes) + 4
+        pair = who.astype(smallest_int((len(panel) + 4) * width))
+        pair *= width
+        pair += what
+        kind = self._answer_kinds.take(pair)
+        if kind.any():
+            if kind.max() > 1:
+                bad = np.flatnonzero(kind > 1)
+                pairs = expert_row[bad].astype(np.int64) * (len(labels) + 1) + label_row[bad]
+                which, first, count = np.unique(pairs, return_index=True, return_counts=True)
+                self.problems.add(
+                    (
+                        experts[e],
+                        int(expert_code[e]),
+                        labels[k],
+                        int(label_code[k]),
+                        int(n),
+                        int(rows[bad[p]]),
+                    )
+                    for e, k, p, n in zip(*np.divmod(which, len(labels) + 1), first, count, strict=True)
+                )
+            who[kind > 0] = -1
+            what[kind > 0] = NOT_ASKED
+        probability = None
+        if len(columns) > 3:
+            try:
+                probability = checked_column(columns[3], who, what, rows, self.panel)
+            except InputError as error:
+                self.problems.fault(str(error), "probabilities")
+        return IndexedRows(item, who, what, rows, probability)
+
+    @cached_property
+    def _answer_kinds(self) -> NDArray[np.int8]:
+        """What each pair of codes is: 0 a vote, 1 not a vote, 2 a problem.
+
+        Expert i and class k, whose codes begin at -4, are at ``i * (classes + 4) + k``, which counts from the
+        end if it is below 0.
+        """
+        experts, classes = self.panel.knows.shape
+        found = np.full((experts + 4, classes + 4), 2, dtype=np.int8)
+        found[4:, 4:] = np.where(self.panel.knows, 0, 2)
+        found[4:, NONE_OF_MINE + 4] = 0
+        found[NULL + 4], found[:, NULL + 4] = 1, 1
+        return np.roll(found.reshape(-1), -4 * (classes + 4) - 4)
+
+    def _ids(
+        self, column: Any, others: Sequence[Any], rows: NDArray[Any]
+    ) -> tuple[pa.Array, NDArray[np.bool_] | None]:
+        """Return the items and the rows to keep, None for all rows; rows without an item are left out."""
+        ids = plain_items(column, self.where)
+        if self.options.match == "loose":
+            trimmed = without_blanks(ids)
+            self._trimmed = self._trimmed or trimmed is not ids
+            ids = trimmed
+        if not ids.null_count:
+            return ids, None
+        there = np.array(ids.is_valid().to_pylist(), dtype=np.bool_)
+        answered = np.zeros(len(ids), dtype=np.bool_)
+        for other in others:
+            answered |= np.array(flat(other).is_valid().to_pylist(), dtype=np.bool_)
+        wrong = np.flatnonzero(answered & ~there)
+        if len(wrong):
+            self.problems.add_rows_without_item(int(rows[wrong[0]]), len(wrong))
+        return ids.drop_null(), there
+
+    def _add_wide(self, experts: dict[str, int], columns: list[Any], items: Any, rows: NDArray[Any]) -> None:
+        """Add rows that have a column for each of some experts."""
+        if items is not None:
+            ids, keep = self._ids(items, columns, rows)
+            if keep is not None:
+                columns, rows = [flat(column).filter(arrow_mask(keep)) for column in columns], rows[keep]
+            self._items.add(ids)
+        self._unnamed = items is None
+        kind = smallest_int(len(self.panel.classes))
+        matrix = np.full((len(self.panel), len(rows)), NOT_ASKED, dtype=kind)
+        refused: list[tuple[Any, int, Any, int, int, int]] = []
+        for i, column in zip(experts.values(), columns, strict=True):
+            codes, entries, at = self.classes.codes(column)
+            known = np.append(self.panel.knows[i], True)  # codes below 0 are handled separately
+            wrong = (codes == STRANGE) | ~known[np.maximum(codes, -1)]
+            if wrong.any():
+                bad = np.flatnonzero(wrong[at])  # a dictionary may have labels that occur in no row
+                which, first, count = np.unique(at[bad], return_index=True, return_counts=True)
+                refused += [
+                    (self.panel.names[i], i, entries[e], int(codes[e]), int(n), int(rows[bad[p]]))
+                    for e, p, n in zip(which, first, count, strict=True)
+                ]
+            votes = np.where(wrong | (codes == NULL), NOT_ASKED, codes).astype(kind)
+            np.take(votes, at, out=matrix[i], mode="clip")
+        self.problems.add(refused)
+        self.problems.count(answers_in(matrix))
+        self._matrices.append(matrix)
+        self._rows.append(rows)
+
+    # Indices to votes
+
+    def votes(self, *, untyped: bool = False) -> Votes:
+        """Return the votes of all rows, the items in the order in which they first appear.
+
+        Items of an `untyped` table become integers if all of them are written as integers. An expert with two
+        answers to an item is a problem, unless the options say which of them counts.
+        """
+        from covote.votes import Votes
+
+        positions, ids = self._items.positions(), None if self._unnamed else self._items.ids
+        if untyped and ids is not None and len(ids):
+            whole = whole_ids(ids)
+            ids = ids if whole is None else whole
+        if self._matrices:
+            size = sum(map(len, self._rows))
+            if ids is None or len(ids) == size:
+                columns = np.concatenate(self._matrices, axis=1)
+                return Votes(self.panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
+            self._parts = list(self._melted(positions))
+            positions = [part.item for part in self._parts]
+        assert ids is not None  # only wide tables are without items
+        parts = [part._replace(item=at) for part, at in zip(self._parts, positions, strict=True)]
+        size, count = len(ids), sum(len(part.who) for part in parts)
+        kinds = smallest_int(len(self.panel)).itemsize, smallest_int(len(self.panel.classes)).itemsize
+        soft = any(part.probability is not None for part in parts)
+        if not soft and size * len(self.panel) * kinds[1] <= count * sum(kinds) + 8 * size:
+            return self._dense(parts, ids)
+        return self._sparse(IndexedRows.joined(parts) if parts else None, ids)
+
+    def _melted(self, positions: list[NDArray[np.int32]]) -> Iterator[IndexedRows]:
+        """Yield wide rows as long ones."""
+        for matrix, rows, item in zip(self._matrices, self._rows, positions, strict=True):
+            at, who = np.nonzero(matrix.T != NOT_ASKED)
+            yield IndexedRows(item[at], who.astype(smallest_int(len(self.panel))), matrix[who, at], rows[at])
+
+    def _dense(self, parts: list[IndexedRows], ids: pa.Array) -> Votes:
+        from covote.votes import Votes
+
+        panel, size = self.panel, len(ids)
+        columns = np.full((len(panel), size), NOT_ASKED, dtype=smallest_int(len(panel.classes)))
+        cells, answers = columns.reshape(-1), 0
+        for part in parts:
+            place, what, _ = _votes_of(part, size)
+            cells[place] = what
+            answers += len(place)
+        # If there are as many answers as votes, no expert answered an item twice.
+        if self.options.duplicates != "last" and answers > answers_in(columns):
+            twice = [
+                place[cells[place] != what] for place, what, _ in (_votes_of(part, size) for part in parts)
+            ]
+            contested = np.unique(np.concatenate(twice))
+            if len(contested):
+                self._settle(parts, size, contested, ids, cells)
+        return Votes(panel, frozen(columns), None, 0, size, is_complete(columns), ids=ids)
+
+    def _settle(
+        self,
+        parts: list[IndexedRows],
+        size: int,
+        contested: NDArray[np.int64],
+        ids: pa.Array,
+        cells: NDArray[Any],
+    ) -> None:
+        """Decide which of several answers from one expert to one item counts."""
+        chosen = []
+        for part in parts:
+            place, what, row = _votes_of(part, size)
+            some = np.isin(place, contested)
+            chosen.append((place[some], what[some], row[some]))
+        place, what, row = (np.concatenate(arrays) for arrays in zip(*chosen, strict=True))
+        _, first = np.unique(place, return_index=True)
+        cells[place[first]] = what[first]
+        if self.options.duplicates == "error":
+            who, item = np.divmod(place, size)
+            self._refuse_contradiction(who, item, what, row, ids)
+
+    def _sparse(self, rows: IndexedRows | None, ids: pa.Array) -> Votes:
+        from covote.votes import Votes
+
+        panel, size = self.panel, len(ids)
+        if rows is None:
+            return Votes.from_ragged([0], [], [], panel, items=ids)
+        order = np.flatnonzero(rows.who >= 0)
+        order = order[np.argsort(rows.item[order], kind="stable")]
+        who, what, item = rows.who[order], rows.what[order], rows.item[order]
+        indptr = np.searchsorted(item, np.arange(size + 1)).astype(np.int64)
+        keep, differ = repeated(indptr, who, what, self.options.duplicates == "last")
+        if differ and self.options.duplicates == "error":
+            self._refuse_contradiction(who, item, what, rows.row[order], ids)
+        if not keep.all():
+            indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
+            who, what, order = who[keep], what[keep], order[keep]
+        if rows.probability is None:
+            sparse = Ragged(frozen(indptr), frozen(who), frozen(what))
+            return Votes(panel, None, sparse, 0, size, len(who) == size * len(panel), ids=ids)
+        chosen = rows.probability.take(arrow(order))
+        values = chosen.flatten() if hasattr(chosen, "flatten") and chosen.type.num_fields else chosen
+        return Votes.from_ragged(
+            indptr, who, what, panel, items=ids, probabilities=values.to_numpy(zero_copy_only=False)
+        )
+
+    def _refuse_contradiction(
+        self, who: NDArray[Any], item: NDArray[Any], what: NDArray[Any], row: NDArray[Any], ids: pa.Array
+    ) -> None:
+        """Note that experts gave two different answers to an item, with the first row that shows it."""
+        order = np.lexsort((row, who, item))
+        who, item, what, row = who[order], item[order], what[order], row[order]
+        begins = np.flatnonzero(np.append(True, (who[1:] != who[:-1]) | (item[1:] != item[:-1])))
+        first = np.repeat(begins, np.diff(np.append(begins, len(order))))
+        wrong = np.flatnonzero(what != what[first])
+        number = len(np.unique(first[wrong]))
+        more = f" ({number:,} such pairs of expert and item)" if number > 1 else ""
+        after = wrong[np.argmin(row[wrong])]
+        before = first[after]
+        names = (*self.panel.classes, self.options.none)
+        one, two = (names[max(int(what[p]), -1)] for p in (before, after))
+        self.problems.fault(
+            f"row {row[after]}: expert {self.panel.names[int(who[after])]!r} answered {two!r} to item "
+            f"{ids[int(item[after])].as_py()!r}, but {one!r} in row {row[before]}; remove one, or choose "
+            f"with duplicates='first' or 'last' (--duplicates first|last){more}"
+        )
+
+
+def _votes_of(part: IndexedRows, items: int) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+    """Return the cells (of experts x items), the classes and the numbers of the rows that are votes."""
+    who, what, item, row = part.who, part.what, part.item, part.row
+    if who.min(initial=0) < 0:
+        voted = np.flatnonzero(who >= 0)
+        who, what, item, row = who[voted], what[voted], item[voted], row[voted]
+    place = who.astype(np.int64)
+    place *= items
+    place += item
+    return place, what, row
+
+
+def arrow_mask(keep: NDArray[np.bool_]) -> pa.Array:
+    """Return which rows to keep, for Arrow."""
+    import pyarrow as pa
+
+    return pa.array(keep.tolist())
+
+
+def answers_in(columns: NDArray[Any]) -> int:
+    """Return how many answers there are in `columns` (experts x items)."""
+    return int(np.count_nonzero(columns != NOT_ASKED))

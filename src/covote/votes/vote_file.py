@@ -1,0 +1,166 @@
+"""The one way from a table to votes: from a file, whatever its format and shape, or from memory."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from covote.arguments import naming
+from covote.errors import InputError
+from covote.panel import Name, Panel
+from covote.progress import Progress
+from covote.tables import Reading
+from covote.tables.columns import LOOK, Columns, find_columns
+from covote.votes.answered_panel import answered_panel
+from covote.votes.problems import DroppedWarning, TableProblems
+from covote.votes.reader import Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from covote.tables.batches import Source
+    from covote.votes.votes import Votes
+
+Assumed = Literal["all", "infer"]
+"""Panels that follow from the votes: everyone knows every class, or exactly the labels that they gave."""
+
+
+class VoteFile:
+    """Votes in a Parquet, CSV, JSON-lines or Excel file, long or wide.
+
+    Long files have the columns ``item, expert, label`` (optionally ``probability``, or ``probabilities``, a
+    list over the classes the expert knows), by these or other usual names, or recognised by content; wide
+    files have an item column and one column per expert.
+
+    Parameters
+    ----------
+    path
+        The file; its ending says the format.
+    panel
+        Who could answer what. None or "all": everyone knows every class that anyone answered. "infer": each
+        expert knows exactly the labels that they ever gave; an expert who knows a class but never named it in
+        this file is assumed not to know it, so with few votes the panel is a guess.
+    options
+        How columns, names and cells are understood.
+
+    Attributes
+    ----------
+    shape
+        Either "long" or "wide".
+    problems
+        What is wrong with the file, once it has been read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        panel: Panel | Assumed | None = None,
+        options: Reading | None = None,
+    ) -> None:
+        from covote.tables.batches import Source  # which loads pyarrow
+
+        self.source = source = Source(path, exports=True)
+        options = options or Reading()
+        if len(source.names) == 1:
+            raise InputError(f"{source.path} has no votes: its only column is {source.names[0]!r}")
+        if not isinstance(panel, Panel):
+            panel = _assumed_panel(source, options, panel or "all")
+        self.panel = panel
+        self._reader = Reader(panel, options, f"{Path(path)}, ")
+        self.columns = self._reader.columns(source.names, "auto", source.look)
+        if self.columns.item is None:
+            raise source.no_items()
+        self.shape = "wide" if self.columns.answers is not None else "long"
+        source.refuse_nested([self.columns.item, *self.columns.of_answers])
+        self._votes: Votes | None = None
+
+    @property
+    def problems(self) -> TableProblems:
+        """What is wrong with the file, as far as it has been read."""
+        return self._reader.problems
+
+    def read(self, progress: Progress | None = None) -> Votes:
+        """Return the votes; reject a file with problems in one message that lists all of them."""
+        votes = self.examine(progress)
+        dropped = self.problems.judge(self._reader.options.unknown)
+        if dropped:
+            warnings.warn(f"{self.source.path}: {dropped}", DroppedWarning, stacklevel=2)
+        return votes
+
+    def examine(self, progress: Progress | None = None) -> Votes:
+        """Return the votes, those of rows without problems; :attr:`problems` has the others."""
+        if self._votes is None:
+            self._votes = self._read(progress)
+        return self._votes
+
+    def _read(self, progress: Progress | None) -> Votes:
+        roles, source = self.columns, self.source
+        wanted = [str(roles.item), *roles.read]
+        first = 0
+        for batch in source.batches(wanted, plain=(str(roles.item),)):
+            self._reader.add(roles, batch, source.row_numbers(first, batch.num_rows))
+            first += batch.num_rows
+            if progress is not None:
+                progress(source.done, source.total, "")
+        if not first:
+            raise InputError(f"{source.path} has no votes: it has no rows")
+        return self._reader.votes(untyped=source.untyped)
+
+    def notes(self) -> list[str]:
+        """Describe how the file was read, where that is not obvious: columns, names, encoding."""
+        return [*self.source.notes, *self.columns.notes(), *self._reader.notes()]
+
+
+def votes_of_table(
+    table: pa.Table, panel: Panel | None, options: Reading, shape: str, first_row: int
+) -> Votes:
+    """Return the votes of a table in memory; see :meth:`covote.Votes.from_table`."""
+    if panel is None:
+        roles = find_columns(table.column_names, options.columns, shape, None, lambda: table.slice(0, LOOK))
+        batches = [[table.column(name) for name in roles.of_answers]]
+        panel = answered_panel(roles, batches, options, everything=True)
+    reader = Reader(panel, options)
+    roles = reader.columns(table.column_names, shape, lambda: table.slice(0, LOOK))
+    reader.add(roles, table, np.arange(first_row, first_row + len(table)))
+    votes = reader.votes()
+    dropped = reader.problems.judge(options.unknown)
+    if dropped:
+        warnings.warn(dropped, DroppedWarning, stacklevel=3)
+    return votes
+
+
+def panel_of_everyone(path: str | os.PathLike[str], options: Reading | None = None) -> Panel:
+    """Return the panel of a file of votes in which every expert knows every class that anyone answered."""
+    return VoteFile(path, "all", options).panel
+
+
+def inferred_panel(path: str | os.PathLike[str], options: Reading | None = None) -> Panel:
+    """Return the panel in which every expert knows exactly the labels that they ever gave.
+
+    An expert who knows a class but never named it in this file is assumed not to know it, so with few votes
+    the panel is a guess. Names that are all integers become integers.
+    """
+    return VoteFile(path, "infer", options).panel
+
+
+def _assumed_panel(source: Source, options: Reading, assumed: Assumed) -> Panel:
+    with naming(source.path):
+        roles: Columns = find_columns(source.names, options.columns, "auto", None, source.look)
+        source.refuse_nested(roles.of_answers)
+        batches = (batch.columns for batch in source.batches(roles.of_answers))
+        return answered_panel(roles, batches, options, everything=assumed == "all")
+
+
+def unanswered(votes: Votes) -> tuple[list[Name], list[Name]]:
+    """Return the experts without an answer, and the classes that nobody answered."""
+    runs = votes.ragged
+    experts = np.bincount(runs.expert, minlength=len(votes.panel))
+    classes = np.bincount(runs.label[runs.label >= 0], minlength=len(votes.panel.classes))
+    return (
+        [name for name, count in zip(votes.panel.names, experts, strict=True) if not count],
+        [name for name, count in zip(votes.panel.classes, classes, strict=True) if not count],
+    )
