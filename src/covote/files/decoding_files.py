@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from covote.progress import Progress, Work
 from covote.tables import Reading
 from covote.tables.words import folded
 from covote.votes import Votes
+from covote.votes.arrays import joined
 from covote.votes.problems import TableProblems
 from covote.votes.rows import Rows, fits_key, merged
 from covote.votes.vote_file import Assumed, VoteFile
@@ -171,14 +172,32 @@ def _who(panel: Panel) -> str:
     return said
 
 
-def _to_compare(votes: Votes, gold: Mapping[Any, Name]) -> Votes:
+class VoteSource(Protocol):
+    """Votes in memory, or from wherever they are kept."""
+
+    @property
+    def panel(self) -> Panel:
+        """Who could answer what."""
+
+    def __len__(self) -> int: ...
+
+    def parts(self, size: int) -> Iterator[Votes]:
+        """Yield all votes in parts of at most `size` items, as often as needed."""
+
+
+def _to_compare(source: VoteSource, gold: Mapping[Any, Name]) -> Votes:
     """Return the votes on gold items, and on enough others for every method to learn from."""
-    rows = np.unique(np.append(gold_rows(gold, votes)[0], np.arange(min(len(votes), _COMPARED))))
-    return votes if len(rows) == len(votes) else votes.subset(rows)
+    chosen, items = [], 0
+    for part in source.parts(PART_ITEMS):
+        rows = np.arange(len(part)) if items < _COMPARED else gold_rows(gold, part)[0]
+        if len(rows):
+            chosen.append(part if len(rows) == len(part) else part[np.sort(rows)])
+        items += len(rows)
+    return joined(chosen)
 
 
 def decode_votes(
-    votes: Votes,
+    votes: VoteSource,
     output: Output,
     *,
     method: str = "learned",
@@ -186,14 +205,14 @@ def decode_votes(
     work: Work | None = None,
     **options: Any,
 ) -> Outcome:
-    """Label every item and write the labels, part by part; as :func:`decode_file`, from votes in memory.
+    """Label every item and write the labels, part by part; as :func:`decode_file`, from votes.
 
     The caller has checked the output, and writes the report, if any, with :func:`covote.write_report`.
     """
     work = work or Work(2 * _PASS, None)
     parts = LocalParts(votes, work.part("learning", share=_PASS))
     if gold is not None:
-        gold = like_items(gold, votes)
+        gold = like_items(gold, next(votes.parts(PART_ITEMS)))
     if method == "auto":
         method = "learned" if gold is None else compare(_to_compare(votes, gold), gold).best
     decoder = make(method, options, gold)
@@ -201,7 +220,7 @@ def decode_votes(
         check_proba(decoder, votes.panel)
     if output.stats is not None and not decoder.passes:
         raise no_statistics(method)
-    if gold is not None and not len(gold_rows(gold, votes)[0]):
+    if gold is not None and not sum(parts.map(partial(_golden, gold=gold))):
         raise no_gold(gold)
     fitted = fit(parts, decoder, Wanted(proba=output.proba is not None, gold=gold))
     parts = replace(parts, work=work.part("labelling", share=_PASS))
@@ -261,7 +280,7 @@ def check_proba(decoder: Decoder, panel: Panel) -> None:
 class LocalParts:
     """Votes that are learned from and labelled in this process, a part at a time."""
 
-    votes: Votes
+    votes: VoteSource
     work: Work
 
     @property
@@ -280,6 +299,10 @@ class LocalParts:
     def distinct(self) -> Votes | None:
         """Return the distinct answer rows of all parts, if they are few."""
         return merged(self.map(_rows)) if fits_key(self.panel) else None
+
+
+def _golden(votes: Votes, gold: Mapping[Any, Name]) -> int:
+    return len(gold_rows(gold, votes)[0])
 
 
 def _rows(votes: Votes) -> Rows | None:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from covote.labelling.answers_file import AnswersFile
 from covote.panel import Panel
-from covote.progress import Progress
 from covote.votes import NONE_OF_MINE, NOT_ASKED, Votes
 from covote.votes.arrays import smallest_int
 
 _ITEMS, _CELLS = 1 << 16, 1 << 25  # items of one part of the votes, and probabilities, at most
+_ROOM = 1 << 29  # bytes of votes that are kept in memory
 
 
 class KeptVotes:
-    """The answers of a run as a source of votes; see :class:`covote.files.VoteSource`.
+    """The answers of a run as votes, a part at a time or at once.
 
     Probabilities are used if every expert that answered gives them.
 
@@ -60,16 +60,20 @@ class KeptVotes:
         """Whether every expert that answered gives probabilities."""
         return not self.plain
 
-    def parts(self, progress: Progress | None = None) -> Iterator[Votes]:
-        """Yield the votes, in the order of the data."""
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def parts(self, size: int = _ITEMS) -> Iterator[Votes]:
+        """Yield the votes, in the order of the data, in parts of at most `size` items."""
         self.owed[:] = 0
-        step = max(1, min(_ITEMS, _CELLS // max(1, int(self.panel.sizes.sum()))))
+        step = max(1, min(size, _ITEMS, _CELLS // max(1, int(self.panel.sizes.sum()))))
         for start in range(0, len(self._ids), step):
-            stop = min(start + step, len(self._ids))
-            part = self._votes(start, stop)
-            if progress is not None:
-                progress(stop, len(self._ids), "")
-            yield part
+            yield self._votes(start, min(start + step, len(self._ids)))
+
+    def gathered(self) -> Votes | KeptVotes:
+        """Return the votes at once if they take little memory, or else these, to be read in parts."""
+        answer = len(self.panel) + (4 * int(self.panel.sizes.sum()) if self.soft else 0)
+        return self.whole() if len(self) * answer <= _ROOM else self
 
     def whole(self) -> Votes:
         """Return all votes at once."""

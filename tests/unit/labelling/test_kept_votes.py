@@ -1,18 +1,15 @@
-"""Votes that are read again and again take no more memory than they may."""
+"""Kept answers become votes at once if these are small, and else a part at a time."""
 
-import gc
-import weakref
 from contextlib import closing
 
 import numpy as np
-import pytest
 
-from covote import Panel, Votes
-from covote.files import decoding_files
+from covote import Panel, decode
+from covote.files import Output, decode_votes
 from covote.labelling import kept_votes
 from covote.labelling.answers_file import AnswersFile
 from covote.labelling.kept_votes import KeptVotes
-from covote.progress import Work
+from covote.labels import Labels
 
 PANEL = Panel.from_blocks(["a", "b", "c"], [["a", "b"], ["a", "b", "c"]])
 
@@ -34,35 +31,20 @@ def test_kept_answers_come_in_parts_of_bounded_size(tmp_path, monkeypatch):
     assert np.concatenate([part.dense for part in parts]).tolist() == [[k, k] for k in said]
 
 
-class Source:
-    """Votes of which only what is needed should stay alive."""
-
-    panel = PANEL
-
-    def __init__(self):
-        self.made, self.passes = [], 0
-
-    def parts(self, progress=None):
-        self.passes += 1
-        for _ in range(6):
-            part = Votes.from_dense(np.zeros((100, 2), np.int8), PANEL)
-            self.made.append(weakref.ref(part))
-            yield part
-            del part
-
-    def alive(self):
-        gc.collect()
-        return sum(made() is not None for made in self.made)
-
-
-@pytest.mark.parametrize("room", [1 << 20, 500])
-def test_votes_are_kept_between_passes_only_where_they_are_small(monkeypatch, room):
-    monkeypatch.setattr(decoding_files, "_ROOM", room)
-    source = Source()
-    here = decoding_files.Here(source, Work(1, None))
-    alive = [source.alive() for _ in here.map(len)]
-    assert sum(here.map(len)) == 600
-    small = room > 6 * 200
-    assert source.passes == (1 if small else 2)
-    assert max(alive) == (6 if small else 3)  # two parts of 200 bytes fit, and one is being looked at
-    assert source.alive() == (6 if small else 0)
+def test_parts_of_kept_answers_get_the_labels_of_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_votes, "_ITEMS", 16)
+    said = np.random.default_rng(0).integers(0, 2, (2, 50))
+    with closing(AnswersFile(tmp_path / "a.sqlite")) as kept:
+        for name, knows, labels in zip(PANEL.names, PANEL.blocks(), said, strict=True):
+            with kept.transaction():
+                kept.add(name, knows, {})
+            with kept.transaction():
+                kept.insert(name, 0, labels)
+        votes = KeptVotes(PANEL, kept, np.arange(50), [None, None])
+        assert len(votes.gathered()) == 50  # few enough for memory
+        monkeypatch.setattr(kept_votes, "_ROOM", 10)
+        assert votes.gathered() is votes
+        gold = {0: "a", 49: "b"}
+        decode_votes(votes, Output(tmp_path / "labels.csv"), gold=gold, method="em")
+        expected = decode(votes.whole(), gold=gold, method="em")
+    assert Labels.load(tmp_path / "labels.csv", PANEL).value.tolist() == expected.value.tolist()
