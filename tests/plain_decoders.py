@@ -29,6 +29,12 @@ def authority(panel: Panel, row: Any) -> set[int]:
     return {k for k, s in score.items() if s == max(score.values())}
 
 
+def majority(panel: Panel, row: Any) -> set[int]:
+    """Return the classes with the most votes, among those that somebody who knows them was asked about."""
+    votes = {k: n for k, (n, _) in heard(panel, row).items()}
+    return {k for k, n in votes.items() if n == max(votes.values())}
+
+
 def lookup(panel: Panel, row: Any) -> set[int]:
     """Return the classes whose output set has the answers: all who know the class name it (Paper: Thm 1)."""
     return {

@@ -27,7 +27,7 @@ RUNS = {
     "docs": ("docs", "status"),
     "bounds": ("bounds", 10, 4, "--plot", "bounds.svg"),
     "decode": ("decode", "votes.csv", "--panel", "panel.toml", "-o", "labels.csv", "--report", "report.html"),
-    "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv", "--plot", "c.svg"),
+    "compare": ("compare", "votes.csv", "--panel", "panel.toml", "--gold", "gold.csv"),
     "explain": ("explain", "votes.csv", "i3", "--panel", "panel.toml"),
     "label": (
         "label",

@@ -47,6 +47,19 @@ def test_complete_votes_are_decoded_as_the_plain_twin_does(case):
 
 @settings(max_examples=40)
 @given(panels_and_votes())
+def test_a_majority_is_the_most_votes_whoever_gave_them(case):
+    panel, rows = case
+    votes = Votes.from_dense(rows, panel)
+    for labels in (decode(votes, method="majority"), decode(votes.to_ragged(), method="majority")):
+        for n, row in enumerate(rows):
+            best = plain.majority(panel, row)
+            assert set(labels.tied_classes(n)) == best
+            assert labels.index[n] == (best.pop() if len(best) == 1 else -1)
+            assert np.isnan(labels.confidence[n])
+
+
+@settings(max_examples=40)
+@given(panels_and_votes())
 def test_votes_with_gaps_are_decoded_as_the_plain_twin_does(case):
     panel, rows = case
     votes = Votes.from_dense(rows, panel)

@@ -1,9 +1,9 @@
-"""Compare decoders on your own gold items.
+"""Compare methods on your own gold items.
 
 Among many methods tried on the same items, one always looks best by luck. So a method replaces the default
 only if its lead is significant after correction for the number of methods tried (Bonferroni). Its expected
-accuracy comes from items that had no part in choosing it: the choice is repeated without each fifth of the
-items and scored on that fifth.
+accuracy is cross-validated, including the choice: the choice is repeated without each fifth of the items and
+scored on that fifth. An item that a method leaves open between classes counts as a fair draw.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covote.decoding.gold import Gold, gold_rows, no_gold, wilson
-from covote.decoding.loop import InMemory, Wanted, decode_parts
-from covote.decoding.methods import DECODERS, make
+from covote.decoding.loop import Decoder, InMemory, Wanted, checked, decode_parts
+from covote.decoding.methods import make
 from covote.errors import CovoteError, InputError
-from covote.labels import joined
+from covote.labels import Labels, joined
 from covote.panel import Panel
 from covote.votes import Votes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 DEFAULT = "learned"
-CANDIDATES = ("learned", "em", "dawid-skene", "likelihood")
-"""Methods that are compared by default; `authority` is not, because it leaves items open."""
+CANDIDATES = ("learned", "majority", "authority", "em", "dawid-skene", "likelihood")
+"""Methods that are compared by default."""
 FOLDS = 5
-SURELY = 0.05
+SIGNIFICANT = 0.05
 """The chance that any method is recommended although none is better than the default."""
+
+Right = NDArray[np.float64]
+"""Per gold item: 1 if the label is right, 0 if not; the chance of a fair draw if it is open."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,26 @@ class Score:
     Attributes
     ----------
     right, known, open
-        Items with the right label, all gold items, and items that the method left without a label.
+        How many items get the right label, an open one by a fair draw; all gold items; items left open.
     low, high
         95% interval (Wilson) of the share of right labels.
     held_out
         Whether the method learned without the items; one that learns nothing from gold need not.
-    chance
-        The p-value of the method's lead over the default: a one-sided sign test on the items on which
-        exactly one of the two is right, times the number of methods tried.
+    p_value
+        Of the method's lead over the default: a one-sided sign test on the items on which one of the two does
+        better, times the number of methods tried.
     note
         The reason why there is no score, if there is none.
     """
 
     method: str
-    right: int
+    right: float
     known: int
     open: int
     low: float
     high: float
     held_out: bool
-    chance: float
+    p_value: float
     note: str = ""
 
     @property
@@ -88,7 +88,7 @@ class Comparison:
 
     scores: tuple[Score, ...]
     best: str
-    expected: int
+    expected: float
 
     @property
     def advice(self) -> str:
@@ -102,31 +102,15 @@ class Comparison:
             )
         low, high = wilson(self.expected, best.known)
         return (
-            f"Use {self.best}: {best.right:,} of {best.known:,} right, {best.right - default.right:,} more "
-            f"than {DEFAULT} (p = {best.chance:.2g}). Chosen without the items it is scored on: "
-            f"{self.expected:,} right, so expect {float(low):.0%} to {float(high):.0%} on other items."
+            f"Use {self.best}: {best.right:,.0f} of {best.known:,} right, {best.right - default.right:,.0f} "
+            f"more than {DEFAULT} (p = {best.p_value:.2g}). Cross-validated, including the choice of the "
+            f"method: {self.expected:,.0f} of {best.known:,} right; expect {float(low):.0%} to "
+            f"{float(high):.0%} on new items."
         )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per method."""
         return [asdict(score) for score in self.scores]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share of right labels with its interval, one line per method; return the axes."""
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(7.0, 1.2 + 0.35 * len(self.scores)), layout="constrained").add_subplot()
-        shown = [score for score in self.scores if not score.note][::-1]
-        for n, score in enumerate(shown):
-            colour = "#1f6f8b" if score.method == self.best else "#8a94a0"
-            ax.plot([100 * score.low, 100 * score.high], [n, n], color=colour, linewidth=2)
-            ax.plot([100 * score.share], [n], "o", color=colour)
-        ax.set_yticks(range(len(shown)), [score.method for score in shown])
-        ax.set_xlabel("gold items labelled right (%), with 95% interval")
-        ax.set_title(f"Use {self.best}")
-        ax.grid(axis="x", alpha=0.3)
-        return ax
 
     def __str__(self) -> str:
         width = max(len(score.method) for score in self.scores)
@@ -137,7 +121,8 @@ class Comparison:
                 continue
             span = f"{score.low:.1%} to {score.high:.1%}"
             lines.append(
-                f"{score.method:{width}}  {score.right:>6,}  {score.share:>6.1%}  {span:16}  {score.open:>4,}"
+                f"{score.method:{width}}  {score.right:>6,.0f}  {score.share:>6.1%}  {span:16}  "
+                f"{score.open:>4,}"
             )
         return "\n".join([*lines, "", self.advice])
 
@@ -147,10 +132,10 @@ def compare(
     gold: Gold,
     panel: Panel | None = None,
     *,
-    methods: Iterable[str] | None = None,
+    methods: Iterable[str | Decoder] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Compare the methods on items whose class is known, and recommend one.
+    """Compare methods on items whose class is known, and recommend one.
 
     A method that learns from gold learns from four fifths of the gold items and is scored on the remaining
     fifth, five times. Another method is recommended only if it is significantly better than the default.
@@ -162,7 +147,7 @@ def compare(
     gold
         Items whose class is known: ``{item: class}``, or one class index per item (-1: not known).
     methods
-        The methods to compare (default: those in ``CANDIDATES``).
+        The methods to compare, by name, or decoders of your own (default: all methods).
     seed
         The seed for dividing the items into fifths.
 
@@ -178,67 +163,87 @@ def compare(
     rows, truth = gold_rows(gold, votes)
     if not len(rows):
         raise no_gold(gold) if len(gold) else InputError("there are no gold items to compare the methods on")
-    names = list(dict.fromkeys([*(CANDIDATES if methods is None else methods), DEFAULT]))
+    decoders = _by_name(CANDIDATES if methods is None else methods)
     fold = _folds(truth, seed)
-    found: dict[str, NDArray[np.int64]] = {}
+    right: dict[str, Right] = {}
+    open_items: dict[str, int] = {}
     notes: dict[str, str] = {}
-    for name in names:
+    for name, decoder in decoders.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the score shows what a method warns about
-                found[name] = _labels(votes, name, rows, truth, fold)
+                right[name], open_items[name] = _scored(votes, decoder, rows, truth, fold)
         except CovoteError as error:
             notes[name] = str(error)
-    right = {name: label == truth for name, label in found.items()}
-    tried = len(names) - 1
-    best = _choice(right, tried)
+    tried = len(decoders) - 1
     expected = sum(
-        int(right[_choice({name: of[fold != f] for name, of in right.items()}, tried)][fold == f].sum())
+        float(right[_choice({name: of[fold != f] for name, of in right.items()}, tried)][fold == f].sum())
         for f in range(FOLDS)
     )
-    scores = [_score(name, found[name], right[name], right[DEFAULT], tried) for name in found]
+    scores = []
+    for name, of in right.items():
+        low, high = wilson(of.sum(), len(of))
+        scores.append(
+            Score(
+                name, float(of.sum()), len(of), open_items[name], float(low), float(high),
+                _learns_from_gold(decoders[name]), p_value(of, right[DEFAULT], tried),
+            )
+        )  # fmt: skip
     scores.sort(key=lambda score: -score.right)
     scores += [Score(name, 0, len(rows), 0, 0.0, 1.0, False, 1.0, note) for name, note in notes.items()]
-    return Comparison(tuple(scores), best, expected)
+    return Comparison(tuple(scores), _choice(right, tried), expected)
 
 
-def _choice(right: Mapping[str, NDArray[np.bool_]], tried: int) -> str:
-    """Return the method with the most right labels among those that are significantly better."""
-    chance = {name: _chance(of, right[DEFAULT], tried) for name, of in right.items()}
-    better = [name for name in right if chance[name] <= SURELY]
-    return max(better, key=lambda name: int(right[name].sum()), default=DEFAULT)
-
-
-def _chance(right: NDArray[np.bool_], default: NDArray[np.bool_], tried: int) -> float:
+def p_value(right: Right, default: Right, tried: int) -> float:
     """Return the p-value of a method's lead over the default, corrected for how many methods were tried."""
     from scipy.stats import binom
 
-    wins, losses = int((right & ~default).sum()), int((default & ~right).sum())
+    wins, losses = int((right > default).sum()), int((default > right).sum())
     return min(1.0, tried * float(binom.sf(wins - 1, wins + losses, 0.5))) if wins + losses else 1.0
 
 
-def _labels(
-    votes: Votes, method: str, rows: NDArray[np.int64], truth: NDArray[np.int64], fold: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the labels of the gold items, each by weights that were learned without it."""
-    if not _learns_from_gold(method):
-        return _decoded(votes, method, None)[rows]
-    label = np.empty(len(rows), dtype=np.int64)
+def _choice(right: Mapping[str, Right], tried: int) -> str:
+    """Return the method with the most right labels among those that are significantly better."""
+    better = [name for name, of in right.items() if p_value(of, right[DEFAULT], tried) <= SIGNIFICANT]
+    return max(better, key=lambda name: float(right[name].sum()), default=DEFAULT)
+
+
+def _by_name(methods: Iterable[str | Decoder]) -> dict[str, Decoder]:
+    """Return the decoders by name, the default among them; one of your own is called like its class."""
+    found: dict[str, Decoder] = {}
+    for method in methods:
+        name = method if isinstance(method, str) else type(checked(method)).__name__
+        if not isinstance(method, str) and name in found:
+            raise InputError(f"two of the methods are called {name}; give their classes different names")
+        found[name] = make(method, {})
+    return {**found, DEFAULT: found.get(DEFAULT, make(DEFAULT, {}))}
+
+
+def _scored(
+    votes: Votes, decoder: Decoder, rows: NDArray[np.int64], truth: NDArray[np.int64], fold: NDArray[np.int64]
+) -> tuple[Right, int]:
+    """Return whether the gold items get the right label, each by weights that were learned without it."""
+    if not _learns_from_gold(decoder):
+        labels = _decoded(votes, decoder)[rows]
+        return labels.chances(truth), int((labels.index < 0).sum())
+    right, open_items = np.zeros(len(rows)), 0
     for f in np.unique(fold):
-        shown = fold != f
+        shown, scored = fold != f, fold == f
         known = np.full(votes.stop, -1)
         known[votes.start + rows[shown]] = truth[shown]
-        label[~shown] = _decoded(votes, method, known)[rows[~shown]]
-    return label
+        options: dict[str, Any] = {"gold": known}
+        labels = _decoded(votes, replace(decoder, **options))[rows[scored]]
+        right[scored] = labels.chances(truth[scored])
+        open_items += int((labels.index < 0).sum())
+    return right, open_items
 
 
-def _decoded(votes: Votes, method: str, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    parts = decode_parts(InMemory(votes), make(method, {}, gold), Wanted(evidence=False))
-    return joined(list(parts)).index.astype(np.int64)
+def _decoded(votes: Votes, decoder: Decoder) -> Labels:
+    return joined(list(decode_parts(InMemory(votes), decoder, Wanted(evidence=False))))
 
 
-def _learns_from_gold(method: str) -> bool:
-    return "gold" in DECODERS[method].__dataclass_fields__
+def _learns_from_gold(decoder: Decoder) -> bool:
+    return "gold" in {field.name for field in fields(decoder)}
 
 
 def _folds(truth: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -248,17 +253,3 @@ def _folds(truth: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     fold = np.empty(len(truth), dtype=np.int64)
     fold[order] = np.arange(len(truth)) % FOLDS
     return fold
-
-
-def _score(
-    method: str,
-    label: NDArray[np.int64],
-    right: NDArray[np.bool_],
-    default: NDArray[np.bool_],
-    tried: int,
-) -> Score:
-    low, high = wilson(right.sum(), len(right))
-    return Score(
-        method, int(right.sum()), len(right), int((label < 0).sum()), float(low), float(high),
-        _learns_from_gold(method), _chance(right, default, tried),
-    )  # fmt: skip

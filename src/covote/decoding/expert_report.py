@@ -274,7 +274,7 @@ def _firm_labels(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 def _same_without(rows: Rows, some: Array, owner: Array, label: Array, vote: Shares) -> NDArray[np.bool_]:
     """Return for some answers whether the label still has the best N_k / d_k without the answer."""
     expert, said, at = rows.runs.expert[some], rows.runs.label[some], np.arange(len(some))
-    named, asked = vote.named[owner], vote.asked[owner] - rows.votes.panel.knows[expert]
+    named, asked = vote.votes_for[owner], vote.authorities[owner] - rows.votes.panel.knows[expert]
     named[at[said >= 0], said[said >= 0]] -= 1
     left, right = named[at, label], asked[at, label]
     as_good = (named > 0) & (named * right[:, None] >= left[:, None] * asked)

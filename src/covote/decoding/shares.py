@@ -1,10 +1,11 @@
-"""The authority score N_k / d_k of every class, and the evidence for a label that follows from it.
+"""The vote N_k / d_k for every class, the labels that it elects, and the evidence for any label.
 
 Paper: Eq. (2)-(4). N_k counts the votes for class k, d_k the authorities of k who answered.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from covote.decoding import linear
 from covote.decoding.linear import across
-from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Ties
+from covote.labels import AGREED, CONFLICT, INCOMPLETE, NO_LABEL, TIED, Evidence, Labels, Ties
+from covote.votes.arrays import smallest_int
 from covote.votes.rows import Rows
 
 Array = NDArray[Any]
@@ -24,8 +26,8 @@ class Shares(NamedTuple):
     Equal fractions are equal as floats.
     """
 
-    named: NDArray[np.int64]
-    asked: NDArray[np.int64]
+    votes_for: NDArray[np.int64]
+    authorities: NDArray[np.int64]
     share: NDArray[np.float64]
 
     @property
@@ -51,8 +53,23 @@ def shares_of(rows: Rows) -> Shares:
     array([[ 1. ,  0.5,  0. ],
            [ 1. ,  0. , -1. ]])
     """
-    named, asked = linear.named(rows), linear.asked(rows)
-    return Shares(named, asked, np.divide(named, asked, out=np.full(named.shape, -1.0), where=asked > 0))
+    votes_for, d = linear.named(rows), linear.asked(rows)
+    share = np.divide(votes_for, d, out=np.full(votes_for.shape, -1.0), where=d > 0)
+    return Shares(votes_for, d, share)
+
+
+def elect(rows: Rows, vote: Shares, with_evidence: bool) -> Labels:
+    """Return the class with the best score of every answer row; classes that share it are tied."""
+    best = vote.best
+    number = across(np.add, best.astype(np.int64))
+    tied = number > 1
+    index = np.where(number == 1, best.argmax(axis=1), NO_LABEL)
+    index = index.astype(smallest_int(len(rows.votes.panel.classes)))
+    found = Labels(rows.votes.panel, index, tied, listed(best[tied]))
+    if not with_evidence:
+        return found
+    confidence = np.full(len(rows), np.nan)  # nothing was learned
+    return replace(found, found_evidence=evidence(rows, vote, index, tied, confidence))
 
 
 def listed(best: NDArray[np.bool_]) -> Ties:

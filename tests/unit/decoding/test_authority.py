@@ -108,7 +108,7 @@ def test_the_score_is_the_papers_equation_4():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "majority"}, "no method 'majority'.*; choose one of learned, authority"),
+        ({"method": "plurality"}, "no method 'plurality'.*; choose one of learned, majority, authority"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"ties": "report"}, "'learned' has no option 'ties'"),
         ({"method": "likelihood", "accuracy": 1.5}, "accuracy 1.5 of expert 'expert-1'"),

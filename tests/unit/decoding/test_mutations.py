@@ -16,12 +16,19 @@ SOURCE = Path(covote.__file__).parent
 
 MUTATIONS = {
     "authority": [
-        ("methods/authority.py", "np.where(number == 1,", "np.where(number >= 1,"),
+        ("shares.py", "np.where(number == 1,", "np.where(number >= 1,"),
         (
             "shares.py",
             "self.share == across(np.maximum, self.share)",
             "self.named == across(np.maximum, self.named)",
         ),
+    ],
+    "majority": [
+        (
+            "methods/majority.py",
+            "vote.votes_for / np.maximum(answers, 1)",
+            "vote.share / np.maximum(answers, 1)",
+        )
     ],
     "learned": [
         ("methods/learned.py", "WEIGHT * likely * ONE", "0 * likely * ONE"),
@@ -47,6 +54,7 @@ MUTATIONS = {
 OTHERS, ESTIMATORS = "tests/property/test_decode_others.py", "tests/property/test_estimators.py"
 TESTS = {
     "authority": ["tests/property/test_decode_authority.py"],
+    "majority": ["tests/property/test_decode_authority.py"],
     "learned": ["tests/unit/decoding/test_learned.py", ESTIMATORS],
     "likelihood": [OTHERS, "tests/unit/decoding/test_likelihood.py"],
     "em": [ESTIMATORS],

@@ -13,14 +13,16 @@ from covote.decoding.methods.authority import Authority
 from covote.decoding.methods.em import DawidSkene, Em
 from covote.decoding.methods.learned import LearnedVote
 from covote.decoding.methods.likelihood import Likelihood
+from covote.decoding.methods.majority import Majority
 from covote.errors import InputError
 
 DECODERS: dict[str, type[Decoder]] = {
     "learned": LearnedVote,
+    "majority": Majority,
     "authority": Authority,
-    "likelihood": Likelihood,
     "em": Em,
     "dawid-skene": DawidSkene,
+    "likelihood": Likelihood,
 }
 """Every method by name. A new decoder is one new file and one line here."""
 
