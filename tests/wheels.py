@@ -21,11 +21,11 @@ def build(project, folder):
     return built
 
 
-def install(wheels, environment):
+def install(wheels, environment, also=()):
     """Return the folder of programs of a new environment with some wheels and what they require.
 
     Nothing is downloaded. Required packages are links to those of the environment that runs the tests; what
-    the wheels do not require, directly or indirectly, cannot be imported.
+    the wheels do not require, directly or indirectly, cannot be imported, except for packages in `also`.
     """
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
@@ -34,7 +34,7 @@ def install(wheels, environment):
     )
     packages = Path(where.strip())
     ours = {wheel.name.partition("-")[0].replace("_", "-") for wheel in wheels}
-    for distribution in closure([one for wheel in wheels for one in requirements(wheel)]):
+    for distribution in closure([*also, *(one for wheel in wheels for one in requirements(wheel))]):
         if distribution.name in ours:
             continue
         for name in {

@@ -1,11 +1,14 @@
 """What a stranger installs: the wheel, with what it requires and nothing else."""
 
+import email
 import re
 import subprocess
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from readme_renderer import markdown
 
 from tests.pages import PAGES, ROOT, files, run_commands
 from tests.wheels import build, install
@@ -40,11 +43,12 @@ def test_commands_of_the_first_page_print_what_it_shows(run):
     assert run_commands(ROOT / "README.md", lambda *arguments: run("covote", *arguments)) >= 3
 
 
-def test_python_of_the_first_page_runs(run):
+def test_python_of_the_first_page_runs_next_to_pandas(wheel, tmp_path_factory, run):
+    python = install([wheel], tmp_path_factory.mktemp("pandas"), also=["pandas"]) / "python"
     for name, text in files(ROOT / "README.md").items():
         Path(name).write_text(text, encoding="utf-8")
     examples = f"import doctest; print(doctest.testfile({str(ROOT / 'README.md')!r}, module_relative=False))"
-    assert re.search(r"TestResults\(failed=0, attempted=[1-9]", run("python", "-c", examples))
+    assert re.search(r"TestResults\(failed=0, attempted=[1-9]", run(python, "-c", examples))
 
 
 def test_covote_is_that_of_the_wheel_and_extras_are_not_there(run):
@@ -60,7 +64,7 @@ def test_covote_is_that_of_the_wheel_and_extras_are_not_there(run):
 def test_pages_are_shown_without_a_clone(run):
     listed = re.findall(r"^  ([\w-]+)  ", run("covote", "docs"), re.MULTILINE)
     assert set(listed) == {page.stem for page in PAGES[1:]} - {"index", "api"}
-    assert run("covote", "docs", "status").startswith("# What status and confidence mean\n")
+    assert run("covote", "docs", "trust").startswith("# How far can I trust a label?\n")
 
 
 def test_messages_name_nothing_that_the_wheel_lacks(wheel):
@@ -81,3 +85,22 @@ def test_messages_name_nothing_that_the_wheel_lacks(wheel):
         for line in text.splitlines()
         if re.search(r"""["'][^"']*\bdocs/[\w-]+\.md""", line) and not line.strip().startswith(("#", '"""'))
     } == set()
+
+
+def test_a_package_index_shows_the_readme_with_addresses_that_exist(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        shown = email.message_from_string(archive.read(about).decode())
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    repository = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    urls = dict(one.split(", ") for one in shown.get_all("Project-URL"))
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
+
+    html = markdown.render(shown.get_payload())
+    links = re.findall(r'(?:href|src)="([^"]*)"', html)
+    assert any(link.endswith(".png") for link in links)
+    assert [link for link in links if not link.startswith("https://")] == []
+    for link in [*links, *urls.values()]:
+        file = re.fullmatch(re.escape(repository) + r"/(?:blob|raw)/v[\d.]+/(.*)", link)
+        assert file or not link.startswith(f"{repository}/") or link == f"{repository}/issues", link
+        assert not file or (ROOT / file[1]).is_file(), link
