@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 import threading
@@ -143,6 +142,7 @@ class Dask:
 def _own_cluster(workers: int | None) -> Iterator[Any]:
     import dask
     import distributed
+    import joblib
 
     _preload()
     # Dask's own folder would be left behind on SIGTERM; this one is not.
@@ -152,7 +152,7 @@ def _own_cluster(workers: int | None) -> Iterator[Any]:
     ):
         try:
             cluster = distributed.LocalCluster(
-                n_workers=workers or len(os.sched_getaffinity(0)),
+                n_workers=workers or joblib.cpu_count(),
                 threads_per_worker=1,
                 host="127.0.0.1",
                 # A free port on this machine only, without a dashboard.

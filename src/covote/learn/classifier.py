@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +44,14 @@ def _check_ask(ask: str, decoder: str) -> None:
         raise InputError(
             f"decoder {decoder!r} needs the votes of every expert; use ask='everyone', or decoder='authority'"
         )
+
+
+def _is_size(size: Any) -> bool:
+    """Whether something is a size, a list of sizes, 'auto' or nothing."""
+    if size is None or isinstance(size, str):
+        return size is None or size == sizing.AUTO
+    sizes = list(size) if isinstance(size, Sequence | np.ndarray) else [size]
+    return bool(sizes) and all(isinstance(one, Integral) and not isinstance(one, bool) for one in sizes)
 
 
 class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -181,8 +190,10 @@ class PanelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             raise InputError("the list of estimators is empty; give at least one")
         if self.panel is not None and not isinstance(self.panel, Panel):
             raise InputError(f"panel must be a covote.Panel, not {self.panel!r}; Panel.load(path) reads one")
-        if isinstance(self.size, str) and self.size != sizing.AUTO:
-            raise InputError(f"cannot parse size={self.size!r}; give a number of classes, or 'auto'")
+        if not _is_size(self.size):
+            raise InputError(
+                f"cannot parse size={self.size!r}; give a number of classes, one for each expert, or 'auto'"
+            )
         if self.panel is not None and self.size is not None:
             raise InputError(f"give size={self.size} or a panel, not both")
         decoder_of(self.decoder)

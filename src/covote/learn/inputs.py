@@ -32,6 +32,8 @@ from covote.panel import Name, Panel
 
 def training_data(classifier: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Check data to learn from, and remember the features."""
+    if y is not None:
+        _check_labels(np.asarray(y, dtype=None if hasattr(y, "dtype") else object))
     if y is not None and (is_frame(X) or is_list_of_things(X)):
         if len(X) == 0:
             raise InputError("there are 0 items; give at least one")
@@ -42,6 +44,27 @@ def training_data(classifier: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(classifier, X, y, **_accepted(classifier))
     check_classification_targets(y)
     return X, y
+
+
+def _check_labels(y: NDArray[Any]) -> None:
+    """Reject labels that are missing, or that cannot be sorted."""
+    if y.dtype.kind != "O" or y.ndim != 1:
+        return  # the rest is checked by scikit-learn
+    missing = [n for n, label in enumerate(y.tolist()) if _is_missing(label)]
+    if missing:
+        raise InputError(
+            f"y has no class for {len(missing)} of {len(y)} items (Input contains NaN or None, first at "
+            f"position {missing[0]}); leave these items out"
+        )
+    kinds = {str if isinstance(label, str) else float for label in y.tolist()}
+    if len(kinds) > 1:
+        text = next(label for label in y if isinstance(label, str))
+        other = next(label for label in y if not isinstance(label, str))
+        raise InputError(f"y has labels that are text, {text!r}, and others, {other!r}; write all as text")
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ == "NAType" or label != label  # pandas.NA equals nothing
 
 
 def new_data(classifier: Any, X: Any) -> Any:

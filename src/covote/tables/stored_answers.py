@@ -96,9 +96,10 @@ class StoredAnswers:
         version = self._value("PRAGMA user_version")
         if version not in (VERSION, SEALED) or self._structure() != _structure():
             raise FileError(f"{self.path} was written by another version of covote; choose another -o")
-        last, items = self._value("SELECT max(position) FROM items"), len(self)
-        if items and last != items - 1:
-            raise self._damaged(ValueError(f"it has {items:,} items, but one at position {last:,}"))
+        items, (first, last) = len(self), self._rows("SELECT min(position), max(position) FROM items")[0]
+        if items and (first, last) != (0, items - 1):
+            odd = first if first else last
+            raise self._damaged(ValueError(f"it has {items:,} items, but one at position {odd:,}"))
         if version == SEALED:
             with self.reading():  # SQLite does not check the content
                 if self._value("PRAGMA integrity_check(1)") != "ok" or self._stored_seal() != self._seal():

@@ -247,6 +247,7 @@ def damage(path, *statements):
     ("statements", "message"),
     [
         (["UPDATE items SET position = 1000000000000000 WHERE position = 1"], "1,000,000,000,000,000"),
+        (["UPDATE items SET position = -1 WHERE position = 0"], "2 items, but one at position -1"),
         (["UPDATE answers SET label = 3"], "not one of the 3 that it knows"),
         (["UPDATE answers SET label = -9"], "not one of the 3 that it knows"),
         (

@@ -206,6 +206,32 @@ def test_labels_of_all_kinds(labels):
     assert model.predict(X).dtype == y.dtype
 
 
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_items_without_a_class_are_named(missing):
+    y = np.array(["a", "b", missing] * 8, dtype=object)
+    for labels in (y, y.tolist(), pd.Series(y)):
+        with pytest.raises(InputError, match=r"no class for 8 of 24 items .*first at position 2"):
+            PanelClassifier(GaussianNB()).fit(np.ones((24, 2)), labels)
+    y[2::3] = 3
+    with pytest.raises(InputError, match="labels that are text, 'a', and others, 3"):
+        PanelClassifier(GaussianNB()).fit(np.ones((24, 2)), y)
+
+
+@pytest.mark.parametrize("size", [2.5, 2.0, float("nan"), [2, 2.5], True, {}, [], "two"])
+def test_sizes_are_whole_numbers(size):
+    with pytest.raises(InputError, match=r"cannot parse size=.*give a number of classes"):
+        PanelClassifier(GaussianNB(), size=size).fit(np.eye(6), [0, 1, 2] * 2)
+
+
+def test_every_item_has_a_label_and_every_label_an_item():
+    X = np.repeat([[0.0, 0], [5, 0], [0, 5]], 10, axis=0)
+    texts = ["cat", "dog", "fox"] * 10
+    for items in (X, pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"text": texts}), texts, csr_array(X)):
+        for labels in (np.arange(24) % 3, pd.Series(np.arange(24) % 3), np.arange(31) % 3):
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                PanelClassifier(GaussianNB()).fit(items, labels)
+
+
 def test_a_precomputed_kernel(digits):
     X, y, X_new, _ = digits
     X, y, X_new = X[:300], y[:300], X_new[:100]
