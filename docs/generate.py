@@ -36,7 +36,7 @@ FIRST = """\
 | variable | meaning |
 |---|---|
 | `XDG_CACHE_HOME` | where compiled loops and datasets are kept, in `covote` (default: `~/.cache`) |
-| `NUMBA_CACHE_DIR` | another place for compiled loops |
+| `NUMBA_CACHE_DIR` | another place for compiled loops, if no one else can write to it |
 | `COLUMNS`, `NO_COLOR` | width and colours of what is printed |
 | a name of your own | the key of a language model, named by `key_env` in the panel |
 

@@ -9,6 +9,7 @@ stays compiled. The results are the same either way.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ class _Kernel(_Helper):
         answer = self.compiled(*args)
         self._marked, mark = True, _mark(self.plain)
         with suppress(OSError):
-            if mark is not None and mark.parent.exists():
+            if mark is not None and _is_private(mark.parent):
                 mark.touch()
         return answer
 
@@ -233,6 +234,21 @@ def _folder(function: Callable[..., Any]) -> Path | None:
     return base / f"{Path(function.__code__.co_filename).stem}-{sys.implementation.cache_tag}-{text:08x}"
 
 
+def _is_private(folder: Path) -> bool:
+    """Whether a folder is this user's, and no one else can write to it; it is made if it is not there.
+
+    Compiled code is kept as pickles, which run whatever is in them.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
 def _mark(function: Callable[..., Any]) -> Path | None:
     """Return the file whose existence means that an earlier process has compiled a function.
 
@@ -260,8 +276,9 @@ def _jit(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {"nogil": True, "error_model": "numpy", **options}
     numba, folder = _numba(), _folder(function)
     before = numba.config.CACHE_DIR
-    if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
+    if folder is None or not _is_private(folder):
+        return numba.njit(**options)(function)
+    numba.config.CACHE_DIR = str(folder)
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:

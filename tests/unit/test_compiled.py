@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import threading
@@ -179,6 +180,36 @@ def test_a_folder_that_was_emptied_costs_time_only(program, tmp_path):
         if file.is_file() and file.suffix != ".kept":
             file.unlink()
     assert program(large, **place) == [f"{large} True"]
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+@pytest.mark.parametrize("who", ["me", "others", "group", "someone else", "a link"])
+def test_compiled_code_is_loaded_only_from_a_folder_to_which_no_one_else_can_write(
+    program, tmp_path, monkeypatch, who
+):
+    monkeypatch.chdir(tmp_path)
+    place = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    large = compiled.STEPS_TO_LOAD + 1
+    program(large, **place)
+    (folder,) = (tmp_path / "kept").iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for index in folder.rglob("*.nbi"):
+        index.write_bytes(pickle.dumps(Bomb()))
+    if who == "someone else":
+        if os.getuid():
+            pytest.skip("only root gives folders away")
+        os.chown(folder, 65534, 65534)
+    elif who == "a link":
+        folder.rename(tmp_path / "other")
+        folder.symlink_to(tmp_path / "other")
+    else:
+        folder.chmod({"me": 0o700, "group": 0o770, "others": 0o707}[who])
+    program(large, **place)
+    assert Path("exploded").exists() is (who == "me")
 
 
 def test_the_caches_of_other_code_stay_where_they_are():
