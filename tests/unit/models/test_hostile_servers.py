@@ -109,3 +109,20 @@ def test_keys_that_are_agreed_on_byte_by_byte_do_not_outlast_the_time_out():
 def test_an_answer_without_end_is_not_read_into_memory(monkeypatch):
     monkeypatch.setattr(connections, "LARGEST", 1 << 20)
     assert "more than 1 MiB" in told(endless, timeout=30)
+
+
+def test_a_request_is_sent_again_after_the_server_closed_a_connection_that_was_kept():
+    def answers(server, send):  # the connection is closed behind the answer, without a word before
+        send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    server = Hostile(answers)
+    kept = connections.Connections(
+        f"http://127.0.0.1:{server.listening.getsockname()[1]}", timeout=5, retries=0
+    )
+    try:
+        for number in range(5):
+            assert kept.json(connections.Patience(), "POST", "/ask", {"number": number}) == {}
+            time.sleep(0.05)  # until the other side has closed it
+    finally:
+        server.over.set()
+        server.listening.close()
