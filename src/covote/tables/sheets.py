@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import datetime
 import os
+import posixpath
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from covote.errors import CovoteError, FileError, InputError
 
 _LARGEST = 1 << 30  # bytes of a spreadsheet, unpacked: a small file may be a ZIP bomb
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14  # of a sheet, as the format has it
-_MOST_CELLS = 1 << 26  # of a table, empty ones included
+_MOST_CELLS = 1 << 25  # of a table, empty ones included
+_LONGEST = 32_767  # letters in a cell, as the format has it
 _EXACT = 10**15  # spreadsheets keep 15 digits of a number
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?row>)", re.DOTALL)
+_CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
+_PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]{0,3})([0-9]{1,8})["\']')
+_TYPE = re.compile(rb'\bt\s*=\s*["\'](\w+)["\']')
+_VALUE = re.compile(rb"<(?:\w+:)?(?:v|is)\b[^>]*?[^/]>.", re.DOTALL)
 
 
 class Row(list[str]):
@@ -50,106 +60,140 @@ class Sheet(NamedTuple):
 
 def read_sheet(path: str | os.PathLike[str]) -> Sheet:
     """Return the cells of the first sheet of a spreadsheet that has any."""
-    with _book(path) as book:
-        for page in book.worksheets:
-            cells, formulas = _cells(page, path)
-            if not cells:
-                continue
-            numbers = sorted({row for row, _ in cells})
-            width = max(column for _, column in cells)
-            if len(numbers) * width > _MOST_CELLS:
-                raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
-            rows = [Row(cells.get((n, c), "") for c in range(1, width + 1)) for n in numbers]
-            for row, number in zip(rows, numbers, strict=True):
-                row.number = number
-            return Sheet(rows, (*_others(book, page), *_unsaved(formulas)))
+    from python_calamine import SheetTypeEnum
+
+    with _opened(path) as (book, packed):
+        places = _places(packed)
+        names = [page.name for page in book.sheets_metadata if page.typ == SheetTypeEnum.WorkSheet]
+        for name in names:
+            notes = _checked_cells(packed.read(places[name]), path)
+            rows = _rows(book.get_sheet_by_name(name), path)
+            if rows:
+                others = [repr(other) for other in names if other != name]
+                if others:
+                    notes = [f"the sheet {name!r} is read; not read: {', '.join(others)}", *notes]
+                return Sheet(rows, tuple(notes))
     raise InputError(f"{path} is empty: it has no cells")
 
 
-def _others(book: Any, page: Any) -> list[str]:
-    others = [repr(other.title) for other in book.worksheets if other is not page]
-    return [f"the sheet {page.title!r} is read; not read: {', '.join(others)}"] if others else []
+def _rows(sheet: Any, path: str | os.PathLike[str]) -> list[Row]:
+    """Return the rows of a sheet that are not empty."""
+    found: dict[int, Row] = {}
+    width = 0
+    for number, cells in enumerate(sheet.iter_rows(), start=1):
+        row = Row(_text(value, path, number) for value in cells)
+        row.number = number
+        if any(row):
+            found[number] = row
+            width = max(width, *(c for c, cell in enumerate(row, start=1) if cell))
+    for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
+        value = found[top + 1][left] if top + 1 in found and left < width else ""
+        if value and left == right:  # one value for several rows
+            for number in range(top + 2, min(bottom + 1, _MOST_ROWS) + 1):
+                if number not in found:
+                    found[number] = Row([""] * width)
+                    found[number].number = number
+                found[number][left] = found[number][left] or value
+    for row in found.values():
+        del row[width:]
+    return [found[number] for number in sorted(found)]
 
 
-def _unsaved(formulas: list[str]) -> list[str]:
+def _text(value: Any, path: str | os.PathLike[str], row: int) -> str:
+    if isinstance(value, float) and abs(value) >= _EXACT and value.is_integer():
+        raise InputError(
+            f"{path}, row {row}: the number {value:.0f} has more digits than a spreadsheet keeps, so "
+            "different ones may look the same; format the column as text and enter it again"
+        )
+    return text_of_cell(value)
+
+
+def _checked_cells(text: bytes, path: str | os.PathLike[str]) -> list[str]:
+    """Return notes on cells of a sheet that have no value; reject what readers would not notice or survive.
+
+    A cell far out would take more memory than there is, and of two rows with one number the last would win.
+    """
+    formulas: list[str] = []
+    faults: list[str] = []
+    seen: set[int] = set()
+    last, width = 0, 26
+    special = b"<f" in text or b":f" in text or b'"e"' in text or b"'e'" in text
+    for row in _ROW.finditer(text):
+        attributes, inner = row[1], row[2] or b""
+        named = _PLACE.search(attributes)
+        last = int(named[2]) if named else last + 1
+        places = [
+            (column.upper(), int(number))
+            for cell in _CELL.finditer(inner)
+            for column, number in _PLACE.findall(cell[1])
+        ]
+        outside = [number for _, number in places if number != last]
+        if outside or not 0 < last <= _MOST_ROWS:
+            number = outside[0] if outside else last
+            raise InputError(f"{path} has a cell in row {number:,} that no sheet can have there")
+        if places and (last in seen or len(set(places)) < len(places)):
+            raise InputError(f"{path} has row {last:,} twice; save it again as .xlsx")
+        seen |= {last} if places else set()
+        width = max([width, *(_number_of(column) for column, _ in places if len(column) > 1)])
+        for cell in _CELL.finditer(inner) if special else ():
+            place, kind = _PLACE.search(cell[1]), _TYPE.search(cell[1])
+            name = (place[1] + place[2]).decode() if place else "?"
+            content = cell[2] or b""
+            if kind is not None and kind[1] == b"e" and b"#N/A" not in content:
+                faults.append(name)
+            elif re.search(rb"<(?:\w+:)?f\b", content) and not _VALUE.search(content) and not _is_text(kind):
+                formulas.append(name)
+    if width > _MOST_COLUMNS or max(seen, default=0) * width > _MOST_CELLS:
+        raise InputError(f"{path} has cells in {width:,} columns; save the table alone as .csv")
+    return [*_without_value(formulas), *_with_faults(faults)]
+
+
+def _is_text(kind: re.Match[bytes] | None) -> bool:
+    """Whether a formula gives text, which may be empty."""
+    return kind is not None and kind[1] == b"str"
+
+
+def _number_of(column: bytes) -> int:
+    """Return the number of a column.
+
+    >>> _number_of(b"A"), _number_of(b"AB")
+    (1, 28)
+    """
+    number = 0
+    for letter in column:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _without_value(formulas: list[str]) -> list[str]:
     if not formulas:
         return []
     many = f"{len(formulas):,} cells hold formulas" if len(formulas) > 1 else "a cell holds a formula"
     return [f"{many} without a saved value (first: {formulas[0]}), taken as empty; open and save the file"]
 
 
-def _cells(page: Any, path: str | os.PathLike[str]) -> tuple[dict[tuple[int, int], str], list[str]]:
-    """Return the cells of a sheet that are not empty, by row and column, and formulas without a value.
-
-    openpyxl's own loop fills up missing rows one by one, however many, and leaves out rows that are not in
-    order. So the cells are taken from its parser, each with its own place.
-    """
-    from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
-
-    formulas: list[str] = []
-
-    class Parser(WorkSheetParser):  # type: ignore[misc]
-        def parse_cell(self, element: Any) -> Any:
-            cell = super().parse_cell(element)
-            if cell["value"] is None and element.find(FORMULA_TAG) is not None:
-                formulas.append(str(element.get("r", "?")))
-            return cell
-
-    found: dict[tuple[int, int], str] = {}
-    book = page.parent
-    with page._get_source() as source:
-        parser = Parser(
-            source,
-            page._shared_strings,
-            data_only=True,
-            epoch=book.epoch,
-            date_formats=book._date_formats,
-            timedelta_formats=book._timedelta_formats,
-        )
-        for number, row in parser.parse():
-            for cell in row:
-                place = cell["row"], cell["column"]
-                there = 0 < number <= _MOST_ROWS and cell["column"] <= _MOST_COLUMNS
-                if cell["row"] != number or not there:
-                    raise InputError(f"{path} has a cell in row {cell['row']:,} that no sheet can have there")
-                text = _text(cell["value"], path, place)
-                if text and found.setdefault(place, text) != text:
-                    raise InputError(f"{path} has row {number:,} twice; save it again as .xlsx")
-        merged = parser.merged_cells
-    for area in merged.mergeCell if merged is not None else ():
-        if area.min_col == area.max_col:  # one value for several rows
-            value = found.get((area.min_row, area.min_col))
-            for number in range(area.min_row + 1, min(area.max_row, _MOST_ROWS) + 1) if value else ():
-                found.setdefault((number, area.min_col), str(value))
-    return found, formulas
-
-
-def _text(value: Any, path: str | os.PathLike[str], place: tuple[int, int]) -> str:
-    if isinstance(value, float) and abs(value) >= _EXACT and value.is_integer():
-        raise InputError(
-            f"{path}, row {place[0]}: the number {value:.0f} has more digits than a spreadsheet keeps, so "
-            "different ones may look the same; format the column as text and enter it again"
-        )
-    return text_of_cell(value)
+def _with_faults(faults: list[str]) -> list[str]:
+    if not faults:
+        return []
+    many = f"{len(faults):,} cells hold errors" if len(faults) > 1 else "a cell holds an error"
+    return [f"{many} (first: {faults[0]}), taken as empty"]
 
 
 @contextmanager
-def _book(path: str | os.PathLike[str]) -> Iterator[Any]:
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[Any, zipfile.ZipFile]]:
     """Open a spreadsheet, and turn readers' errors into one clear message."""
-    openpyxl = _openpyxl()
+    from python_calamine import CalamineWorkbook
+
     try:
         with zipfile.ZipFile(path) as packed:
             if sum(entry.file_size for entry in packed.infolist()) > _LARGEST:
                 raise FileError(f"{path} is larger than 1 GiB, unpacked; save it as .csv")
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        try:
-            yield book
-        finally:
-            book.close()
+            with CalamineWorkbook.from_path(str(path)) as book:
+                yield book, packed
     except CovoteError:
         raise
     except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # the libraries underneath have many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileError(
@@ -157,35 +201,53 @@ def _book(path: str | os.PathLike[str]) -> Iterator[Any]:
         ) from error
 
 
+def _places(packed: zipfile.ZipFile) -> dict[str, str]:
+    """Return where the text of each sheet is, by its name."""
+    linked = ElementTree.fromstring(packed.read("xl/_rels/workbook.xml.rels"))
+    targets = {link.get("Id"): link.get("Target", "") for link in linked}
+    found: dict[str, str] = {}
+    for element in ElementTree.fromstring(packed.read("xl/workbook.xml")).iter():
+        if element.tag.endswith("}sheet"):
+            key = next((value for name, value in element.items() if name.endswith("}id")), None)
+            found[element.get("name", "")] = posixpath.join("/xl", targets.get(key, "")).lstrip("/")
+    return found
+
+
 def write_sheet(path: str | os.PathLike[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write rows as the only sheet of a spreadsheet; text stays text, even if it begins like a formula."""
-    openpyxl = _openpyxl()
-    book = openpyxl.Workbook(write_only=True)
-    page = book.create_sheet("covote")
-    try:
-        for row in rows:
-            cells = [openpyxl.cell.WriteOnlyCell(page, value) for value in row]
-            for cell in cells:
-                if cell.data_type == "f":
-                    cell.data_type = "s"
-            page.append(cells)
-    except openpyxl.utils.exceptions.IllegalCharacterError as error:
-        page.close()  # or openpyxl complains on stderr when it is collected
-        raise InputError("a name has characters that a spreadsheet cannot hold; write a .csv file") from error
+    """Write rows as the only sheet of a spreadsheet; text stays text, even if it begins like a formula.
+
+    Numbers with more digits than a spreadsheet keeps are written as text.
+    """
+    import xlsxwriter
+    from xlsxwriter.exceptions import XlsxWriterException
+
+    kept = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    written = [[_written(value) for value in row] for row in rows]
     with Path(path).open("wb") as file:
-        book.save(file)
+        book = xlsxwriter.Workbook(file, kept)
+        page = book.add_worksheet("covote")
+        for number, row in enumerate(written):
+            page.write_row(number, 0, row)
+        try:
+            book.close()
+        except XlsxWriterException as error:
+            raise FileError(f"cannot write {path}: {error}") from error
 
 
-def _openpyxl() -> Any:
-    try:
-        import openpyxl
-        import openpyxl.cell
-        import openpyxl.utils.exceptions
-    except ImportError as error:
-        raise InputError(
-            "spreadsheets (.xlsx) need openpyxl; pip install 'covote[xlsx]', or save it as .csv"
-        ) from error
-    return openpyxl
+def _written(value: Any) -> Any:
+    """Return a value as it is written to a cell."""
+    if isinstance(value, str):
+        if _CONTROL.search(value):
+            raise InputError("a name has characters that a spreadsheet cannot hold; write a .csv file")
+        if len(value) > _LONGEST:
+            raise InputError(
+                f"a text of {len(value):,} letters is longer than a cell of a spreadsheet ({_LONGEST:,}); "
+                "write a .csv file"
+            )
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and float(f"{value:.15g}") != value:
+        return str(value)
+    return value
 
 
 def text_of_cell(value: Any) -> str:

@@ -181,19 +181,21 @@ class _Lines:
         self._file = path.open("w", encoding="utf-8", newline="\n")
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
+        narrow = {field.name: pa.types.is_float32(field.type) for field in batch.schema}
         for row in batch.to_pylist():
-            plain = {name: _json_value(value) for name, value in row.items()}
+            plain = {name: _json_value(value, narrow[name]) for name, value in row.items()}
             self._file.write(json.dumps(plain, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
         self._file.close()
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: Any, narrow: bool) -> Any:
+    """Return a value as JSON has it; those of a `narrow` column have the digits of 32 bits."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, float):
-        return float(str(np.float32(value))) if math.isfinite(value) else None
+        return (float(str(np.float32(value))) if narrow else value) if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | list) else str(value)
 
 
@@ -207,7 +209,10 @@ class _Sheet:
     def write_batch(self, batch: pa.RecordBatch) -> None:
         if len(self._rows) + batch.num_rows > _SHEET + 1:
             raise InputError(f"a spreadsheet has room for {_SHEET:,} rows; write them to a .parquet file")
-        columns = [[_json_value(value) for value in column.to_pylist()] for column in batch.columns]
+        columns = [
+            [_json_value(value, pa.types.is_float32(column.type)) for value in column.to_pylist()]
+            for column in batch.columns
+        ]
         self._rows += [list(row) for row in zip(*columns, strict=True)]
 
     def close(self) -> None:
