@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pages import replace_table
 
 from covote import Panel, atomic, simulate
 
@@ -296,15 +297,7 @@ def write(rows: dict[str, Row], references: dict[str, Reference]) -> str:
             f"| {name} | {row.cases} | {row.kills} | {references[name].asked} a run | {row.again} | "
             f"{row.kills * TASKS[name].most_again} | {row.wrong} |"
         )
-    kills = sum(row.kills for row in rows.values())
-    text = f"""# Kills
-
-`python benchmarks/kills.py`, {kills} kills: SIGKILL at random moments, once to six times a case, then a run
-to the end. Wrong is: other bytes than a run that nobody killed, a file that is half-written or stray, a run
-that does not go on, or more questions asked again than one batch for each kill.
-
-"""
-    atomic.write_text(RESULTS, text + "\n".join(lines) + "\n")
+    replace_table(RESULTS, lines)
     return "\n".join(lines)
 
 

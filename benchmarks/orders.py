@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from pages import replace_table
 
 from covote import Labels, Panel, Votes, decode, simulate
 from covote.decoding import DECODERS
@@ -115,13 +116,7 @@ def main() -> None:
     print("\n".join(lines))
     print(f"{sum(ran.values())} cases, {sum(bad.values())} differ, {time.process_time() - started:.0f} CPU s")
     if options.method is None and options.cases >= 1000:
-        RESULTS.write_text(
-            "# Orders of items, experts and classes\n\n"
-            "`python benchmarks/orders.py 1000`: labels, status, violations, confidence and margin (1e-5)\n"
-            "of votes whose items, experts and classes were permuted, against the votes as they are.\n\n"
-            + "\n".join(lines)
-            + "\n"
-        )
+        replace_table(RESULTS, lines)
     sys.exit(bool(sum(bad.values())))
 
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from pages import replace_table
 
 from covote import Panel, select
 from covote.covers.set_cover.problem import pool_cover
@@ -142,8 +143,7 @@ def save(rows, options):
         "rows": rows,
     }
     options.out.write_text(json.dumps(report, indent=1) + "\n")
-    lines = [f"`{report['command']}`, {report['date']}, {report['versions']}", "", table(rows), ""]
-    options.out.with_suffix(".md").write_text("\n".join(lines))
+    replace_table(options.out.with_suffix(".md"), table(rows).splitlines())
 
 
 def main():

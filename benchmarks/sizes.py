@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pages import replace_table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -80,12 +81,7 @@ def main() -> None:
             row = [name, family, *cells, ", ".join(map(str, chosen)), behind]
             lines.append(f"| {' | '.join(row)} |")
             print(lines[-1], flush=True)
-            heading = '# size="auto" against fixed sizes\n\nTest accuracy (%), mean of'
-            RESULT.write_text(
-                f"{heading} {options.splits} splits: `python benchmarks/sizes.py --data FOLDER`.\n\n"
-                + "\n".join(lines)
-                + "\n"
-            )
+    replace_table(RESULT, lines, number=int(options.seed != 0))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def decode_file(
     Parameters
     ----------
     votes_file
-        A Parquet, CSV, JSON-lines or Excel file, long or wide; see :class:`covote.files.VoteFile`.
+        A Parquet, CSV, JSON-lines or Excel file, long or wide.
     output
         A .parquet, .csv, .jsonl or .xlsx file for the labels, or an :class:`Output` that names what else is
         written: probabilities, a review list, a report, statistics. None to count only. Files are complete
