@@ -25,7 +25,7 @@ _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?row>)", re.DO
 _CELL = re.compile(rb"<(?:\w+:)?c\b([^>]*?)(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
 _PLACE = re.compile(rb'\br\s*=\s*["\']([A-Za-z]{0,3})([0-9]{1,8})["\']')
 _TYPE = re.compile(rb'\bt\s*=\s*["\'](\w+)["\']')
-_VALUE = re.compile(rb"<(?:\w+:)?(?:v|is)\b[^>]*?[^/]>.", re.DOTALL)
+_VALUE = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?<!/)>[^<]|<(?:\w+:)?is\b")
 
 
 class Row(list[str]):
