@@ -100,17 +100,19 @@ def softmax(score: dict[int, float]) -> dict[int, float]:
     return {k: x / sum(e.values()) for k, x in e.items()}
 
 
-def one_coin(panel: Panel, rows: Any, rounds: int, prior: float) -> tuple[list[float], Shares]:
+def one_coin(panel: Panel, rows: Any, rounds: int, shrinkage: float) -> tuple[list[float], Shares]:
     """Return (accuracies, posteriors) after so many rounds of EM from vote shares."""
     shares = vote_shares(panel, rows)
     accuracy: list[float] = []
     for _ in range(rounds):
         n = counts(panel, rows, shares)
-        inside = accuracies(panel, n, prior)
+        inside = accuracies(panel, n, shrinkage)
         common = (sum(c for c, _ in inside) + 9) / (sum(t for _, t in inside) + 10)
         accuracy = []
         for (c, t), size in zip(inside, panel.sizes, strict=True):
-            accuracy.append(min(max((c + prior * common) / (t + prior), min(0.02, 0.5 / size)), 0.995))
+            accuracy.append(
+                min(max((c + shrinkage * common) / (t + shrinkage), min(0.02, 0.5 / size)), 0.995)
+            )
         shares = []
         for row in rows:
             score = dict.fromkeys(heard(panel, row), 0.0)

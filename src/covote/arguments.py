@@ -93,6 +93,22 @@ def check_prior(prior: ArrayLike | None, classes: int) -> NDArray[np.float64]:
     return pi
 
 
+def class_weights(prior: Any, panel: Panel) -> NDArray[np.float64]:
+    """Return one prior probability per class from weights of any sum (default: equal); they sum to 1."""
+    if prior is None:
+        return np.full(len(panel.classes), 1 / len(panel.classes))
+    if isinstance(prior, float | int):
+        raise InputError(f"prior={prior} must be one weight per class, or a mapping by name")
+    values = per_name(prior, panel.classes, panel.class_index, "prior", "class")
+    for name, value in zip(panel.classes, values, strict=True):
+        if not (value >= 0 and math.isfinite(value)):
+            raise InputError(f"prior {value} of class {name!r} must be a finite number, 0 or more")
+    if values.sum() <= 0:
+        raise InputError("the prior is 0 for every class; give some class a positive weight")
+    shares: NDArray[np.float64] = values / values.sum()
+    return shares
+
+
 def check_accuracy(accuracy: Any, panel: Panel) -> NDArray[np.float64]:
     """Return one accuracy per expert, above 0 and at most 1."""
     values = per_name(accuracy, panel.names, panel.expert_index, "accuracy", "expert")

@@ -29,14 +29,14 @@ def test_an_answer_weighs_what_its_expert_says_inside_and_outside_expertise(case
 
 
 @settings(max_examples=40)
-@given(panels_and_votes(), st.sampled_from([0.5, 10.0]))
-def test_em_equals_the_plain_twin(case, prior):
+@given(panels_and_votes(none=False), st.sampled_from([0.5, 10.0]))
+def test_em_equals_the_plain_twin(case, shrinkage):
     panel, rows = case
-    options = {"iterations": 4, "tolerance": 0.0, "prior": prior}
+    options = {"iterations": 4, "tolerance": 0.0, "shrinkage": shrinkage}
     labels = decode(Votes.from_dense(rows, panel), method="em", **options)
-    accuracy, posterior = plain.one_coin(panel, rows, 4, prior)
+    accuracy, posterior = plain.one_coin(panel, rows, 4, shrinkage)
     weights = learned(InMemory(Votes.from_dense(rows, panel)), DECODERS["em"](**options))
-    np.testing.assert_allclose(weights.chances, accuracy, atol=1e-5)
+    np.testing.assert_allclose(weights.parameters, accuracy, atol=1e-5)
     check_posterior(labels, posterior)
 
 

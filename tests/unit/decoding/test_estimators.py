@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covote import Panel, Votes, decode
+from covote import Panel, Votes, decode, simulate
 from covote.decoding import DECODERS, InMemory, Statistics, learned
 from covote.decoding.gold import gold_rows
 from covote.errors import FileError, InputError, TooLargeError
@@ -37,7 +37,7 @@ def test_em_learns_who_is_good():
     votes, truth = crowd()
     weights = learned(InMemory(votes), DECODERS["em"]())
     expected = np.array([0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]) * 0.75 + 0.25
-    np.testing.assert_allclose(weights.chances, expected, atol=0.06)
+    np.testing.assert_allclose(weights.parameters, expected, atol=0.06)
     majority = (decode(votes, method="authority").index == truth).mean()
     assert (decode(votes, method="em").index == truth).mean() > majority
     assert (decode(votes, method="dawid-skene").index == truth).mean() > majority
@@ -153,6 +153,21 @@ def test_items_without_answers_and_with_none_of_mine(method):
     assert labels.status[0] == "incomplete"
     assert labels.confidence[0] == 0
     assert (labels.index[2:] == truth[2:]).mean() > 0.9
+
+
+def test_class_sizes_may_be_given_or_learned():
+    panel = Panel.from_blocks(2, [[0, 1]] * 3)
+    truth = np.repeat([0, 1], [900, 100])
+    votes = simulate(panel, truth, accuracy=0.7, seed=3)
+    right = {
+        str(prior): decode(votes, method="em", prior=prior).chances(truth).mean()
+        for prior in (None, "learned", [9, 1], {0: 9, 1: 1})
+    }
+    assert right["learned"] > right["None"] + 0.05
+    assert right["[9, 1]"] == right["{0: 9, 1: 1}"] > right["None"] + 0.05
+    for wrong in ("equal", [1, -1], [1]):
+        with pytest.raises(InputError, match="prior"):
+            decode(votes, method="em", prior=wrong)
 
 
 def test_options_are_checked():

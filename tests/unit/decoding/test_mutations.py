@@ -42,7 +42,7 @@ MUTATIONS = {
     ],
     "em": [
         ("methods/em.py", "size * (1 - accuracy) / np.maximum(size - 1, 1)", "size * (1 - accuracy)"),
-        ("methods/em.py", "right + self.prior * common", "right + common"),
+        ("methods/em.py", "right + self.shrinkage * common", "right + common"),
     ],
     "dawid-skene": [
         ("methods/em.py", "np.rint(np.log(share / share.sum()) * UNIT)", "np.rint(0 * share)"),

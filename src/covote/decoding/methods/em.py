@@ -9,7 +9,8 @@ P_i(v | k). The E-step divides every item among the classes; the M-step estimate
                   P(k) = sum_n q_n(k) / items
     em:           P_i(k | k) = p_i if i knows k, and (1 - p_i) / (R_i - 1) for each other class it knows;
                   1 / R_i for every answer if i does not know k             one accuracy per expert
-                  p_i = (right answers inside expertise + prior) / (all answers inside expertise + prior)
+                  p_i = (right answers inside expertise + s p) / (all answers inside expertise + s)
+                  "none of mine" is an answer with two rates, inside and outside expertise
 
 An expert can only name classes that it knows. The first E-step is the authority vote, q_n(k) ~ N_k / d_k.
 
@@ -21,13 +22,14 @@ people; on classifiers, which make the same mistakes, both lose to the authority
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from covote.arguments import class_weights
 from covote.decoding import linear, scoring
 from covote.decoding.gold import Gold, counted
 from covote.decoding.linear import ONE, UNIT, Weights
@@ -36,7 +38,7 @@ from covote.decoding.shares import shares_of
 from covote.decoding.statistics import Inside, Statistics, fits_dense
 from covote.errors import InputError, TooLargeError
 from covote.labels import Labels
-from covote.panel import Panel
+from covote.panel import Name, Panel
 from covote.votes import Votes
 from covote.votes.rows import Rows
 
@@ -48,13 +50,13 @@ OUTSIDE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The weight of every answer for every class, the base of every class, and the estimated `chances`."""
+    """The weight of every answer for every class, the log size of every class, and what was estimated."""
 
     statistics: Statistics
     weights: Weights
     base: NDArray[np.int64] | None
-    chances: NDArray[np.float64]
-    settled: bool = False
+    parameters: NDArray[np.float64]
+    converged: bool = False
 
     def scores(self, rows: Rows) -> NDArray[np.int64]:
         """Return log P(k) + sum of log P_i(v_i | k), in whole units."""
@@ -77,7 +79,7 @@ class _ExpectationMaximisation(Decoder):
 
     def needed(self, weights: Model | None) -> bool:
         """Whether the model has not converged yet."""
-        return weights is None or not weights.settled
+        return weights is None or not weights.converged
 
     def model(self, counts: Statistics) -> Model:
         """Estimate the experts' parameters from the counts: the M-step."""
@@ -94,8 +96,8 @@ class _ExpectationMaximisation(Decoder):
     def learn(self, panel: Panel, counts: Statistics, weights: Model | None) -> Model:
         """Return a better model."""
         found = self.model(counts if self.past is None else self.past + counts)
-        if weights is not None and np.abs(found.chances - weights.chances).max() <= self.tolerance:
-            return replace(weights, settled=True)
+        if weights is not None and np.abs(found.parameters - weights.parameters).max() <= self.tolerance:
+            return replace(weights, converged=True)
         return found
 
     def score(self, votes: Votes, weights: Model, evidence: bool = True) -> Labels:
@@ -121,11 +123,11 @@ class Em(_ExpectationMaximisation):
     past
         Statistics of earlier votes of the same panel, to which these votes are added.
     prior
+        The frequencies of the classes: equal by default; one weight per class, or a mapping by name; or
+        ``"learned"``. Learn them only where experts mostly answer what they know: where everybody guesses
+        similar classes, the classes that are guessed most swallow the others.
+    shrinkage
         How many answers the common accuracy counts for in the accuracy of each expert.
-    none
-        How to treat "none of mine": as a ``"wrong"`` answer about classes that the expert knows; or as an
-        answer with two rates common to all experts, ``(inside, outside)``, of experts who know the class and
-        who do not; ``"learned"`` estimates these from the votes (theory: section 8).
     iterations
         The most passes over the votes.
     tolerance
@@ -134,39 +136,55 @@ class Em(_ExpectationMaximisation):
 
     gold: Gold | None = None
     past: Statistics | None = None
-    prior: float = 10.0
-    none: Literal["wrong", "learned"] | tuple[float, float] = "wrong"
+    prior: ArrayLike | Mapping[Name, float] | Literal["learned"] | None = None
+    shrinkage: float = 10.0
     iterations: int = 50
     tolerance: float = 1e-5
     name: ClassVar[str] = "em"
 
     def __post_init__(self) -> None:
-        if self.none not in ("wrong", "learned"):
-            object.__setattr__(self, "none", checked_rates(self.none))
-        if self.prior < 0 or self.iterations < 1:
+        if self.shrinkage < 0 or self.iterations < 1:
             raise InputError(
-                f"prior={self.prior}, iterations={self.iterations}: give a prior >= 0, iterations >= 1"
+                f"shrinkage={self.shrinkage}, iterations={self.iterations}: give a shrinkage >= 0, "
+                "iterations >= 1"
             )
+
+    def start(self, panel: Panel) -> None:
+        """Start without weights: the first pass divides every item by its votes."""
+        if self.prior is not None and not isinstance(self.prior, str):
+            class_weights(self.prior, panel)
+        elif self.prior not in (None, "learned"):
+            raise InputError(f"prior={self.prior!r} must be 'learned', or one weight per class")
 
     def model(self, counts: Statistics) -> Model:
         """Return the accuracies, and the weights of right and wrong answers that follow from them."""
         panel, size = counts.panel, counts.panel.sizes
         seen = counts.inside()
-        right, total = seen.right, seen.inside - (0 if self.none == "wrong" else seen.none_inside)
+        right, total = seen.right, seen.inside - seen.none_inside
         common = (right.sum() + 9) / (total.sum() + 10)
-        accuracy = (right + self.prior * common) / np.maximum(total + self.prior, 1e-9)
+        accuracy = (right + self.shrinkage * common) / np.maximum(total + self.shrinkage, 1e-9)
         accuracy = np.clip(accuracy, np.minimum(0.02, 0.5 / size), 0.995)
-        says = size > 1  # the answer of an expert who can give only one says nothing
-        log_right = np.log(np.where(says, size * accuracy, 1.0))
-        log_wrong = np.log(np.where(says, size * (1 - accuracy) / np.maximum(size - 1, 1), 1.0))
-        log_none = log_wrong
-        if self.none != "wrong":
-            inside, outside = _rates(seen) if self.none == "learned" else self.none
-            heard = np.log((1 - inside) / (1 - outside))
-            log_right, log_wrong = log_right + heard, log_wrong + heard
-            log_none = np.full(len(panel), np.log(inside / outside))
+        inside, outside = _none_rates(seen)
+        named = np.log((1 - inside) / (1 - outside))
+        says = size > 1  # the class that an expert names says nothing if it knows no other
+        log_right = named + np.log(np.where(says, size * accuracy, 1.0))
+        log_wrong = named + np.log(np.where(says, size * (1 - accuracy) / np.maximum(size - 1, 1), 1.0))
+        log_none = np.full(len(panel), np.log(inside / outside))
         coins = (np.rint(weight * UNIT).astype(np.int64) for weight in (log_right, log_wrong, log_none))
-        return Model(counts, linear.whole(panel, coin_weights(panel, *coins)), None, accuracy)
+        weights = linear.whole(panel, one_coin_weights(panel, *coins))
+        return Model(counts, weights, self._log_sizes(counts), accuracy)
+
+    def _log_sizes(self, counts: Statistics) -> NDArray[np.int64] | None:
+        """Return log P(k) in whole units; None if the classes are equally frequent."""
+        if self.prior is None:
+            return None
+        if isinstance(self.prior, str):
+            weight = counts.share / ONE + self.shrinkage
+            weight = weight / weight.sum()
+        else:
+            weight = class_weights(self.prior, counts.panel)
+        sizes: NDArray[np.int64] = np.rint(np.log(np.maximum(weight, 1e-10)) * UNIT).astype(np.int64)
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -237,7 +255,7 @@ def vote_shares(rows: Rows) -> NDArray[np.float64]:
     return np.divide(share, total[:, None], out=share, where=total[:, None] > 0)
 
 
-def coin_weights(
+def one_coin_weights(
     panel: Panel, right: Array, wrong: Array, none: Array
 ) -> Callable[[Array], NDArray[np.int64]]:
     """Return the weights of answers (cells x classes): `right` for the class they name, `wrong` for others.
@@ -258,21 +276,13 @@ def coin_weights(
     return block
 
 
-def checked_rates(none: Any) -> tuple[float, float]:
-    """Return two rates of "none of mine", inside and outside expertise."""
-    try:
-        inside, outside = map(float, none)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"none={none!r} must be 'wrong', 'learned', or two rates (inside, outside expertise)"
-        ) from error
-    if not (0 < inside < 1 and 0 < outside < 1):
-        raise InputError(f"none={none!r}: both rates must be above 0 and below 1")
-    return inside, outside
+def _none_rates(seen: Inside) -> tuple[float, float]:
+    """Return the rates of "none of mine" inside and outside expertise, with half an answer added to each.
 
-
-def _rates(seen: Inside) -> tuple[float, float]:
-    """Return the rates of "none of mine" inside and outside expertise, with half an answer added to each."""
+    Where nobody ever says so, both are 1/2, and cancel.
+    """
+    if not seen.none.any():
+        return 0.5, 0.5
     answers = ((seen.none_inside, seen.inside), (seen.none_outside, seen.outside))
     inside, outside = ((float(none.sum()) + 0.5) / (float(total.sum()) + 1) for none, total in answers)
     return inside, outside

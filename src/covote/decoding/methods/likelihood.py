@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from covote.arguments import check_accuracy, check_tables, per_name
+from covote.arguments import check_accuracy, check_tables, class_weights
 from covote.decoding import linear
 from covote.decoding.linear import UNHEARD, UNIT, Weights
 from covote.decoding.loop import Decoder
-from covote.decoding.methods.em import coin_weights
+from covote.decoding.methods.em import one_coin_weights
 from covote.decoding.scoring import label_pieces, labels_of_rows, table_of
 from covote.errors import InputError
 from covote.labels import Labels
@@ -99,7 +99,7 @@ class Likelihood(Decoder):
     def start(self, panel: Panel) -> LogWeights:
         """Return the log-likelihood ratios of every expert's answers."""
         accuracy = check_accuracy(self.accuracy, panel)
-        prior = checked_prior(self.prior, panel)
+        prior = class_weights(self.prior, panel)
         if not 0 <= self.false_none < 1:
             raise InputError(f"false_none={self.false_none} must be at least 0 and below 1")
         if not 0 < self.false_alarm <= 1:
@@ -156,7 +156,7 @@ def log_weights(
     def whole(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.rint(values * scale).astype(np.int64)
 
-    weights = linear.whole(panel, coin_weights(panel, whole(hit), whole(miss), whole(nones)))
+    weights = linear.whole(panel, one_coin_weights(panel, whole(hit), whole(miss), whole(nones)))
     return LogWeights(weights, whole(log_prior), prior > 0, round(certain * scale), scale)
 
 
@@ -173,19 +173,3 @@ def table_weights(panel: Panel, tables: list[NDArray[np.float64]], prior: NDArra
     weights = np.rint((log - np.where(chance > 0, 0, certain)) * scale).astype(np.int64)
     whole_prior = np.rint(log_prior * scale).astype(np.int64)
     return LogWeights(weights, whole_prior, prior > 0, round(certain * scale), scale, absolute=True)
-
-
-def checked_prior(prior: Any, panel: Panel) -> NDArray[np.float64]:
-    """Return one prior probability per class; they sum to 1."""
-    if prior is None:
-        return np.full(len(panel.classes), 1 / len(panel.classes))
-    if isinstance(prior, float | int):
-        raise InputError(f"prior={prior} must be one weight per class, or a mapping by name")
-    values = per_name(prior, panel.classes, panel.class_index, "prior", "class")
-    for name, value in zip(panel.classes, values, strict=True):
-        if not (value >= 0 and math.isfinite(value)):
-            raise InputError(f"prior {value} of class {name!r} must be a finite number, 0 or more")
-    if values.sum() <= 0:
-        raise InputError("the prior is 0 for every class; give some class a positive weight")
-    shares: NDArray[np.float64] = values / values.sum()
-    return shares
