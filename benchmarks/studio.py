@@ -37,7 +37,7 @@ from sqlalchemy import func, insert, select, text
 from covote_studio.context import open_studio
 from covote_studio.editing.classes import NewClass, add_classes
 from covote_studio.exchange import importing
-from covote_studio.people import doors, managing
+from covote_studio.people import credentials, managing
 from covote_studio.people.roster import options_of
 from covote_studio.rules import ADAPTIVE
 from covote_studio.storage.schema import LEASED, answer, assignment, class_, knows, person, project
@@ -91,7 +91,7 @@ def fill(studio, people: int, classes: int, items: int, ask: str, size: int) -> 
             connection.execute(insert(knows), [{"person_id": person_id, "class_id": one} for one in known])
             options = options_of(connection, known)
             connection.execute(person.update().where(person.c.id == person_id).values(options_id=options))
-            cookies[person_id] = f"{studio.cookie}={doors.new_secret(connection, 'session', person_id)}"
+            cookies[person_id] = f"{studio.cookie}={credentials.new_secret(connection, 'session', person_id)}"
     importing.add_items(
         studio.database, [(f"item {n}", "text", f"text of item {n}", None) for n in range(items)]
     )
@@ -371,8 +371,8 @@ def large(options: argparse.Namespace) -> None:
         if not known:
             _fill_large(studio, folder, options)
         with studio.database.write() as connection:
-            owner = doors.new_secret(connection, "session", 1)
-            expert = doors.new_secret(connection, "session", 5)
+            owner = credentials.new_secret(connection, "session", 1)
+            expert = credentials.new_secret(connection, "session", 5)
         server = Server(folder / "project", None)
         print(f"start: {server.wait():.2f} s")
         visit(server.port, studio.cookie, owner, expert)
@@ -388,7 +388,7 @@ def _fill_large(studio, folder: Path, options: argparse.Namespace) -> None:
         lines.writelines(f"item-{n},This is the text of item number {n}\n" for n in range(options.items))
     fill(studio, options.people, options.classes, 0, "everybody", min(60, options.classes))
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
     began = time.perf_counter()
     importing.import_path(studio.database, studio.folder, roster, table)
     print(f"import of {options.items:,} items: {time.perf_counter() - began:.1f} s")
@@ -469,7 +469,7 @@ def paint(options: argparse.Namespace) -> None:
         studio = open_studio(Path(place) / "project")
         fill_demo(studio)
         with studio.database.write() as connection:
-            owner = doors.new_secret(connection, "session", 1)
+            owner = credentials.new_secret(connection, "session", 1)
         server = Server(Path(place) / "project", None)
         server.wait()
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

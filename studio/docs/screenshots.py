@@ -28,7 +28,7 @@ from sqlalchemy import select
 from covote_studio.app import create_app
 from covote_studio.context import Studio, open_studio
 from covote_studio.demo import fill
-from covote_studio.people import doors
+from covote_studio.people import credentials
 from covote_studio.storage.schema import person
 
 MOMENT = 1_780_484_400.0
@@ -80,7 +80,7 @@ def opened(browser: Browser, studio: Studio, name: str, size: str, scheme: str =
     if name:
         with studio.database.write() as connection:
             who = connection.execute(select(person.c.id).where(person.c.name == name)).scalar_one()
-            secret = doors.new_secret(connection, "session", who)
+            secret = credentials.new_secret(connection, "session", who)
         cookie = {"name": studio.cookie, "value": secret, "domain": "127.0.0.1", "path": "/"}
         context.add_cookies([cookie])
     return context.new_page()

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from covote_studio.answers.assignments import Lease, Said
-from covote_studio.answers.standing import standing
+from covote_studio.answers.assignments import Lease, NewAnswer
+from covote_studio.answers.progress import measure_progress
 from covote_studio.exchange import importing
 from covote_studio.pages.rendering import Brought, Owner, Project, Who
 from covote_studio.people import managing
@@ -53,14 +53,17 @@ class LeaseOut(BaseModel):
     key: str
     expires: float
     options: list[str]
+    shown: int
+    """The list of options, to be sent with the answer."""
 
 
 class AnswerIn(BaseModel):
-    """An answer: one of the options, "none of mine" or "not sure"."""
+    """An answer: one of the options, "none of mine" or "not sure"; `shown` is the lease's list of options."""
 
     item_id: int = Field(ge=1, le=2**31 - 1)
     token: str = Field(max_length=64)
     key: str = Field(min_length=8, max_length=64)
+    shown: int = Field(ge=1, le=2**31 - 1)
     answer: str = Field(max_length=500)
 
 
@@ -70,6 +73,8 @@ class AnswerOut(BaseModel):
     kept: bool
     before: bool
     replaced: str | None
+    outdated: bool
+    """Whether the list of options has changed since; the item is asked about again if a class was missing."""
 
 
 class PersonIn(BaseModel):
@@ -149,7 +154,7 @@ def ids_of(roster: Roster, names: list[str]) -> list[int]:
 @router.get("/project")
 def project(studio: Project, who: Who) -> ProjectOut:
     """Describe the project."""
-    setup, roster = studio.look()
+    setup, roster = studio.snapshot()
     names = [one.name for one in roster.classes]
     return ProjectOut(
         name=setup.name, ask=setup.ask, items=setup.size, classes=names, panel_version=setup.panel_version
@@ -162,45 +167,51 @@ def lease(studio: Project, who: Who, count: Annotated[int, Query(ge=1, le=100)] 
     held, reason = studio.lease(who.id, count)
     if reason:
         raise Refused(reason)
-    _, roster = studio.look()
-    shown = roster.names_of(who.known)
-    return [_lease_out(one, shown) for one in held]
+    _, roster = studio.snapshot()
+    return [_lease_out(one, roster, who.id) for one in held]
 
 
-def _lease_out(one: Lease, shown: list[str]) -> LeaseOut:
+def _lease_out(one: Lease, roster: Roster, person_id: int) -> LeaseOut:
+    member = roster.member(person_id)
     return LeaseOut(
         item_id=one.item_id, item=one.key, kind=one.kind, content=one.content, token=one.token,
-        key=secrets.token_urlsafe(16), expires=one.expires, options=shown,
+        key=secrets.token_urlsafe(16), expires=one.expires, options=roster.names_of(member.known),
+        shown=member.options_id or 0,
     )  # fmt: skip
 
 
 @router.post("/answers")
-def answer(studio: Project, who: Who, door: Brought, said: AnswerIn) -> AnswerOut:
+def answer(studio: Project, who: Who, credentials: Brought, said: AnswerIn) -> AnswerOut:
     """Answer a leased item; the same key again is the same answer again."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     special = {"none of mine": NONE, "not sure": UNSURE}
     if said.answer in special:
         choice = special[said.answer]
-    elif said.answer in roster.class_by_name:
-        choice = roster.class_by_name[said.answer].id
     else:
-        raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
-    done = studio.record(door, Said(said.item_id, said.token, choice, said.key, "api"))
-    return AnswerOut(kept=True, before=not done.new, replaced=done.replaced or None)
+        named = [one.id for one in roster.every_class if one.name == said.answer]
+        if not named:
+            raise Refused(f"There is no class “{said.answer[:100]}” in this project.", 422)
+        choice = named[0]
+    new = NewAnswer(said.item_id, said.token, choice, said.key, said.shown, "api")
+    done = studio.record(credentials, new)
+    now = studio.snapshot()[1].member(who.id).options_id
+    return AnswerOut(
+        kept=True, before=not done.new, replaced=done.replaced or None, outdated=said.shown != now
+    )
 
 
 @router.post("/undo")
 def undo(studio: Project, who: Who) -> LeaseOut:
     """Reopen your last answer."""
     opened = studio.undo(who.id)
-    _, roster = studio.look()
-    return _lease_out(opened, roster.names_of(who.known))
+    _, roster = studio.snapshot()
+    return _lease_out(opened, roster, who.id)
 
 
 @router.get("/people")
 def people(studio: Project, who: Owner) -> list[PersonOut]:
     """List everyone."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     return [
         PersonOut(id=one.id, name=one.name, role=one.role, knows=roster.names_of(one.known), cost=one.cost,
                   active=one.active)
@@ -212,9 +223,9 @@ def people(studio: Project, who: Owner) -> list[PersonOut]:
 def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
     """Invite a person."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         person_id, secret = managing.invite(
-            connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick
+            connection, new.name, ids_of(roster, new.knows), new.cost, new.may_tick, who.id
         )
     return Invited(id=person_id, path=f"/enter/{secret}")
 
@@ -223,15 +234,15 @@ def invite(studio: Project, who: Owner, new: PersonIn) -> Invited:
 def declare(studio: Project, who: Owner, person_id: Id, told: KnowsIn) -> Again:
     """Set what a person knows."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
-        return Again(asked_again=set_known(connection, one.id, ids_of(roster, told.knows)))
+        return Again(asked_again=set_known(connection, one.id, ids_of(roster, told.knows), who.id))
 
 
 @router.post("/items")
 def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(max_length=10_000)]) -> Added:
     """Add items."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     rows, problems = [], []
     for kind in ("text", "image", "audio"):
         some = [one for one in new if getattr(one, kind) is not None]
@@ -247,14 +258,14 @@ def add_items(studio: Project, who: Owner, new: Annotated[list[ItemIn], Field(ma
         raise Refused("Every item has exactly one of text, image and audio.", 422)
     if len({row[0] for row in rows}) != len(rows):
         raise Refused("Two of these items have the same id; every item needs its own.", 422)
-    done = importing.add_items(studio.database, rows)
+    done = importing.add_items(studio.database, rows, who.id)
     return Added(added=done.added, known=done.known)
 
 
 @router.get("/coverage")
 def read_coverage(studio: Project, who: Owner) -> dict[str, Any]:
     """Count the people who know each pair of classes."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     if not roster.classes:
         raise Refused("There are no classes yet.", 409)
     return roster.coverage
@@ -265,11 +276,12 @@ def progress(studio: Project, who: Owner) -> dict[str, Any]:
     """Return the progress of the project."""
     results, _ = studio.results.get()
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
-        now = standing(connection, setup, roster, results)
+        setup, roster = studio.snapshot(connection)
+        now = measure_progress(connection, setup, roster, results)
     return {
-        "items": now.items, "answers": now.answers, "needed": now.needed, "cost": now.cost,
-        "cost_left": now.cost_left, "accuracy": now.accuracy, "statuses": now.statuses,
+        "items": now.items, "settled": now.settled, "doubtful": now.doubtful, "answers": now.answers,
+        "needed": now.needed, "per_day": now.per_day, "cost": now.cost, "cost_left": now.cost_left,
+        "accuracy": now.accuracy, "statuses": now.statuses,
     }  # fmt: skip
 
 

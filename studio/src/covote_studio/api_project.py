@@ -166,20 +166,30 @@ class HookOut(BaseModel):
     """The address that is notified, and the secret of the signature, which is shown once."""
 
     url: str
-    secret: str | None = None
+    secret: str
+
+
+class HookState(BaseModel):
+    """The address that is notified, what waits to be sent, and how the last attempt ended."""
+
+    url: str
+    waiting: int
+    given_up: int
+    last_outcome: str | None
+    last_tried: float | None
 
 
 def _class(roster: Roster, class_id: int) -> ClassOut:
-    one = roster.class_ever[class_id]
-    into = None if one.merged_into is None else roster.class_ever[roster.stands_for[class_id]].name
+    one = roster.classes_by_id[class_id]
+    into = None if one.merged_into is None else roster.classes_by_id[roster.canonical_class[class_id]].name
     return ClassOut(
         id=one.id, name=one.name, description=one.description, retired=one.retired, merged_into=into
     )
 
 
 def _one_class(studio: Studio, class_id: int) -> ClassOut:
-    _, roster = studio.look()
-    if class_id not in roster.class_ever:
+    _, roster = studio.snapshot()
+    if class_id not in roster.classes_by_id:
         raise Refused("There is no class with that number.", 404)
     return _class(roster, class_id)
 
@@ -187,7 +197,7 @@ def _one_class(studio: Studio, class_id: int) -> ClassOut:
 @router.get("/classes")
 def list_classes(studio: Project, who: Owner) -> list[ClassOut]:
     """List every class, including retired and merged ones."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     return [_class(roster, one.id) for one in roster.every_class]
 
 
@@ -205,7 +215,7 @@ def add_classes(studio: Project, who: Owner, new: Annotated[list[ClassIn], Field
 def order_classes(studio: Project, who: Owner, order: Names) -> Done:
     """Set the order of the classes."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         classes.order_classes(connection, ids_of(roster, order.names), who.id)
     return Done(done="The classes have this order.")
 
@@ -224,10 +234,18 @@ def change_class(studio: Project, who: Owner, class_id: Id, change: ClassChange)
 def merge_class(studio: Project, who: Owner, class_id: Id, into: Name) -> ClassOut:
     """Merge a class into another that means the same; its answers count for that one."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         (other,) = ids_of(roster, [into.name])
         classes.merge_classes(connection, class_id, other, who.id)
     return _one_class(studio, class_id)
+
+
+@router.delete("/classes/{class_id}/merge")
+def undo_merge(studio: Project, who: Owner, class_id: Id) -> Done:
+    """Undo the merge of a class."""
+    with studio.database.write() as connection:
+        again = classes.undo_merge(connection, class_id, who.id)
+    return Done(done=f"The merge is undone; {again} answers are asked for again.")
 
 
 @router.post("/classes/{class_id}/retire")
@@ -256,7 +274,7 @@ def _item(roster: Roster, row: Any) -> ItemOut:
 def list_items(studio: Project, who: Owner, start: _Start = 0, count: _Count = 1000) -> list[ItemOut]:
     """List items in order, including retired ones; `start` is how many to skip."""
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         wanted = select(item).order_by(item.c.position).offset(start).limit(count)
         return [_item(roster, row) for row in connection.execute(wanted)]
 
@@ -265,7 +283,7 @@ def list_items(studio: Project, who: Owner, start: _Start = 0, count: _Count = 1
 def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) -> ItemOut:
     """Correct an item, set its gold class, retire it or bring it back."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         before = items.item_row(connection, item_id)
         if change.content is not None:
             items.change_item(connection, item_id, change.content, who.id)
@@ -281,17 +299,17 @@ def change_item(studio: Project, who: Owner, item_id: Id, change: ItemChange) ->
 def change_person(studio: Project, who: Owner, person_id: Id, change: PersonChange) -> Done:
     """Change a person's cost, role and permissions, and whether they are asked."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         before = roster.member(person_id)
         now = {name: getattr(before, name) for name in PersonChange.model_fields}
-        managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True))
+        managing.change_person(connection, person_id, **now | change.model_dump(exclude_none=True), by=who.id)
     return Done(done=f"{before.name} is saved.")
 
 
 @router.get("/settings")
 def read_settings(studio: Project, who: Owner) -> Settings:
     """Return the settings of the project."""
-    setup, _ = studio.look()
+    setup, _ = studio.snapshot()
     return Settings(
         name=setup.name, instructions=setup.instructions, ask=setup.ask, trial=setup.trial,
         trial_first=setup.trial_first, feedback=setup.feedback,
@@ -303,8 +321,11 @@ def change_settings(studio: Project, who: Owner, new: Settings) -> Settings:
     """Change settings of the project."""
     now = {**read_settings(studio, who).model_dump(), **new.model_dump(exclude_none=True)}
     with studio.database.write() as connection:
-        managing.change_project(connection, now["name"], now["instructions"], now["ask"])
-        managing.set_trial(connection, now["trial"], first=now["trial_first"], feedback=now["feedback"])
+        managing.change_project(connection, now["name"], now["instructions"], now["ask"], who.id)
+        managing.set_trial(
+            connection, now["trial"], first=now["trial_first"], feedback=now["feedback"], by=who.id
+        )
+    studio.reassess()
     return read_settings(studio, who)
 
 
@@ -320,9 +341,9 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
         .limit(count)
     )
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         shown = {
-            one: [roster.class_ever[k].name for k in sorted(listed)]
+            one: [roster.classes_by_id[k].name for k in sorted(listed)]
             for one, listed in shown_lists(connection, roster).items()
         }
         return [
@@ -336,7 +357,7 @@ def list_answers(studio: Project, who: Owner, after: _Start = 0, count: _Count =
 def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
     """List the current decisions."""
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         found = managing.decisions(connection)
     return [
         DecisionOut(item_id=one, name=roster.vote_name(row.class_id), reason=row.reason, by=row.by, at=row.at)
@@ -348,7 +369,7 @@ def list_decisions(studio: Project, who: Reviewer) -> list[DecisionOut]:
 def decide(studio: Project, who: Reviewer, item_id: Id, decision: DecisionIn) -> Done:
     """Decide an item with a reason, or withdraw a decision."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         items.item_row(connection, item_id)
         (chosen,) = ids_of(roster, [decision.name]) if decision.name else [None]
         managing.adjudicate(connection, item_id, chosen, who.id, decision.reason)
@@ -391,18 +412,18 @@ def export(studio: Project, who: Owner, name: str) -> Response:
 
 
 @router.get("/hook")
-def read_hook(studio: Project, who: Owner) -> HookOut | None:
-    """Return the address that is notified when items are settled."""
+def read_hook(studio: Project, who: Owner) -> HookState | None:
+    """Return the address that is notified when items are settled, and whether messages arrive."""
     with studio.database.read() as connection:
-        found = hooks.hook_row(connection)
-    return None if found is None else HookOut(url=found.url)
+        found = hooks.hook_state(connection)
+    return None if found is None else HookState(**found)
 
 
 @router.put("/hook")
 def set_hook(studio: Project, who: Owner, new: HookIn) -> HookOut:
     """Set the address to notify when an item is settled, and when all are; the secret is shown once."""
     with studio.database.write() as connection:
-        secret = hooks.set_hook(connection, new.url, who.id)
+        secret = hooks.set_hook(connection, new.url, who.id, private=studio.private_webhooks)
     return HookOut(url=new.url, secret=secret)
 
 

@@ -33,7 +33,7 @@ from covote_studio.pages import (
     review,
 )
 from covote_studio.pages.rendering import TEMPLATES, member_of, page, path_of, sentence_of
-from covote_studio.people.doors import SignInFirst
+from covote_studio.people.credentials import NotSignedIn
 from covote_studio.projects import Addresses, Projects
 from covote_studio.rules import Refused
 
@@ -105,8 +105,8 @@ def _add_refusals(app: FastAPI) -> None:
     for kind, told in SENTENCES.items():
         app.add_exception_handler(kind, lambda request, _error, told=told: _refusal(request, *told))
 
-    @app.exception_handler(SignInFirst)
-    def sign_in(request: Request, refused: SignInFirst) -> Response:
+    @app.exception_handler(NotSignedIn)
+    def sign_in(request: Request, refused: NotSignedIn) -> Response:
         if _wants_page(request) and request.method == "GET":
             return RedirectResponse("/login", 303)
         return _refusal(request, 401, str(refused))

@@ -45,6 +45,14 @@ def studio(
         str | None,
         typer.Option(help="Header in which a trusted proxy on this machine names the signed-in person."),
     ] = None,
+    private_webhooks: Annotated[
+        bool,
+        typer.Option("--private-webhooks", help="Let webhooks go to programs in this server's own networks."),
+    ] = False,
+    link: Annotated[
+        str | None,
+        typer.Option(help="Owner, or administrator of a server of several projects, to print a link for."),
+    ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open a browser at the project.")] = False,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", help="The .zip file to write a backup to.")
@@ -87,30 +95,34 @@ def studio(
     address = f"http://{shown}:{port}"
     if several:
         served = Projects(
-            project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header
-        )
+            project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header,
+            private_webhooks=private_webhooks,
+        )  # fmt: skip
         if demo and not served.open:
             name = served.create("Farm box")
             fill(served.open[name])
         typer.echo(
             f"{len(served.open)} projects in {project} are served at {address} until you press Ctrl-C."
         )
-        (_, link), *owners = served.first_links(public_url or address)
-        typer.echo(f"You create projects and accounts; this link signs you in once, within a day: {link}")
+        (_, entrance), *owners = served.first_links(public_url or address, link)
+        typer.echo(f"You administer this server; this link signs you in once, within a day: {entrance}")
         for name, owned in owners:
             typer.echo(f"No account owns {name} yet; this link signs its owner in once: {owned}")
         if browser:
-            webbrowser.open(link)
+            webbrowser.open(entrance)
         serve(served, host, port)
         return
-    opened = open_studio(project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header)
+    opened = open_studio(
+        project, database, trust=trust, public_url=public_url, sign_in_header=sign_in_header,
+        private_webhooks=private_webhooks,
+    )  # fmt: skip
     if demo:
         fill(opened)
     for line in adopt(opened, panel, items):
         typer.echo(line)
-    link = owner_link(opened, public_url or address)
+    entrance = owner_link(opened, public_url or address, link)
     typer.echo(f"The project in {project} is served at {address} until you press Ctrl-C.")
-    typer.echo(f"You are its owner; this link signs you in once, within a day: {link}")
+    typer.echo(f"You are its owner; this link signs you in once, within a day: {entrance}")
     if browser:
-        webbrowser.open(link)
+        webbrowser.open(entrance)
     serve(opened, host, port)

@@ -17,24 +17,28 @@ from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from covote import atomic
-from covote.errors import CovoteError, FileError
+from covote.errors import CovoteError, FileError, InputError
 from covote.panel import Panel
-from covote_studio.answers.assignments import Lease, Said, lease, lock, record, reopen
+from covote_studio.answers.assignments import Lease, NewAnswer, lease, lock, reassess, record, reopen
+from covote_studio.answers.progress import remaining, settled_items
 from covote_studio.answers.results import ResultsKeeper
-from covote_studio.answers.trials import told_after
+from covote_studio.answers.trials import feedback_after
 from covote_studio.answers.worker import Worker
 from covote_studio.editing import hooks
+from covote_studio.editing.record import note
 from covote_studio.exchange import importing
-from covote_studio.people import doors, managing
-from covote_studio.people.doors import Door, open_with
+from covote_studio.people import credentials, managing
+from covote_studio.people.credentials import Credentials, open_with
 from covote_studio.people.passwords import Passwords
 from covote_studio.people.roster import Roster, RosterKeeper, project_row
 from covote_studio.rules import Refused, why_not_asked
 from covote_studio.storage.database import Database
 from covote_studio.storage.schema import person, project
 
-TELL_SECONDS = 3.0
-"""Seconds between two checks for notifications to programs."""
+REST_SECONDS = 3.0
+"""Seconds between two rounds of background work."""
+REASSESSED = 100
+"""Items that are found again in one transaction, which others may have to wait for."""
 KEPT = 50
 """Jobs whose outcome is remembered."""
 
@@ -83,6 +87,7 @@ class Studio:
         trust: bool = False,
         public_url: str | None = None,
         sign_in_header: str | None = None,
+        private_webhooks: bool = False,
     ) -> None:
         self.database = database
         self.folder = folder
@@ -91,8 +96,10 @@ class Studio:
         self.passwords = Passwords()
         self.public_url = public_url
         self.sign_in_header = sign_in_header
+        self.private_webhooks = private_webhooks
         self.jobs = Jobs()
         self._stopped = threading.Event()
+        self._assessed = 0
         self.worker = Worker(database, folder, self.rosters, trust)
 
     @cached_property
@@ -108,38 +115,55 @@ class Studio:
 
     def start(self) -> None:
         """Read who knows what, so that no page waits for it, and start the background work."""
-        _, roster = self.look()
+        _, roster = self.snapshot()
         if roster.classes:
             _ = roster.coverage
         self.worker.start()
-        for work in (lambda: self.database.keep_tidy(self._stopped), self._tell_programs):
+        for work in (lambda: self.database.keep_tidy(self._stopped), self._keep_up):
             threading.Thread(target=work, daemon=True).start()
 
-    def _tell_programs(self) -> None:
-        """Notify programs of settled items until stopped."""
-        while not self._stopped.wait(TELL_SECONDS):
-            with suppress(SQLAlchemyError):  # the database may be back next time
-                self.tell_programs()
+    def _keep_up(self) -> None:
+        """Find again who is asked, and notify programs of settled items, until stopped."""
+        while not self._stopped.wait(REST_SECONDS):
+            for work in (self.reassess, self.send_webhooks):
+                with suppress(SQLAlchemyError):  # the database may be back next time
+                    work()
 
-    def tell_programs(self) -> int:
+    def send_webhooks(self) -> int:
         """Queue messages about newly settled items and send those due; return how many were accepted."""
         with self.database.read() as connection:
             if hooks.hook_row(connection) is None:
                 return 0
         results = self.results.refresh()
         with self.database.write() as connection:
-            setup, roster = self.now(connection)
+            setup, roster = self.snapshot(connection)
+            decided = managing.decisions(connection)
 
             def label_of(item_id: int) -> dict[str, Any]:
+                decision = decided.get(item_id)
+                about = {"decided": None if decision is None else roster.vote_name(decision.class_id)}
                 at = None if results is None else results.position(item_id)
                 if results is None or at is None:
-                    return {"label": None, "status": None}
+                    return {"label": None, "status": None, **about}
                 told = results.verdict(at)
                 label = None if told["label"] is None else str(told["label"])
-                return {"label": label, "status": told["status"]}
+                return {"label": label, "status": told["status"], **about}
 
-            hooks.announce(connection, setup, roster, label_of)
-        return hooks.deliver(self.database)
+            settled = settled_items(connection, setup, results)
+            hooks.announce(connection, setup.size, settled.tolist(), label_of)
+        return hooks.deliver(self.database, private=self.private_webhooks)
+
+    def reassess(self, most: int = 10_000) -> None:
+        """Find again who is asked about items, after a change of the way of asking or of the people."""
+        while most > 0:
+            with self.database.write() as connection:
+                setup, roster = self.snapshot(connection)
+                if self._assessed == roster.version:
+                    return
+                found = reassess(connection, setup, roster, REASSESSED)
+            most -= found
+            if found < REASSESSED:
+                self._assessed = roster.version
 
     def stop(self) -> None:
         """Stop the background work."""
@@ -149,34 +173,32 @@ class Studio:
         self.passwords.stop()
         self.database.close()
 
-    def now(self, connection: Connection) -> tuple[Row[Any], Roster]:
-        """Return the project and its roster."""
+    def snapshot(self, connection: Connection | None = None) -> tuple[Row[Any], Roster]:
+        """Return the project and its roster as of one moment, read on a connection or on one of its own."""
+        if connection is None:
+            with self.database.read() as opened:
+                return self.snapshot(opened)
         setup = project_row(connection)
         return setup, self.rosters.get(connection, setup.panel_version)
-
-    def look(self) -> tuple[Row[Any], Roster]:
-        """Return the project and its roster, read on a connection of their own."""
-        with self.database.read() as connection:
-            return self.now(connection)
 
     def lease(self, person_id: int, count: int) -> tuple[list[Lease], str]:
         """Lease items to a person; if there can be none, return why."""
         with self.database.write() as connection:
-            setup, roster = self.now(connection)
+            setup, roster = self.snapshot(connection)
             member = roster.member_by_id[person_id]
             held = lease(connection, setup, roster, member, lock(connection, member), count)
-        return held, "" if held else why_not_asked(member, setup.ask)
+        return held, "" if held else why_not_asked(member)
 
     def reopen(self, person_id: int, item_id: int) -> Lease | None:
         """Reopen a person's answer about an item."""
         with self.database.write() as connection:
-            setup, roster = self.now(connection)
+            setup, roster = self.snapshot(connection)
             return reopen(connection, setup, roster.member_by_id[person_id], item_id)
 
     def undo(self, person_id: int, before: int | None = None) -> Lease:
         """Reopen a person's last answer, or the one before their answer about an item."""
         with self.database.write() as connection:
-            setup, roster = self.now(connection)
+            setup, roster = self.snapshot(connection)
             opened = reopen(connection, setup, roster.member_by_id[person_id], before=before)
         if opened is None:
             raise Refused(
@@ -187,29 +209,39 @@ class Studio:
             )
         return opened
 
-    def record(self, door: Door, said: Said, count: int = 0) -> Recorded:
-        """Record the answer of the person behind a door and lease the next items, in one transaction.
+    def record(self, credentials: Credentials, said: NewAnswer, count: int = 0) -> AnswerResult:
+        """Record the answer of a person and lease the next items, in one transaction.
 
         What a person knows cannot change while the person is locked: every change of it also changes the
         list of options in the same row.
         """
         with self.database.write() as connection:
-            setup = open_with(connection, door, lock=True)
+            setup = open_with(connection, credentials, lock=True)
             roster = self.rosters.get(connection, setup.panel_version)
             member = roster.member_by_id[setup.person_id]
             if member.options_id != setup.options_id:  # changed while we waited for the lock
-                _, roster = self.now(connection)
+                _, roster = self.snapshot(connection)
                 member = roster.member_by_id[setup.person_id]
             kept = record(connection, setup, roster, member, said)
             held = lease(connection, setup, roster, member, setup.cursor, count) if count else []
-            right = told_after(connection, setup, roster, said.item_id, said.choice)
-        reason = why_not_asked(member, setup.ask) if count and not held else ""
+            right = feedback_after(connection, setup, roster, said.item_id, said.choice)
+        reason = why_not_asked(member) if count and not held else ""
         replaced = "" if kept.replaced is None else roster.answer_name(kept.replaced)
-        return Recorded(kept.new, replaced, held, reason, right)
+        done = setup.answers + kept.more
+        return AnswerResult(
+            kept.new,
+            replaced,
+            held,
+            reason,
+            right,
+            done,
+            remaining(setup, member, done),
+            roster.screen(member),
+        )
 
 
 @dataclass(frozen=True)
-class Recorded:
+class AnswerResult:
     """A recorded answer: whether it is new, what it replaces, the next items, or why there are none."""
 
     new: bool
@@ -218,6 +250,12 @@ class Recorded:
     reason: str
     right: str
     """What the item was, if people are shown that after an item of a qualification round."""
+    done: int
+    """How many items the person has answered."""
+    left: int | None
+    """How many are left, if that does not depend on others."""
+    screen: str
+    """A digest of what the person's answer buttons show now."""
 
 
 def open_studio(
@@ -228,6 +266,7 @@ def open_studio(
     trust: bool = False,
     public_url: str | None = None,
     sign_in_header: str | None = None,
+    private_webhooks: bool = False,
     owner: str = "owner",
     file: str = "studio.db",
     schema: str | None = None,
@@ -235,8 +274,9 @@ def open_studio(
     """Open a project, or create it with the name of its `owner`.
 
     `trust` lets models run their authors' code; `public_url` is the address that links begin with;
-    `sign_in_header` is the header in which a trusted proxy names the signed-in person. The tables are in a
-    `file` of the folder, or in a `schema` of the PostgreSQL database.
+    `sign_in_header` is the header in which a trusted proxy names the signed-in person; `private_webhooks`
+    lets programs in the server's own networks be notified. The tables are in a `file` of the folder, or in a
+    `schema` of the PostgreSQL database.
     """
     atomic.make_folder(folder, "the argument PROJECT")
     with suppress(OSError):  # on a disk without such rights
@@ -245,11 +285,11 @@ def open_studio(
     if database is None:
         _make_private(place)
     opened = Database(database or f"sqlite:///{place}", schema if database else None)
-    opened.migrate()
+    opened.make_tables()
     with opened.write() as connection:
         if connection.execute(select(project.c.id)).one_or_none() is None:
             managing.create_project(connection, name or folder.resolve().name or "project", owner)
-    return Studio(opened, folder.resolve(), trust, public_url, sign_in_header)
+    return Studio(opened, folder.resolve(), trust, public_url, sign_in_header, private_webhooks)
 
 
 def _make_private(place: Path) -> None:
@@ -271,16 +311,20 @@ def adopt(studio: Studio, panel: Path | None, items: Path | None) -> list[str]:
             managing.adopt_panel(connection, Panel.load(panel), str(panel.resolve().parent))
         done.append(f"Classes and experts are as in {panel}.")
     if items is not None:
-        _, roster = studio.look()
+        _, roster = studio.snapshot()
         done.append(str(importing.import_path(studio.database, studio.folder, roster, items)))
     return done
 
 
-def owner_link(studio: Studio, address: str) -> str:
-    """Return a link that signs the owner in; it works once, within a day."""
+def owner_link(studio: Studio, address: str, name: str | None = None) -> str:
+    """Return a link that signs an owner in, the first or the one of a name; it works once, within a day."""
+    owners = select(person.c.id).where(person.c.role == "owner").order_by(person.c.active.desc(), person.c.id)
+    if name is not None:
+        owners = owners.where(person.c.name == name)
     with studio.database.write() as connection:
-        owner = connection.execute(
-            select(person.c.id).where(person.c.role == "owner", person.c.active.is_(True)).limit(1)
-        ).scalar_one()
-        secret = doors.new_secret(connection, "once", owner)
+        owner = connection.execute(owners.limit(1)).scalar_one_or_none()
+        if owner is None:
+            raise InputError(f"there is no owner called {name!r}; leave out --link for the first one")
+        note(connection, None, "Created a link that signs an owner in, at the command line.")
+        secret = credentials.new_secret(connection, "once", owner)
     return f"{address}/enter/{secret}"

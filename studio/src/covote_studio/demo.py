@@ -130,7 +130,7 @@ def fill(studio: Studio, *, alive: bool = True) -> None:
     )
     if alive:
         with studio.database.write() as connection:
-            _, roster = studio.now(connection)
+            _, roster = studio.snapshot(connection)
             _answer(connection, roster, truth)
 
 

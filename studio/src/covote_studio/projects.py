@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from covote.errors import InputError
 from covote_studio.context import Studio, open_studio, owner_link
-from covote_studio.people import doors
-from covote_studio.people.doors import Door
+from covote_studio.people import credentials
+from covote_studio.people.credentials import Credentials
 from covote_studio.rules import Refused, check_name
 from covote_studio.storage.database import schema_names
 from covote_studio.storage.schema import membership, person
@@ -104,7 +104,7 @@ class Projects:
         header = self.accounts.sign_in_header
         named = None if header is None else request.headers.get(header, "").strip()
         with self.accounts.database.read() as connection:
-            return doors.look_behind(connection, Door("session", secret, named))
+            return credentials.find_session(connection, Credentials("session", secret, named))
 
     def member_id(self, account: Row[Any] | None, studio: Studio) -> int | None:
         """Return who an account is in a project, or None."""
@@ -128,20 +128,20 @@ class Projects:
             mine = {row.project: row.member_id for row in rows}
         return [(name, one, mine[one.uid]) for name, one in self.open.items() if one.uid in mine]
 
-    def first_links(self, address: str) -> list[tuple[str, str]]:
+    def first_links(self, address: str, name: str | None = None) -> list[tuple[str, str]]:
         """Return links that work once: for whoever creates projects, and for owners without an account."""
         with self.accounts.database.read() as connection:
             joined = {tuple(row) for row in connection.execute(
                 select(membership.c.project, membership.c.member_id))}  # fmt: skip
-        links = [("", owner_link(self.accounts, address))]
-        for name, one in self.open.items():
+        links = [("", owner_link(self.accounts, address, name))]
+        for title, one in self.open.items():
             with one.database.read() as connection:
                 owners = connection.execute(
                     select(person.c.id).where(person.c.role == "owner", person.c.active.is_(True))
                 ).scalars()
                 alone = not any((one.uid, owner) in joined for owner in owners)
             if alone:
-                links.append((name, owner_link(one, f"{address}/p/{name}")))
+                links.append((title, owner_link(one, f"{address}/p/{title}")))
         return links
 
 

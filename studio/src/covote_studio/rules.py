@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from covote.errors import InputError
 from covote_studio.storage.schema import ANSWERED, LEASED, NONE, UNSURE
 
-ADAPTIVE = ("elimination", "repair", "vote", "posterior")
+ADAPTIVE = ("elimination", "posterior")
 """Rules of :mod:`covote.asking` that ask one person after another while doubt is left."""
-ASK = ("everybody", "cover", *ADAPTIVE)
-"""Who is asked about an item: everyone, a chosen cover, or one after another by a rule."""
+ASK = ("everybody", *ADAPTIVE)
+"""Who is asked about an item: everyone, or one after another by a rule."""
 LONGEST_NAME, LONGEST_TEXT = 200, 100_000
 """Characters of a name, and of the text of an item."""
 
@@ -32,7 +32,6 @@ class Member:
     name: str
     role: str
     active: bool
-    chosen: bool
     may_tick: bool
     cost: float
     answers: int
@@ -45,6 +44,11 @@ class Member:
     def is_owner(self) -> bool:
         """Whether this person runs the project."""
         return self.role == "owner"
+
+    @property
+    def creates(self) -> bool:
+        """Whether this account may create projects on a server of several."""
+        return self.role in ("owner", "creator")
 
     @property
     def reviews(self) -> bool:
@@ -72,36 +76,42 @@ def require_owner(member: Member) -> None:
         raise Refused("Only an owner of the project may do this; ask the person who invited you.")
 
 
+def require_creator(member: Member) -> None:
+    """Reject accounts that may not create projects."""
+    if not member.creates:
+        raise Refused("Your account may not create projects; ask an administrator of the server.")
+
+
 def require_reviewer(member: Member) -> None:
     """Reject everyone but owners and reviewers."""
     if not member.reviews:
         raise Refused("Only owners and reviewers of the project may do this; ask the person who invited you.")
 
 
-def may_be_asked(member: Member, ask: str) -> bool:
+def may_be_asked(member: Member) -> bool:
     """Whether items are given to this person at all."""
-    return member.active and bool(member.known) and (ask != "cover" or member.chosen)
+    return member.active and bool(member.known)
 
 
-OFF = "You have been taken off this project; your earlier answers are kept."
+AWAY = "You are marked as away, so you are not asked at the moment. Your answers are kept."
 
 
-def why_not_asked(member: Member, ask: str) -> str:
+def why_not_asked(member: Member) -> str:
     """Return why no items are given to a person; empty if some may be."""
     if not member.active:
-        return OFF
-    if not member.known:
-        return "No one has said yet which classes you know; " + (
-            "tick them on your page." if member.ticks else "ask the owner of the project to tick them."
-        )
-    if not may_be_asked(member, ask):
-        return "You are not needed at the moment: others cover every pair of classes."
-    return ""
+        return AWAY
+    if member.known:
+        return ""
+    if member.is_owner:
+        return "You are not labelling. Tick what you know on your page to join in."
+    return "No one has said yet which classes you know; " + (
+        "tick them on your page." if member.ticks else "ask the owner of the project to tick them."
+    )
 
 
-def check_choice(member: Member, choice: int, name: str) -> None:
-    """Reject an answer, read as `name`, that is not among the classes that the person knows now."""
-    if choice in (NONE, UNSURE) or choice in member.known:
+def check_choice(member: Member, choice: int, shown: Collection[int], name: str) -> None:
+    """Reject an answer, read as `name`, that is not among the classes that the person was shown."""
+    if choice in (NONE, UNSURE) or choice in shown:
         return
     raise Refused(
         f"{member.name} is not listed as knowing “{name}”, so the answer was not kept. Choose one of the "

@@ -20,11 +20,11 @@ import uvicorn
 from playwright.sync_api import expect, sync_playwright
 from sqlalchemy import select
 
-from covote_studio.answers.assignments import Said
+from covote_studio.answers.assignments import NewAnswer
 from covote_studio.app import create_app
 from covote_studio.context import open_studio
 from covote_studio.demo import fill
-from covote_studio.people import doors
+from covote_studio.people import credentials
 from covote_studio.storage.schema import answer, person
 
 CHROMIUM = os.environ.get("COVOTE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -64,7 +64,7 @@ class Rig:
     def link(self, name, studio=None, root=""):
         studio = studio or self.studio
         with studio.database.write() as connection:
-            secret = doors.new_secret(connection, "enter", self._id(name, studio))
+            secret = credentials.new_secret(connection, "enter", self._id(name, studio))
         return f"{self.address}{root}/enter/{secret}"
 
     def enter(self, page, name):
@@ -85,7 +85,7 @@ class Rig:
         return [row.item_id for row in self._answers(name)]
 
     def last_answers(self, name):
-        _, roster = self.studio.look()
+        _, roster = self.studio.snapshot()
         return [roster.answer_name(row.class_id or row.other) for row in self._answers(name)]
 
 
@@ -179,13 +179,13 @@ def answered(browser, tmp_path):
     """Serve the demo of one's own, in which everybody has answered a third, not always rightly."""
     studio = open_studio(tmp_path / "answered")
     fill(studio, alive=False)
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     for one in roster.members:
         with studio.database.write() as connection:
-            door = doors.Door("api", doors.new_secret(connection, "api", one.id))
+            door = credentials.Credentials("api", credentials.new_secret(connection, "api", one.id))
         for n, lease in enumerate(studio.lease(one.id, 12)[0]):
             choice = sorted(one.known)[n % len(one.known)]
-            studio.record(door, Said(lease.item_id, lease.token, choice, f"answer-{one.id}-{n}"))
+            studio.record(door, NewAnswer(lease.item_id, lease.token, choice, f"answer-{one.id}-{n}"))
     with served(studio) as rig:
         yield rig
 

@@ -1,6 +1,6 @@
 """Somebody who taps at random: taps, double taps, Back, reload, no connection, two tabs.
 
-Kept next to it is what was in view at every tap. In the end every item that was tapped when it had been in
+Stored next to it is what was in view at every tap. In the end every item that was tapped when it had been in
 view long enough has one answer, and no other item has any.
 """
 

@@ -10,7 +10,7 @@ from covote_studio.app import create_app  # noqa: E402
 from covote_studio.context import open_studio  # noqa: E402
 from covote_studio.editing import classes  # noqa: E402
 from covote_studio.exchange import importing  # noqa: E402
-from covote_studio.people import doors, managing  # noqa: E402
+from covote_studio.people import credentials, managing  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def schema_and_token(tmp_path_factory):
     with studio.database.write() as connection:
         classes.add_classes(connection, [classes.NewClass(name) for name in ("cat", "dog")])
         managing.invite(connection, "ann", [1, 2])
-        token = doors.new_secret(connection, "api", 1)
+        token = credentials.new_secret(connection, "api", 1)
     importing.add_items(studio.database, [(f"i{n}", "text", "x", None) for n in range(5)])
     yield schemathesis.openapi.from_asgi("/api/openapi.json", create_app(studio)), token
     studio.stop()

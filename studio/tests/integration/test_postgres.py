@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from covote_studio.answers.assignments import Said
+from covote_studio.answers.assignments import NewAnswer
 from covote_studio.context import open_studio
 from covote_studio.editing import classes
 from covote_studio.exchange import importing
 from covote_studio.people import managing
-from covote_studio.people.doors import Door
+from covote_studio.people.credentials import Credentials
 from covote_studio.projects import Projects
 from covote_studio.storage.schema import LEASED, answer, assignment, class_, metadata
 from studio.tests.unit.conftest import Rig, prepare
 from studio.tests.unit.edits_model import run
-from studio.tests.unit.old_projects import check_new_project, make_old_project
 from studio.tests.unit.test_hostile_forms import send_everything
 from studio.tests.unit.test_projects import PASSWORD, Town
 
@@ -84,7 +83,8 @@ def test_several_projects_have_a_schema_each_in_one_database(server, tmp_path):
         prepare(town.projects.open[name])
     ann = town.guest("ann", "birds")
     lease = ann.post("/p/birds/label/next").json()["leases"][0]
-    sent = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"], "choice": -2}
+    sent = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"], "choice": -2,
+            "shown": 1}  # fmt: skip
     assert ann.post("/p/birds/label/answer", json=sent).json()["kept"]
     town.projects.stop()
     again = Town(Projects(tmp_path / "root", server))
@@ -100,17 +100,6 @@ def test_several_projects_have_a_schema_each_in_one_database(server, tmp_path):
     assert browser.get("/p/skin-lesions/label").status_code == 403
     again.projects.stop()
     alone.stop()
-
-
-def test_a_project_of_the_first_version_opens_with_every_answer(server, tmp_path):
-    engine = sqlalchemy.create_engine(driver(server), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("DROP DATABASE IF EXISTS old")
-        connection.exec_driver_sql("CREATE DATABASE old")
-    engine.dispose()
-    old = server.rpartition("/")[0] + "/old"
-    make_old_project(driver(old))
-    check_new_project(tmp_path / "old", old)
 
 
 def driver(url):
@@ -156,7 +145,9 @@ def test_eight_people_at_once_lose_and_double_nothing(server, tmp_path, ask):
                     if ask == "elimination" and len(held) != len(set(held)):
                         problems.append("an item is in two hands")
                     key = f"{person_id:04}-{turn:03}-{lease.item_id}"
-                    studio.record(Door("enter", secret), Said(lease.item_id, lease.token, -2, key))
+                    studio.record(
+                        Credentials("enter", secret), NewAnswer(lease.item_id, lease.token, -2, key)
+                    )
                     accepted.append(key)
         except Exception as error:
             problems.append(repr(error))

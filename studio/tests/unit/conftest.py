@@ -10,7 +10,7 @@ from covote_studio.app import create_app
 from covote_studio.context import open_studio
 from covote_studio.editing import classes
 from covote_studio.exchange import importing
-from covote_studio.people import doors, managing
+from covote_studio.people import credentials, managing
 from covote_studio.storage.schema import class_, person
 
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
@@ -53,27 +53,35 @@ class Rig:
         """Return a browser in which a person is signed in."""
         client = TestClient(self.app, base_url=base_url, headers=SAME_ORIGIN)
         with self.studio.database.write() as connection:
-            secret = doors.new_secret(connection, "enter", self.people[name])
+            secret = credentials.new_secret(connection, "enter", self.people[name])
         assert client.post(f"/enter/{secret}", follow_redirects=False).status_code == 303
+        client.person = name
         return client
 
     def program(self, name):
         """Return a client with a token."""
         with self.studio.database.write() as connection:
-            secret = doors.new_secret(connection, "api", self.people[name])
-        return TestClient(self.app, headers={"Authorization": f"Bearer {secret}"})
+            secret = credentials.new_secret(connection, "api", self.people[name])
+        client = TestClient(self.app, headers={"Authorization": f"Bearer {secret}"})
+        client.person = name
+        return client
 
     def rows(self, table):
         with self.studio.database.read() as connection:
             return connection.execute(select(table).order_by(*table.primary_key.columns)).all()
 
-    def answer(self, browser, lease, choice, key=None):
+    def options_of(self, name):
+        """Return the list of classes that a person is offered now."""
+        return self.studio.snapshot()[1].member(self.people[name]).options_id
+
+    def answer(self, browser, lease, choice, key=None, shown=None):
         value = self.classes[choice] if choice in self.classes else {"none": -2, "unsure": -3}[choice]
         sent = {
             "item": lease["item_id"],
             "token": lease["token"],
             "key": key or lease["answer_key"],
             "choice": value,
+            "shown": self.options_of(browser.person) if shown is None else shown,
         }
         return browser.post("/label/answer", json=sent)
 

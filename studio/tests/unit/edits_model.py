@@ -9,12 +9,12 @@ import random
 from dataclasses import dataclass, field
 
 import covote
-from covote_studio.answers.assignments import Said
+from covote_studio.answers.assignments import NewAnswer
 from covote_studio.editing import classes, items
 from covote_studio.exchange import importing
 from covote_studio.exchange.exporting import write_export
-from covote_studio.people import doors, managing
-from covote_studio.people.doors import Door
+from covote_studio.people import credentials, managing
+from covote_studio.people.credentials import Credentials
 from covote_studio.people.roster import set_known
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import CHOICE, answer, class_, item, person
@@ -116,7 +116,7 @@ class Edited:
         with studio.database.write() as connection:
             for name in PEOPLE:
                 self.ids[name] = managing.add_person(connection, name, "expert")
-                self.secrets[name] = doors.new_secret(connection, "api", self.ids[name])
+                self.secrets[name] = credentials.new_secret(connection, "api", self.ids[name])
                 self.model.knows[name] = set()
         for _ in range(4):
             self.add_class()
@@ -236,8 +236,8 @@ class Edited:
         lease = self.chance.choice(held)
         offered = sorted(self.model.offered(name))
         choice = self.chance.choice([*offered, *offered, NONE, UNSURE])
-        said = Said(lease.item_id, lease.token, choice, f"answer-{self.number():06}")
-        self.studio.record(Door("api", self.secrets[name]), said)
+        said = NewAnswer(lease.item_id, lease.token, choice, f"answer-{self.number():06}")
+        self.studio.record(Credentials("api", self.secrets[name]), said)
         self.model.answers.append((name, lease.key, choice, self.model.offered(name)))
 
     def answer_wrongly(self):
@@ -246,9 +246,9 @@ class Edited:
         held, _ = self.studio.lease(self.ids[name], 1)
         wrong = self.some(set(self.model.classes) - self.model.offered(name))
         if held and wrong is not None:
-            said = Said(held[0].item_id, held[0].token, wrong, f"wrong-{self.number():06}")
+            said = NewAnswer(held[0].item_id, held[0].token, wrong, f"wrong-{self.number():06}")
             try:
-                self.studio.record(Door("api", self.secrets[name]), said)
+                self.studio.record(Credentials("api", self.secrets[name]), said)
             except Refused:
                 return
             raise AssertionError("an answer outside of what was offered was kept")
@@ -297,7 +297,7 @@ class Edited:
         found = zip(results.items.tolist(), results.labels.value.tolist(), strict=True)
         assert {keys[one]: label for one, label in found} == plain
         with studio.database.read() as connection:
-            _, roster = studio.now(connection)
+            _, roster = studio.snapshot(connection)
             said = connection.execute(answer.select().add_columns(CHOICE).order_by(answer.c.id)).all()
             counts = {row.name: row.answers for row in connection.execute(person.select())}
             gold = {row.key: row.gold for row in connection.execute(item.select()) if row.gold}

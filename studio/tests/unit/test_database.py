@@ -1,4 +1,4 @@
-"""Migrations, backups, and what is left after a kill."""
+"""Tables, backups, and what is left after a kill."""
 
 import os
 import signal
@@ -9,26 +9,12 @@ import threading
 import zipfile
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
 from covote.errors import FileError
 from covote_studio.context import open_studio
-from covote_studio.storage.database import HEAD, MIGRATIONS, back_up
-from covote_studio.storage.schema import answer, metadata
-from studio.tests.unit.old_projects import check_new_project, make_old_project
-
-
-def test_the_migrations_make_the_tables_that_the_program_uses(rig):
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
-    with rig.studio.database.engine.connect() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), metadata)
-    assert found == []
+from covote_studio.storage.database import back_up
+from covote_studio.storage.schema import answer
 
 
 def test_a_backup_of_a_project_in_use_opens_with_every_answer(rig, tmp_path):
@@ -46,15 +32,15 @@ def test_an_accepted_answer_outlives_a_kill(rig):
     code = """
 import os, signal, sys
 from pathlib import Path
-from covote_studio.answers.assignments import Said
+from covote_studio.answers.assignments import NewAnswer
 from covote.errors import FileError
 from covote_studio.context import open_studio
-from covote_studio.people import doors
+from covote_studio.people import credentials
 studio = open_studio(Path(sys.argv[1]))
 with studio.database.write() as connection:
-    door = doors.Door("api", doors.new_secret(connection, "api", 2))
+    door = credentials.Credentials("api", credentials.new_secret(connection, "api", 2))
 lease = studio.lease(2, 1)[0][0]
-studio.record(door, Said(lease.item_id, lease.token, -2, "before-the-kill"))
+studio.record(door, NewAnswer(lease.item_id, lease.token, -2, "before-the-kill"))
 print("accepted", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -64,21 +50,15 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert [row.key for row in rig.rows(answer)] == ["before-the-kill"]
 
 
-def test_a_project_of_the_first_version_opens_with_every_answer(tmp_path):
-    """A class that was removed there, although answers name it, comes back as a retired one."""
-    (tmp_path / "old").mkdir()
-    make_old_project(f"sqlite:///{tmp_path / 'old' / 'studio.db'}")
-    check_new_project(tmp_path / "old")
-
-
-def test_a_start_that_is_killed_while_tables_change_leaves_them_as_they_were(tmp_path, monkeypatch):
-    (tmp_path / "old").mkdir()
-    make_old_project(f"sqlite:///{tmp_path / 'old' / 'studio.db'}")
+def test_a_start_that_fails_while_tables_are_made_leaves_none(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("alembic.op.create_table", lambda *_: 1 / 0)
+        patch.setattr("covote_studio.storage.database.insert_if_new", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            open_studio(tmp_path / "old")
-    check_new_project(tmp_path / "old")
+            open_studio(tmp_path / "new")
+    with sqlite3.connect(tmp_path / "new" / "studio.db") as link:
+        assert link.execute("SELECT name FROM sqlite_master").fetchall() == []
+    link.close()
+    open_studio(tmp_path / "new").stop()
 
 
 def test_what_is_no_project_is_told_in_a_sentence(tmp_path):
@@ -103,7 +83,7 @@ def test_what_is_no_project_is_told_in_a_sentence(tmp_path):
 
 def test_a_project_of_a_newer_version_asks_for_an_update(rig):
     with rig.studio.database.write() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0999'")
+        connection.exec_driver_sql("UPDATE version SET number = 999")
     with pytest.raises(FileError, match=r"newer version of covote.*pip install --upgrade covote"):
         open_studio(rig.studio.folder)
 

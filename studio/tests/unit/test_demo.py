@@ -38,8 +38,9 @@ def test_the_example_has_a_tie_a_conflict_a_weak_expert_an_absence_and_a_decisio
 
 def test_progress_begins_with_one_sentence(demo):
     text = demo.browser("owner").get("/progress", headers={"Accept": "text/html"}).text
-    assert "of 60 items are settled; about " in text
-    assert "answers are left (" in text
+    assert "of 60 items are settled." in text
+    assert "answers can still come, from " in text
+    assert "the last one is due on " in text
 
 
 def test_filling_again_changes_nothing(demo):

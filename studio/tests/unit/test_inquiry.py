@@ -19,7 +19,7 @@ def roster_of(known, cost=None):
     classes = tuple(Class(k + 1, f"c{k}", "", None) for k in range(len(known[0])))
     members = tuple(
         Member(
-            11 + i, f"p{i}", "expert", True, True, False, 1.0 if cost is None else cost[i], 0,
+            11 + i, f"p{i}", "expert", True, False, 1.0 if cost is None else cost[i], 0,
             frozenset(int(k) + 1 for k in np.flatnonzero(row)), 1,
         )
         for i, row in enumerate(known)
@@ -92,11 +92,11 @@ def test_answers_to_gold_items_teach_the_rule_whom_to_believe(rig):
         rig.studio.database, [(f"g{n}", "text", "gold", rig.classes["dog"]) for n in range(20)]
     )
     with rig.studio.database.read() as connection:
-        assert learned(connection, rig.studio.now(connection)[1]) is SUPPOSED
+        assert learned(connection, rig.studio.snapshot(connection)[1]) is SUPPOSED
     rig.label_all("ann", lambda key: "dog" if key.startswith("g") else "unsure")
     rig.label_all("bob", lambda key: "fox" if key.startswith("g") else "unsure")  # always wrong
     with rig.studio.database.read() as connection:
-        rule = learned(connection, rig.studio.now(connection)[1])
+        rule = learned(connection, rig.studio.snapshot(connection)[1])
     # Rows are what can be answered: ann's cat, dog, none of mine; bob's dog, fox, none of mine; cyd's.
     expected = np.zeros((9, 3))
     expected[1, 1] = expected[4, 1] = 20

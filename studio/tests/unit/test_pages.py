@@ -7,10 +7,8 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 import covote
 from covote_studio.editing import classes
@@ -36,7 +34,7 @@ def voted(rig):
 
 
 PAGES = ["/progress", "/label", "/review", "/review/1", "/experts", "/board", "/people", "/items", "/export",
-         "/settings", "/me", "/people/2", "/board/class?name=cat", "/board/picture.png", "/api/project",
+         "/settings", "/me", "/people/2", "/api/project",
          "/api/people", "/api/coverage", "/api/progress", "/api/labels", "/api/openapi.json"]  # fmt: skip
 
 
@@ -161,21 +159,8 @@ def test_the_board_finds_what_is_missing_and_whom_to_hire(rig):
     told = owner.post("/board/complete", data={"size": 4, "times": 1}).text
     while "Searching" in told:
         told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
-    assert "Hire 1 person" in told
+    assert "Add 1 person" in told
     assert "owl" in told
-
-
-def test_the_picture_of_all_pairs_has_the_colour_of_each_count(rig):
-    with rig.studio.database.write() as connection:
-        classes.add_classes(connection, [classes.NewClass(f"class {n}") for n in range(50)])
-    rig.invite("eve", "cat", "dog", "fox")
-    drawn = rig.browser("owner").get("/board/picture.png").content
-    points = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))
-    known = np.zeros((4, 53), dtype=int)
-    for row, mine in enumerate([*KNOWN.values(), ("cat", "dog", "fox")]):
-        known[row, [("cat", "dog", "fox").index(name) for name in mine]] = 1
-    red, amber, light, dark = (201, 66, 53), (226, 164, 66), (93, 158, 110), (35, 108, 62)
-    assert (points == np.array([red, amber, light, dark])[np.minimum(known.T @ known, 3)]).all()
 
 
 def test_a_page_does_not_wait_for_results_that_take_long(voted, monkeypatch):
@@ -197,18 +182,6 @@ def test_an_outage_names_the_pairs_that_nobody_is_left_for(rig):
     assert "66% of the items can be recovered" in told
     assert "1 pair uncovered" in told
     assert "cat–dog" in told
-
-
-def test_selecting_drops_who_is_not_needed(rig):
-    rig.invite("eve", "cat", "dog", "fox")
-    owner = rig.browser("owner")
-    told = owner.post("/board/select", data={"times": 1}).text
-    while "Searching" in told:
-        told = owner.get(told.split('hx-get="')[1].split('"')[0]).text
-    assert "1 of 4 people are enough" in told
-    assert owner.post("/board/choose", data={"name": ["eve"]}).status_code == 200
-    assert "not needed" in rig.browser("ann").post("/label/next").json()["reason"]
-    assert rig.browser("eve").post("/label/next").json()["leases"]
 
 
 def test_the_share_link_shows_the_report_and_nothing_else(voted):

@@ -1,14 +1,17 @@
 """Programs: everything that pages do, and a webhook that is signed and sent until it is taken."""
 
+import base64
 import hashlib
 import hmac
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from covote_studio.storage.schema import delivery
+from studio.tests.unit.conftest import KNOWN
 
 
 @pytest.fixture
@@ -47,8 +50,8 @@ def test_a_program_changes_items_gold_people_and_settings(rig, program):
     ann = rig.people["ann"]
     assert program.patch(f"/api/people/{ann}", json={"cost": 2.5, "role": "reviewer"}).status_code == 200
     assert next(one for one in program.get("/api/people").json() if one["name"] == "ann")["cost"] == 2.5
-    assert program.put("/api/settings", json={"ask": "vote", "trial": 3}).json()["trial"] == 3
-    assert program.get("/api/settings").json()["ask"] == "vote"
+    assert program.put("/api/settings", json={"ask": "posterior", "trial": 3}).json()["trial"] == 3
+    assert program.get("/api/settings").json()["ask"] == "posterior"
     assert program.put("/api/settings", json={"ask": "tea leaves"}).status_code == 422
 
 
@@ -83,7 +86,7 @@ def test_the_reference_names_every_operation(rig, program):
 
 
 class Listener(HTTPServer):
-    """A program that listens; it fails as often as it is told to."""
+    """A program that listens; `failures` says whether it refuses a message."""
 
     def __init__(self, failures):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -93,10 +96,9 @@ class Listener(HTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        fails = self.server.failures > 0
-        self.server.failures -= 1
+        fails = self.server.failures(body)
         if not fails:
-            self.server.heard.append((self.headers["X-Covote-Signature"], body))
+            self.server.heard.append((dict(self.headers), body))
         self.send_response(503 if fails else 204)
         self.end_headers()
 
@@ -104,33 +106,86 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def test_settled_items_are_told_signed_and_again_until_they_are_taken(rig, program, monkeypatch):
+@pytest.fixture
+def listening(rig, program, monkeypatch):
+    """Let a program be told, and return it with the secret of its messages."""
+    rig.studio.private_webhooks = True
     monkeypatch.setattr("covote_studio.editing.hooks.FIRST_WAIT", 0.0)
-    listener = Listener(failures=2)
+    listener = Listener(failures=lambda _body: False)
     thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
     thread.start()
-    try:
-        url = f"http://127.0.0.1:{listener.server_port}/heard"
-        secret = program.put("/api/hook", json={"url": url}).json()["secret"]
-        for name in ("ann", "bob", "cyd"):
-            rig.label_all(name, lambda _key: "none")
-        for _ in range(5):
-            rig.studio.tell_programs()
-    finally:
-        listener.shutdown()
-        thread.join()
-        listener.server_close()
+    url = f"http://127.0.0.1:{listener.server_port}/heard"
+    yield listener, program.put("/api/hook", json={"url": url}).json()["secret"]
+    listener.shutdown()
+    thread.join()
+    listener.server_close()
+
+
+def agree(rig):
+    """Let everyone say that all items are cats."""
+    for name, known in KNOWN.items():
+        rig.label_all(name, lambda _key, known=known: "cat" if "cat" in known else "none")
+
+
+def test_settled_items_are_told_signed_and_again_until_they_are_taken(rig, program, listening):
+    listener, secret = listening
+    left = [2]
+    listener.failures = lambda _body: left.append(left.pop() - 1) or left[0] >= 0
+    agree(rig)
+    for _ in range(5):
+        rig.studio.send_webhooks()
     told = [json.loads(body) for _, body in listener.heard]
-    assert [one["event"] for one in told] == ["item settled"] * 6 + ["project done"]
-    assert [one["item"] for one in told[:6]] == [f"i{n}" for n in range(1, 7)]
-    for signature, body in listener.heard:
-        assert signature == "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    assert [row.tries for row in rig.rows(delivery)] == [3, 1, 1, 1, 1, 1, 1]
-    assert program.get("/api/hook").json()["secret"] is None
+    assert [one["type"] for one in told].count("item.settled") == 6
+    assert {one["data"]["item"]: one["data"]["label"] for one in told if one["type"] == "item.settled"} == {
+        f"i{n}": "cat" for n in range(1, 7)
+    }
+    assert [one["data"] for one in told if one["type"] == "project.settled"] == [{"items": 6}]
+    for headers, body in listener.heard:  # as standardwebhooks.com says
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        key = base64.b64decode(secret.removeprefix("whsec_"))
+        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        assert headers["webhook-signature"] == f"v1,{expected}"
+        assert abs(int(headers["webhook-timestamp"]) - time.time()) < 600
+    assert len({headers["webhook-id"] for headers, _ in listener.heard}) == 7
+    assert sorted(row.tries for row in rig.rows(delivery)) == [1, 1, 1, 1, 1, 2, 2]
+    state = program.get("/api/hook").json()
+    assert (state["waiting"], state["given_up"], state["last_outcome"]) == (0, 0, "204")
+
+
+def test_one_message_that_fails_does_not_hold_the_others_back(rig, program, listening):
+    listener, _ = listening
+    listener.failures = lambda body: b'"i1"' in body
+    agree(rig)
+    rig.studio.send_webhooks()
+    assert len(listener.heard) == 6
+    state = program.get("/api/hook").json()
+    assert state["waiting"] == 1
+    assert "1 waiting" in rig.browser("owner").get("/export", headers={"Accept": "text/html"}).text
+
+
+PRIVATE = ("http://127.0.0.1:9/x", "http://localhost/x", "http://[::1]/x", "http://0.0.0.0/x", "http://2130706433/x",
+           "http://10.0.0.1/x", "http://192.168.1.1/x", "http://169.254.169.254/latest", "http://[fe80::1]/x",
+           "http://[::ffff:127.0.0.1]/x", "http://[64:ff9b::7f00:1]/x", "http://224.0.0.1/x")  # fmt: skip
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+def test_webhooks_into_the_servers_own_networks_are_refused(program, url):
+    told = program.put("/api/hook", json={"url": url})
+    assert told.status_code == 422
+    assert program.get("/api/hook").json() is None
+
+
+def test_a_name_that_leads_into_the_own_network_later_is_not_reached(rig, program, listening):
+    listener, _ = listening  # set while it was allowed, as a name that was public then
+    rig.studio.private_webhooks = False
+    agree(rig)
+    rig.studio.send_webhooks()
+    assert listener.heard == []
+    assert "--private-webhooks" in program.get("/api/hook").json()["last_outcome"]
 
 
 def test_a_hook_is_an_address_and_can_be_removed(program):
     assert program.put("/api/hook", json={"url": "file:///etc/passwd"}).status_code == 422
-    assert program.put("/api/hook", json={"url": "https://example.org/heard"}).status_code == 200
+    assert program.put("/api/hook", json={"url": "https://93.184.216.34/heard"}).status_code == 200
     assert program.delete("/api/hook").status_code == 200
     assert program.get("/api/hook").json() is None

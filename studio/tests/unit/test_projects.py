@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from covote.errors import InputError
 from covote_studio.app import create_server
 from covote_studio.context import open_studio
-from covote_studio.people import doors, managing
+from covote_studio.people import credentials, managing
 from covote_studio.projects import Projects
 from covote_studio.storage.database import back_up
 from covote_studio.storage.schema import membership, person
@@ -35,7 +35,7 @@ class Town:
         studio = self.projects.open[project] if project else self.projects.accounts
         with studio.database.write() as connection:
             who = connection.execute(select(person.c.id).where(person.c.name == name)).scalar_one()
-            secret = doors.new_secret(connection, "enter", who)
+            secret = credentials.new_secret(connection, "enter", who)
         return browser.post(f"/p/{project}/enter/{secret}" if project else f"/enter/{secret}")
 
     def maker(self):
@@ -100,7 +100,8 @@ def test_a_person_answers_through_an_account(town):
     ann = town.guest("ann", "birds")
     ann.cookies.delete(town.projects.open["birds"].cookie)  # the account alone
     lease = ann.post("/p/birds/label/next").json()["leases"][0]
-    sent = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"], "choice": -2}
+    sent = {"item": lease["item_id"], "token": lease["token"], "key": lease["answer_key"], "choice": -2,
+            "shown": 1}  # fmt: skip
     assert ann.post("/p/birds/label/answer", json=sent).json()["kept"]
     assert ann.post("/p/skin-lesions/label/answer", json=sent).status_code == 401
 
@@ -192,7 +193,7 @@ def test_only_who_may_make_projects_makes_projects_and_accounts(town):
 
 def test_an_account_that_was_made_gets_in_by_its_link_and_chooses_a_password(town):
     maker = town.maker()
-    page = maker.post("/accounts", data={"name": "Dr Lee", "makes": "on"}).text
+    page = maker.post("/accounts", data={"name": "Dr Lee", "role": "creator"}).text
     link = page.split('value="')[1].split('"')[0].removeprefix("http://testserver")
     lee = town.browser()
     assert "Create a project" in lee.post(link).text
@@ -202,6 +203,69 @@ def test_an_account_that_was_made_gets_in_by_its_link_and_chooses_a_password(tow
         "Create a project"
         in lee.post("/login", data={"name": "Dr Lee", "password": PASSWORD, "project": ""}).text
     )
+
+
+def account_id(town, name):
+    with town.projects.accounts.database.read() as connection:
+        return connection.execute(select(person.c.id).where(person.c.name == name)).scalar_one()
+
+
+@pytest.fixture
+def lee(town):
+    """Return the browser of an account that may create projects."""
+    page = town.maker().post("/accounts", data={"name": "Dr Lee", "role": "creator"}).text
+    lee = town.browser()
+    lee.post(page.split('value="')[1].split('"')[0].removeprefix("http://testserver"))
+    return lee
+
+
+def test_who_may_create_projects_cannot_become_anybody_else(town, lee):
+    assert lee.post("/projects", data={"name": "Mine"}).status_code == 200
+    assert lee.get("/accounts").status_code == 403
+    for number in (account_id(town, "owner"), account_id(town, "Dr Lee")):
+        assert lee.post(f"/accounts/{number}/link").status_code == 403
+        assert lee.post(f"/accounts/{number}", data={"role": "owner", "active": "on"}).status_code == 403
+    assert lee.post("/accounts", data={"name": "other", "role": "owner"}).status_code == 403
+    assert "Accounts" not in lee.get("/").text
+
+
+def test_a_link_for_an_administrator_comes_from_the_command_line_only(town, lee):
+    maker, number = town.maker(), account_id(town, "Dr Lee")
+    assert maker.post(f"/accounts/{number}/link").status_code == 200
+    assert maker.post("/accounts", data={"name": "other", "role": "owner"}).status_code == 422
+    maker.post(f"/accounts/{number}", data={"role": "owner", "active": "on"})
+    refused = maker.post(f"/accounts/{number}/link")
+    assert refused.status_code == 403
+    assert "command line" in refused.text
+    link = town.projects.first_links("http://testserver", "Dr Lee")[0][1]
+    assert "Continue as Dr Lee" in town.browser().get(link.removeprefix("http://testserver")).text
+    with pytest.raises(InputError, match="no owner called 'nobody'"):
+        town.projects.first_links("http://testserver", "nobody")
+
+
+def test_every_change_of_an_account_is_on_record(town, lee):
+    maker, number = town.maker(), account_id(town, "Dr Lee")
+    maker.post(f"/accounts/{number}/link")
+    maker.post(f"/accounts/{number}", data={"role": "expert"})
+    text = maker.get("/accounts").text
+    for told in ("Created the account Dr Lee, which may create projects",
+                 "Created a link that signs Dr Lee in",
+                 "The account Dr Lee now opens its projects", "Closed the account Dr Lee"):  # fmt: skip
+        assert told in text
+
+
+def test_the_last_administrator_and_the_only_owner_of_a_project_stay(town, lee):
+    maker, number = town.maker(), account_id(town, "Dr Lee")
+    lee.post("/projects", data={"name": "Mine"})
+    refused = maker.post(f"/accounts/{number}", data={"role": "creator"})
+    assert refused.status_code == 409
+    assert "only owner of the project mine" in refused.text
+    alone = maker.post(f"/accounts/{account_id(town, 'owner')}", data={"role": "creator", "active": "on"})
+    assert alone.status_code == 409
+    own = lee.get("/p/mine/people").text
+    me = next(part.split('"')[0] for part in own.split('href="/p/mine/people/')[1:])
+    lee.post(f"/p/mine/people/{me}/close")  # of oneself: the project stays
+    assert lee.get("/p/mine/people").status_code == 200
 
 
 def test_a_trusted_proxy_signs_accounts_in_and_makes_them(tmp_path):
@@ -224,7 +288,7 @@ def test_a_trusted_proxy_signs_accounts_in_and_makes_them(tmp_path):
 
 def test_programs_use_the_address_of_their_project(town):
     with town.projects.open["birds"].database.write() as connection:
-        token = doors.new_secret(connection, "api", 1)
+        token = credentials.new_secret(connection, "api", 1)
     program = TestClient(town.app, headers={"Authorization": f"Bearer {token}"})
     assert program.get("/p/birds/api/project").json()["name"] == "Birds"
     assert program.get("/p/skin-lesions/api/project").status_code == 401

@@ -20,11 +20,12 @@ from covote_studio.context import owner_link
 from covote_studio.demo_pictures import picture
 from covote_studio.exchange import importing
 from covote_studio.guards import from_here
-from covote_studio.people import doors
+from covote_studio.people import credentials
 from covote_studio.rules import Refused
 from covote_studio.storage import media
 from covote_studio.storage.database import back_up
 from covote_studio.storage.schema import class_, item, link, person
+from studio.tests.unit.conftest import SAME_ORIGIN
 
 
 def test_writes_from_other_sites_are_refused(rig):
@@ -138,7 +139,6 @@ def test_what_people_type_is_never_markup(rig):
             "/progress",
             "/people/3",
             "/experts",
-            "/board/class?name=cat",
         ],
     }
     for name, paths in pages.items():
@@ -151,21 +151,21 @@ def test_what_people_type_is_never_markup(rig):
 
 def test_links_are_kept_as_hashes_and_expire_and_can_be_revoked(rig):
     with rig.studio.database.write() as connection:
-        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+        secret = credentials.new_secret(connection, "enter", rig.people["ann"])
         stored = {row.digest for row in connection.execute(select(link.c.digest))}
         assert secret not in stored
-        assert doors.look_behind(connection, doors.Door("enter", secret)) is not None
-        assert doors.look_behind(connection, doors.Door("api", secret)) is None
+        assert credentials.find_session(connection, credentials.Credentials("enter", secret)) is not None
+        assert credentials.find_session(connection, credentials.Credentials("api", secret)) is None
         connection.execute(update(link).values(expires=time.time() - 1))
-        assert doors.look_behind(connection, doors.Door("enter", secret)) is None
-        fresh = doors.new_secret(connection, "enter", rig.people["ann"])
-        doors.revoke(connection, person_id=rig.people["ann"])
-        assert doors.look_behind(connection, doors.Door("enter", fresh)) is None
+        assert credentials.find_session(connection, credentials.Credentials("enter", secret)) is None
+        fresh = credentials.new_secret(connection, "enter", rig.people["ann"])
+        credentials.revoke(connection, person_id=rig.people["ann"])
+        assert credentials.find_session(connection, credentials.Credentials("enter", fresh)) is None
 
 
 def test_opening_a_link_does_not_sign_in_but_its_button_does(rig):
     with rig.studio.database.write() as connection:
-        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+        secret = credentials.new_secret(connection, "enter", rig.people["ann"])
     preview = TestClient(rig.app)
     shown = preview.get(f"/enter/{secret}")
     assert "Continue as ann" in shown.text
@@ -178,7 +178,7 @@ def test_signing_in_makes_a_new_session_whatever_the_browser_brings(rig):
     name = next(iter(rig.browser("ann").cookies))
     planted.cookies.set(name, "planted-by-somebody-else")
     with rig.studio.database.write() as connection:
-        secret = doors.new_secret(connection, "enter", rig.people["ann"])
+        secret = credentials.new_secret(connection, "enter", rig.people["ann"])
     given = planted.post(f"/enter/{secret}", follow_redirects=False).headers["set-cookie"]
     assert "planted" not in given
     assert "HttpOnly" in given
@@ -335,7 +335,7 @@ def test_a_trusted_proxy_signs_people_in_and_nobody_else(rig):
     stolen = {**headers, "X-Remote-User": "bob", "Accept": "application/json"}
     thief = TestClient(rig.app, headers=stolen, cookies=dict(ann.cookies))
     assert thief.get("/me").status_code == 401
-    sent = {"item": 1, "token": "x", "key": "some-new-key", "choice": -2}
+    sent = {"item": 1, "token": "x", "key": "some-new-key", "choice": -2, "shown": 1}
     assert thief.post("/label/answer", json=sent).status_code == 401
 
 
@@ -356,7 +356,7 @@ def test_no_message_shows_the_password_of_the_database():
         "postgres://a:geheim@[",
     ):
         with pytest.raises(CovoteError) as told:
-            Database(url).migrate()
+            Database(url).make_tables()
         assert "geheim" not in str(told.value)
 
 
@@ -386,16 +386,45 @@ def test_half_a_character_is_told_in_a_sentence(rig):
     assert told.status_code == 422
 
 
-def test_somebody_taken_off_the_project_is_out_at_once(rig):
+def test_someone_who_is_away_is_not_asked_and_can_come_back(rig):
     ann, owner = rig.browser("ann"), rig.browser("owner")
+    lease = ann.post("/label/next").json()["leases"][0]
+    link = re.search(
+        r'value="http://testserver([^"]+)"', owner.post(f"/people/{rig.people['ann']}/link").text
+    )[1]
     away = {"cost": "1", "class": list(rig.classes.values())[:2]}
     assert owner.post(f"/people/{rig.people['ann']}", data=away).status_code == 200
+    told = ann.post("/label/next").json()
+    assert told["leases"] == []
+    assert "away" in told["reason"]
+    assert ann.get("/me").status_code == 200  # still signed in
+    assert rig.answer(ann, lease, "cat").status_code == 200  # from a device that was offline
+    owner.post(f"/people/{rig.people['ann']}", data={**away, "active": "on"})
+    assert ann.post("/label/next").json()["leases"]
+    assert TestClient(rig.app, headers=SAME_ORIGIN).get(link).status_code == 200
+
+
+def test_signing_someone_out_everywhere_asks_first_and_ends_links_and_sessions(rig):
+    ann, owner = rig.browser("ann"), rig.browser("owner")
+    asked = owner.get(f"/people/{rig.people['ann']}/close", headers={"Accept": "text/html"})
+    assert "Sign ann out everywhere?" in asked.text
+    assert ann.get("/me").status_code == 200
+    assert owner.post(f"/people/{rig.people['ann']}/close").status_code == 200
     assert ann.post("/label/next").status_code == 401
 
 
+def test_owners_who_sign_themselves_out_elsewhere_stay_in_here(rig):
+    here, elsewhere = rig.browser("owner"), rig.browser("owner")
+    assert here.post(f"/people/{rig.people['owner']}/close").status_code == 200
+    assert here.get("/people").status_code == 200
+    assert elsewhere.get("/people").status_code == 401
+
+
 def test_the_last_owner_cannot_lock_everybody_out(rig):
-    owner = rig.browser("owner")
-    assert owner.post(f"/people/{rig.people['owner']}", data={"active": "on"}).status_code == 409
+    owner, number = rig.browser("owner"), rig.people["owner"]
+    assert owner.post(f"/people/{number}", data={"active": "on", "role": "expert"}).status_code == 409
+    assert owner.post(f"/people/{number}", data={"role": "owner"}).status_code == 200  # away, and still there
+    assert owner.get("/people").status_code == 200
 
 
 def test_files_are_what_their_content_says(rig):

@@ -69,9 +69,9 @@ def test_a_model_that_answers_outside_its_classes_gives_no_vote_for_them(rig, tm
     worker.step()
     assert rig.classes["fox"] not in {row.class_id for row in rig.rows(answer)}
     with rig.studio.database.write() as connection:
-        robot = rig.studio.now(connection)[1].member_by_id[rig.people["robot"]]
+        robot = rig.studio.snapshot(connection)[1].member_by_id[rig.people["robot"]]
         with pytest.raises(Refused, match="robot is not listed as knowing"):
-            record_unasked(connection, rig.studio.now(connection)[1], robot, 1, rig.classes["fox"])
+            record_unasked(connection, rig.studio.snapshot(connection)[1], robot, 1, rig.classes["fox"])
 
 
 def test_people_are_asked_what_a_model_leaves_in_doubt(rig, tmp_path):

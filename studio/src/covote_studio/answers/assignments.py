@@ -7,9 +7,10 @@ item whose lease has expired.
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,9 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 from covote_studio.answers.inquiry import inquiry_of
 from covote_studio.answers.results import counted_answers
 from covote_studio.answers.trials import trial_items
-from covote_studio.people.roster import Roster
+from covote_studio.people.roster import Roster, count_answers, touch
 from covote_studio.rules import (
     ADAPTIVE,
-    OFF,
     Member,
     Refused,
     check_choice,
@@ -40,13 +40,16 @@ from covote_studio.storage.schema import (
     WITHDRAWN,
     answer,
     assignment,
+    class_,
     item,
+    offered,
+    options,
     person,
     said_columns,
 )
 
 BLOCK = 20
-"""Items leased to a person at a time if everyone, or a cover, is asked: no one waits for them."""
+"""Items leased to a person at a time if everyone is asked: no one waits for them."""
 SCANNED = 40
 """Items considered for someone who has nothing waiting, if people are asked one after another."""
 
@@ -75,8 +78,17 @@ _HELD = select(assignment.c.state, assignment.c.token).where(*_MINE).with_for_up
 _COUNT = update(person).where(person.c.id == bindparam("who")).values(answers=person.c.answers + 1)
 _ASKED = select(assignment.c.person_id, assignment.c.state).where(assignment.c.item_id == bindparam("item"))
 _SETTLE = (
-    update(item).where(item.c.id == bindparam("item")).values(state=bindparam("new_state"), held_until=0.0)
+    update(item)
+    .where(item.c.id == bindparam("item"))
+    .values(state=bindparam("new_state"), version=bindparam("new_version"), held_until=0.0)
 )
+_STAYS = (
+    update(item)
+    .where(item.c.id == bindparam("item"))
+    .values(state=bindparam("new_state"), version=bindparam("new_version"))
+)
+"""Someone has the item in hand."""
+_ASK_AGAIN = update(assignment).where(*_MINE).values(state=WAITING, token=None)
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ def lease(
     connection: Connection, setup: Row[Any], roster: Roster, member: Member, cursor: int, count: int
 ) -> list[Lease]:
     """Lease up to `count` items to a person, who is locked: those held, those waiting, then new ones."""
-    if not may_be_asked(member, setup.ask):
+    if not may_be_asked(member):
         return []
     until = time.time() + setup.lease_seconds
     held = _mine(connection, member, LEASED, count)
@@ -346,40 +358,51 @@ def reopen(
 
 
 @dataclass(frozen=True)
-class Said:
+class NewAnswer:
     """An answer about a leased item.
 
-    `key` is chosen once per answer by the sender: the same key again is the same answer again.
+    `key` is chosen once per answer by the sender: the same key again is the same answer again. `shown` is the
+    list of classes that was on the screen; None is the list that the person has now.
     """
 
     item_id: int
     token: str
     choice: int
     key: str
+    shown: int | None = None
     via: str = "page"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A kept answer: whether it is new, and the person's earlier answer about the item."""
+class Stored:
+    """A kept answer.
+
+    Whether it is new, the person's earlier answer about the item, and how many more items are answered now.
+    """
 
     new: bool
     replaced: int | None = None
+    more: int = 0
 
 
-def record(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> Kept:
-    """Record an answer.
+def record(
+    connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: NewAnswer
+) -> Stored:
+    """Record an answer, with the list of classes that was on the screen.
 
-    The caller holds a write transaction in which `setup` and `roster` were read, so that no one can change
-    who knows what in between.
+    If a class that the person knows now was not on it, the item is asked about again. The caller holds a
+    write transaction in which `setup` and `roster` were read, so that no one can change who knows what in
+    between.
     """
     if not 8 <= len(said.key) <= 64 or not said.key.isprintable():
         raise Refused("The key of an answer has 8 to 64 printable characters; reload the page.", 422)
     try:
-        first = _finish(connection, setup, roster, member, said)
+        shown = _shown(connection, member, said)
+        check_choice(member, said.choice, shown, roster.answer_name(said.choice))
+        first = _finish(connection, setup, member, said)
     except Refused:
         if _kept_before(connection, member, said):
-            return Kept(False)
+            return Stored(False)
         raise
     replaced = None if first else _last_choice(connection, member, said.item_id)
     if not _insert_answer(connection, member, said):
@@ -389,12 +412,40 @@ def record(connection: Connection, setup: Row[Any], roster: Roster, member: Memb
                 "it with a new key.",
                 409,
             )
-        return Kept(False)
-    if first:
+        return Stored(False)
+    _count_for_retired(connection, roster, said.choice)
+    whole = member.known <= {roster.canonical_class.get(one, one) for one in shown}
+    more = int(first)
+    if whole and first:
         connection.execute(_COUNT, {"who": member.id})
+    elif not whole:
+        connection.execute(_ASK_AGAIN, {"item": said.item_id, "who": member.id})
+        count_answers(connection, member.id)
+        more -= 1
     if setup.ask in ADAPTIVE:
         advance(connection, setup, roster, said.item_id)
-    return Kept(True, replaced)
+    return Stored(True, replaced, more)
+
+
+def _shown(connection: Connection, member: Member, said: NewAnswer) -> Collection[int]:
+    """Return the classes that were on the screen; they must be a list that this person had."""
+    if said.shown in (None, member.options_id):
+        return member.known
+    had = (offered.c.person_id == member.id) & (offered.c.options_id == said.shown)
+    listed = connection.execute(
+        select(options.c.classes).join(offered, offered.c.options_id == options.c.id).where(had)
+    ).scalar_one_or_none()
+    if listed is None:
+        raise Refused("You were never offered this list of classes; reload the page.", 409)
+    return frozenset(json.loads(listed))
+
+
+def _count_for_retired(connection: Connection, roster: Roster, choice: int) -> None:
+    """Let a late vote for a class that was retired meanwhile count, as earlier ones do."""
+    named = roster.classes_by_id.get(roster.canonical_class.get(choice, choice))
+    if named is not None and named.retired and not named.voted:
+        connection.execute(update(class_).where(class_.c.id == named.id).values(voted=True))
+        touch(connection)
 
 
 def _last_choice(connection: Connection, member: Member, item_id: int) -> int | None:
@@ -402,14 +453,11 @@ def _last_choice(connection: Connection, member: Member, item_id: int) -> int | 
     return connection.execute(wanted.order_by(answer.c.id.desc()).limit(1)).scalar_one_or_none()
 
 
-def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Member, said: Said) -> bool:
+def _finish(connection: Connection, setup: Row[Any], member: Member, said: NewAnswer) -> bool:
     """End the lease of an item, and return whether it is answered for the first time.
 
     An answer about an item that is not leased, and was not before, is rejected.
     """
-    if not member.active:
-        raise Refused(OFF)
-    check_choice(member, said.choice, roster.answer_name(said.choice))
     mine = {"item": said.item_id, "who": member.id}
     if setup.ask in ADAPTIVE:
         connection.execute(_LOCK_ITEM, {"item": said.item_id})
@@ -421,7 +469,7 @@ def _finish(connection: Connection, setup: Row[Any], roster: Roster, member: Mem
     return False
 
 
-def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
+def _kept_before(connection: Connection, member: Member, said: NewAnswer) -> bool:
     """Whether this very answer is on record; reject it if its key belongs to another one."""
     before = connection.execute(
         select(answer.c.item_id, answer.c.person_id, CHOICE).where(answer.c.key == said.key)
@@ -436,34 +484,60 @@ def _kept_before(connection: Connection, member: Member, said: Said) -> bool:
     return True
 
 
-def _insert_answer(connection: Connection, member: Member, said: Said) -> bool:
+def _insert_answer(connection: Connection, member: Member, said: NewAnswer) -> bool:
     """Add the row of an answer, unless its key exists."""
     row = {
         "item_id": said.item_id, "person_id": member.id, **said_columns(said.choice),
-        "options_id": member.options_id, "key": said.key, "via": said.via, "at": time.time(),
+        "options_id": said.shown or member.options_id, "key": said.key, "via": said.via, "at": time.time(),
     }  # fmt: skip
     return insert_if_new(connection, answer, row)
 
 
 def record_unasked(connection: Connection, roster: Roster, member: Member, item_id: int, choice: int) -> None:
     """Record the answer of a model, which takes no lease; the same answer again changes nothing."""
-    check_choice(member, choice, roster.answer_name(choice))
+    check_choice(member, choice, member.known, roster.answer_name(choice))
     key = f"model-{member.id}-{item_id}-{roster.version}"
-    if _insert_answer(connection, member, Said(item_id, "", choice, key, "model")):
+    if _insert_answer(connection, member, NewAnswer(item_id, "", choice, key, via="model")):
         assign(connection, [{"item_id": item_id, "person_id": member.id, "state": ANSWERED}])
         connection.execute(_COUNT, {"who": member.id})
 
 
 def advance(connection: Connection, setup: Row[Any], roster: Roster, item_id: int) -> None:
     """Choose who is asked next about an item, if people are asked one after another, or mark it as done."""
-    asked = connection.execute(_ASKED, {"item": item_id}).all()
-    if any(row.state in (WAITING, LEASED) for row in asked):
-        return
-    answers = counted_answers(connection, roster, [item_id])[item_id]
-    before = {row.person_id for row in asked if row.state != WITHDRAWN}
-    chosen = inquiry_of(connection, roster, setup.ask).next_person(answers, before, item_id)
-    state = DONE if chosen is None else BEGUN
-    connection.execute(_SETTLE, {"item": item_id, "new_state": state})
+    rows = connection.execute(_ASKED, {"item": item_id}).all()
+    held = [row.person_id for row in rows if row.state in (WAITING, LEASED)]
+    gone = [one for one in held if not may_be_asked(roster.member_by_id[one])]
+    if gone:
+        away = assignment.c.item_id == item_id, assignment.c.person_id.in_(gone)
+        connection.execute(update(assignment).where(*away).values(state=WITHDRAWN))
+    state, chosen = BEGUN, None
+    if len(held) == len(gone):
+        answers = counted_answers(connection, roster, [item_id])[item_id]
+        before = {row.person_id for row in rows if row.state == ANSWERED}
+        chosen = inquiry_of(connection, roster, setup.ask).next_person(answers, before, item_id)
+        state = DONE if chosen is None else BEGUN
+    new = {"item": item_id, "new_state": state, "new_version": roster.version}
+    connection.execute(_SETTLE if len(held) == len(gone) else _STAYS, new)
     if chosen is not None:
         waiting = {"item_id": item_id, "person_id": chosen, "state": WAITING, "token": None, "expires": 0.0}
         assign(connection, [waiting])
+
+
+def reassess(connection: Connection, setup: Row[Any], roster: Roster, most: int) -> int:
+    """Find again who is asked about items, after a change of the way of asking or of who can be asked.
+
+    Return how many items were found again, at most `most`; none is left once it is fewer.
+    """
+    if setup.ask not in ADAPTIVE or roster.panel is None:
+        return 0
+    old = (
+        select(item.c.id)
+        .where(item.c.state.in_((BEGUN, DONE)), item.c.version < roster.version, item.c.retired.is_(False))
+        .order_by(item.c.id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    found = list(connection.execute(old).scalars())
+    for one in found:
+        advance(connection, setup, roster, one)
+    return len(found)

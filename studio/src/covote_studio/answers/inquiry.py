@@ -53,7 +53,7 @@ def gold_answers(connection: Connection) -> NDArray[np.int64]:
 def learned(connection: Connection, roster: Roster) -> Posterior:
     """Return the rule ``posterior``, learned from the answers to gold items."""
     rows = gold_answers(connection)
-    column = [roster.column.get(roster.stands_for[gold], -1) for gold in rows[:, 5].tolist()]
+    column = [roster.column.get(roster.canonical_class[gold], -1) for gold in rows[:, 5].tolist()]
     right = {item_id: k for item_id, k in zip(rows[:, 1].tolist(), column, strict=True) if k >= 0}
     rows = rows[np.isin(rows[:, 1], list(right))]
     votes = votes_of(rows[:, :5], roster, shown_lists(connection, roster))

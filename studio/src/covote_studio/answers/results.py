@@ -78,7 +78,7 @@ def shown_lists(connection: Connection, roster: Roster) -> dict[int, frozenset[i
 
 
 def _shown(listed: str, roster: Roster) -> frozenset[int]:
-    return frozenset(roster.stands_for[one] for one in json.loads(listed))
+    return frozenset(roster.canonical_class[one] for one in json.loads(listed))
 
 
 def counted_answers(
@@ -94,7 +94,7 @@ def counted_answers(
         if row.options_id not in shown:
             shown[row.options_id] = _shown(row.classes, roster)
         member = roster.member_by_id[row.person_id]
-        choice = roster.stands_for.get(row.choice, row.choice)
+        choice = roster.canonical_class.get(row.choice, row.choice)
         seen[row.item_id, row.person_id] = shown[row.options_id]
         if row.person_id in roster.row and answer_counts(
             choice, shown[row.options_id], member.known, member.former
@@ -266,7 +266,7 @@ def votes_of(rows: NDArray[np.int64], roster: Roster, shown: dict[int, frozenset
     ordered = rows[order]
     last = np.append(np.any(np.diff(ordered[:, 1:3], axis=0) != 0, axis=1), True)
     now = ordered[last]
-    merged = {one: into for one, into in roster.stands_for.items() if one != into}
+    merged = {one: into for one, into in roster.canonical_class.items() if one != into}
     if merged:
         now[:, 3] = [merged.get(choice, choice) for choice in now[:, 3].tolist()]
     now = now[_counting(now, roster, shown)]
@@ -335,7 +335,7 @@ def gold_of(connection: Connection, roster: Roster) -> dict[int, str]:
     rows = connection.execute(
         select(item.c.id, item.c.gold).where(item.c.gold.is_not(None), item.c.retired.is_(False))
     )
-    right = ((int(row.id), roster.stands_for[row.gold]) for row in rows)
+    right = ((int(row.id), roster.canonical_class[row.gold]) for row in rows)
     return {one: known[class_id] for one, class_id in right if class_id in known}
 
 

@@ -31,7 +31,7 @@ def trial_items(
         .where(item.c.gold.is_not(None), item.c.retired.is_(False))
         .order_by(item.c.position)
     ).all()
-    right = {row.id: roster.stands_for[row.gold] for row in rows}
+    right = {row.id: roster.canonical_class[row.gold] for row in rows}
     given = Counter(right[row.id] for row in rows if row.state is not None and row.state != WITHDRAWN)
     due: list[int] = []
     for row in rows:
@@ -42,15 +42,15 @@ def trial_items(
     return due[: count if setup.trial_first else max(1, count // ONE_IN)]
 
 
-def told_after(connection: Connection, setup: Row[Any], roster: Roster, item_id: int, choice: int) -> str:
+def feedback_after(connection: Connection, setup: Row[Any], roster: Roster, item_id: int, choice: int) -> str:
     """Return the feedback on an answer to a gold item, if the owner wants people to see it; else empty."""
     if not (setup.trial and setup.feedback):
         return ""
     gold = connection.execute(select(item.c.gold).where(item.c.id == item_id)).scalar_one_or_none()
     if gold is None:
         return ""
-    right = roster.stands_for[gold]
-    name = roster.class_ever[right].name
+    right = roster.canonical_class[gold]
+    name = roster.classes_by_id[right].name
     if choice == right:
         return f"Right: it was “{name}”."
     return f"It was “{name}”; you said “{roster.answer_name(choice)}”."

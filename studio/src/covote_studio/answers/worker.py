@@ -38,6 +38,8 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._opened: dict[tuple[int, tuple[str, ...]], ModelExpert] = {}
         self._rest: dict[int, float] = {}
+        self.trouble = ""
+        """Why models are not answering at the moment, if that is not the fault of one of them."""
 
     def start(self) -> None:
         """Start, in a separate thread."""
@@ -52,7 +54,13 @@ class Worker:
 
     def _loop(self) -> None:
         while not self._stopped.is_set():
-            if not self.step():
+            try:
+                busy = self.step()
+                self.trouble = ""
+            except Exception as error:  # whatever it was: the models go on when it is over
+                busy, said = False, str(getattr(error, "orig", error)).strip().splitlines() or [""]
+                self.trouble = f"{said[0] or type(error).__name__}"
+            if not busy:
                 self._stopped.wait(IDLE)
 
     def step(self) -> bool:

@@ -1,7 +1,8 @@
 """Classes: added, renamed, described, ordered, merged, retired and brought back, while people answer.
 
-No answer is ever rewritten. A rename changes a name; a merge says for which class answers count from now on;
-retiring takes a class out of every list of options, and votes for it still count. An id is never used twice.
+No answer is ever rewritten. A rename changes a name; a merge says for which class answers count until it is
+undone; retiring takes a class out of every list of options, and votes for it still count. An id is never
+used twice.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from covote_studio.editing.record import note
-from covote_studio.people.roster import refresh_options, touch
+from covote_studio.people.roster import end_of, merges, refresh_options, touch
 from covote_studio.rules import Refused, check_name, check_text
-from covote_studio.storage.database import insert_if_new
 from covote_studio.storage.schema import (
     adjudication,
     answer,
@@ -68,10 +68,8 @@ def add_classes(connection: Connection, classes: Sequence[NewClass], by: int | N
             raise Refused(f"The class “{name}” is listed twice; list it once.", 422)
         if name in there:
             _check_free(there[name])
-            if description:
-                connection.execute(
-                    update(class_).where(class_.c.id == there[name].id).values(description=description)
-                )
+            if description and description != there[name].description:
+                change_class(connection, there[name].id, name=name, description=description, by=by)
             continue
         new[name] = {"name": name, "description": description, "position": last + len(new) + 1}
     if new:
@@ -126,6 +124,14 @@ def change_class(
     touch(connection)
 
 
+def set_picture(connection: Connection, class_id: int, place: str, by: int | None = None) -> None:
+    """Set the picture on the button of a class."""
+    found = _class(connection, class_id)
+    connection.execute(update(class_).where(class_.c.id == class_id).values(picture=place))
+    note(connection, by, f"Changed the picture of {found.name}.")
+    touch(connection)
+
+
 def order_classes(connection: Connection, class_ids: Sequence[int], by: int | None = None) -> None:
     """Set the order of the classes that can be chosen; all must be listed once."""
     there = _in_order(connection, retired=False)
@@ -140,7 +146,9 @@ def order_classes(connection: Connection, class_ids: Sequence[int], by: int | No
 
 
 def _in_order(connection: Connection, *, retired: bool) -> list[int]:
-    wanted = select(class_.c.id).where(class_.c.retired.is_(retired)).order_by(class_.c.position)
+    """Return the classes that are offered, or those that no longer are, in their order."""
+    gone = class_.c.retired | class_.c.merged_into.is_not(None)
+    wanted = select(class_.c.id).where(gone if retired else ~gone).order_by(class_.c.position)
     return list(connection.execute(wanted).scalars())
 
 
@@ -156,21 +164,44 @@ def move_class(connection: Connection, class_id: int, steps: int, by: int | None
 
 
 def merge_classes(connection: Connection, class_id: int, into: int, by: int | None = None) -> None:
-    """Let every answer that names a class count for another; everyone who knew it knows the other."""
+    """Let every answer that names a class count for another; everyone who knew it knows the other.
+
+    Nothing is rewritten, so :func:`undo_merge` brings everything back.
+    """
+    source, target = check_merge(connection, class_id, into)
+    connection.execute(update(class_).where(class_.c.id == class_id).values(merged_into=into))
+    for one in _knowers(connection, into):  # including those who saw the first and know the other now
+        refresh_options(connection, one)
+    note(connection, by, f"Merged the class {source.name} into {target.name}.")
+    touch(connection)
+
+
+def check_merge(connection: Connection, class_id: int, into: int) -> tuple[Row[Any], Row[Any]]:
+    """Return the class to merge and the one that it becomes, or reject the merge."""
     source, target = _class(connection, class_id), _class(connection, into)
     if class_id == into:
         raise Refused("A class cannot be merged into itself; choose another one.", 422)
     if target.retired:
         raise Refused(f"“{target.name}” is retired; bring it back first.", 409)
-    people = _knowers(connection, class_id)
-    connection.execute(delete(knows).where(knows.c.class_id == class_id))
-    for one in people:
-        insert_if_new(connection, knows, {"person_id": one, "class_id": into})
-    connection.execute(update(class_).where(class_.c.id == class_id).values(retired=True, merged_into=into))
-    for one in _knowers(connection, into):  # including those who saw the first and know the other now
-        refresh_options(connection, one)
-    note(connection, by, f"Merged the class {source.name} into {target.name}.")
+    return source, target
+
+
+def undo_merge(connection: Connection, class_id: int, by: int | None = None) -> int:
+    """Make a merged class one of its own again; return how many answers must be given again."""
+    found = connection.execute(select(class_).where(class_.c.id == class_id)).one_or_none()
+    if found is None or found.merged_into is None:
+        raise Refused("This class is not merged into another one; reload the page.", 409)
+    people = _knowers(connection, found.merged_into)
+    target = connection.execute(select(class_).where(class_.c.id == found.merged_into)).one()
+    connection.execute(update(class_).where(class_.c.id == class_id).values(merged_into=None))
+    for one in (found, target):
+        if one.retired:
+            voted = bool(_votes(connection, one.id))
+            connection.execute(update(class_).where(class_.c.id == one.id).values(voted=voted))
+    again = sum(refresh_options(connection, one) for one in people)
+    note(connection, by, f"Undid the merge of the class {found.name} into {target.name}.")
     touch(connection)
+    return again
 
 
 def retire_class(connection: Connection, class_id: int, by: int | None = None) -> str:
@@ -184,9 +215,8 @@ def retire_class(connection: Connection, class_id: int, by: int | None = None) -
         note(connection, by, f"Removed the class {found.name}, which nothing named.")
         touch(connection)
         return f"{found.name} is removed: nothing named it."
-    connection.execute(update(class_).where(class_.c.id == class_id).values(retired=True))
-    if not _votes(connection, class_id):
-        connection.execute(delete(knows).where(knows.c.class_id == class_id))
+    voted = bool(_votes(connection, class_id))
+    connection.execute(update(class_).where(class_.c.id == class_id).values(retired=True, voted=voted))
     for one in people:
         refresh_options(connection, one)
     note(connection, by, f"Retired the class {found.name}.")
@@ -199,7 +229,7 @@ def bring_back_class(connection: Connection, class_id: int, by: int | None = Non
     found = _class(connection, class_id)
     if not found.retired:
         raise Refused(f"“{found.name}” is not retired.", 409)
-    connection.execute(update(class_).where(class_.c.id == class_id).values(retired=False))
+    connection.execute(update(class_).where(class_.c.id == class_id).values(retired=False, voted=False))
     again = sum(refresh_options(connection, one) for one in _knowers(connection, class_id))
     note(connection, by, f"Brought back the class {found.name}.")
     touch(connection)
@@ -207,19 +237,18 @@ def bring_back_class(connection: Connection, class_id: int, by: int | None = Non
 
 
 def _knowers(connection: Connection, class_id: int) -> list[int]:
-    wanted = select(knows.c.person_id).where(knows.c.class_id == class_id).order_by(knows.c.person_id)
-    return list(connection.execute(wanted).scalars())
+    """Return who knows a class, or one that was merged into it."""
+    merged = merges(connection)
+    ends = [one for one in merged if end_of(one, merged) == end_of(class_id, merged)]
+    wanted = select(knows.c.person_id).where(knows.c.class_id.in_(ends)).distinct()
+    return sorted(connection.execute(wanted).scalars())
 
 
 def _votes(connection: Connection, class_id: int) -> int:
     """Return how many answers count for a class: those that name it, or a class that was merged into it."""
-    merged: dict[int, list[int]] = {}
-    for row in connection.execute(select(class_.c.id, class_.c.merged_into)):
-        merged.setdefault(row.merged_into, []).append(row.id)
-    named = [class_id]
-    for one in named:
-        named += merged.get(one, [])
-    wanted = select(func.count()).select_from(answer).where(answer.c.class_id.in_(named))
+    merged = merges(connection)
+    ends = [one for one in merged if end_of(one, merged) == class_id]
+    wanted = select(func.count()).select_from(answer).where(answer.c.class_id.in_(ends))
     return int(connection.execute(wanted).scalar_one())
 
 

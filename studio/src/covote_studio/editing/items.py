@@ -52,7 +52,9 @@ def set_gold(connection: Connection, item_id: int, class_id: int | None, by: int
     before = item_row(connection, item_id)
     name = None
     if class_id is not None:
-        wanted = select(class_.c.name).where(class_.c.id == class_id, class_.c.retired.is_(False))
+        wanted = select(class_.c.name).where(
+            class_.c.id == class_id, class_.c.retired.is_(False), class_.c.merged_into.is_(None)
+        )
         name = connection.execute(wanted).scalar_one_or_none()
         if name is None:
             raise Refused("That class is no longer there; reload the page.", 409)

@@ -43,7 +43,7 @@ def write_export(studio: Studio, name: str, folder: Path) -> Path:
     stem, _, kind = name.rpartition(".")
     place = folder / name
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         if stem == "panel" and kind in ("toml", "json", "csv"):
             if roster.panel is None or not len(roster.panel):
                 raise Refused("There is no panel yet: add classes, and people who know some.", 409)
@@ -130,7 +130,7 @@ _ANSWERS = pa.list_(
 def _item_rows(connection: Connection, results: Results | None, roster: Roster) -> Iterator[dict[str, Any]]:
     shown, decided = shown_lists(connection, roster), decisions(connection)
     names = {one.id: one.name for one in roster.members}
-    listed = {one: [roster.class_ever[k].name for k in sorted(ids)] for one, ids in shown.items()}
+    listed = {one: [roster.classes_by_id[k].name for k in sorted(ids)] for one, ids in shown.items()}
     said: dict[int, list[dict[str, Any]]] = {}
     for row in connection.execute(select(answer, CHOICE).order_by(answer.c.id)):
         entry = {

@@ -23,6 +23,7 @@ from covote.panel import Panel
 from covote.tables.columns import usual_column
 from covote.votes import Votes
 from covote_studio.answers.assignments import assign
+from covote_studio.editing.record import note
 from covote_studio.exchange import table_files
 from covote_studio.people.roster import Roster, count_answers
 from covote_studio.rules import LONGEST_TEXT, Member, Refused, check_choice, check_text
@@ -204,7 +205,7 @@ def _address(number: int, kind: str, content: str, stored: Mapping[str, tuple[st
     )
 
 
-def add_items(database: Database, rows: Sequence[NewItem]) -> Imported:
+def add_items(database: Database, rows: Sequence[NewItem], by: int | None = None) -> Imported:
     """Add items at the end of the project; existing items with the same id stay as they are."""
     with database.read() as connection:
         there = set()
@@ -213,7 +214,9 @@ def add_items(database: Database, rows: Sequence[NewItem]) -> Imported:
     new = [row for row in rows if row[0] not in there] if there else rows
     for start in range(0, len(new), CHUNK):
         with database.write() as connection:
-            _append(connection, new[start : start + CHUNK])
+            some = new[start : start + CHUNK]
+            _append(connection, some)
+            note(connection, by, f"Added {len(some):,} item{'' if len(some) == 1 else 's'}.")
     return Imported(len(new), len(rows) - len(new))
 
 
@@ -221,10 +224,12 @@ def _append(connection: Connection, rows: Sequence[NewItem]) -> None:
     connection.execute(select(project.c.id).with_for_update())
     last = connection.execute(select(func.coalesce(func.max(item.c.position), 0))).scalar_one()
     numbered: Iterator[tuple[Any, ...]] = (
-        (last + n, key, kind, content, gold, 0, 0.0)
+        (last + n, key, kind, content, gold, 0, 0.0, 0, False, False)
         for n, (key, kind, content, gold) in enumerate(rows, start=1)
     )
-    columns = ("position", "key", "kind", "content", "gold", "state", "held_until")
+    columns = (
+        "position", "key", "kind", "content", "gold", "state", "held_until", "version", "retired", "announced"
+    )  # fmt: skip
     if connection.dialect.name == "postgresql":
         raw = connection.connection.cursor()
         with raw.copy(f"COPY item ({', '.join(columns)}) FROM STDIN") as copy:
@@ -296,10 +301,12 @@ def sort_files(
     return stored, sheets
 
 
-def import_media(database: Database, stored: Mapping[str, tuple[str, str]]) -> Imported:
+def import_media(
+    database: Database, stored: Mapping[str, tuple[str, str]], by: int | None = None
+) -> Imported:
     """Add pictures and sounds that are items themselves."""
     rows = [(name[:LONGEST_KEY], kind, place, None) for name, (kind, place) in stored.items()]
-    return add_items(database, rows)
+    return add_items(database, rows, by)
 
 
 def by_any_name(stored: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -359,7 +366,7 @@ def read_panel(name: str, content: bytes) -> Panel:
     return panel
 
 
-def import_votes(connection: Connection, roster: Roster, name: str, content: bytes) -> str:
+def import_votes(connection: Connection, roster: Roster, name: str, content: bytes, by: int | None) -> str:
     """Add votes from a file: each is checked as an answer would be; all or none are kept.
 
     Votes must name classes that their experts know, and items of the project. Existing answers stay, unless
@@ -367,7 +374,9 @@ def import_votes(connection: Connection, roster: Roster, name: str, content: byt
     """
     votes = _read_votes(name, content, roster)
     new, changed = _add_votes(connection, roster, votes, _item_ids(connection, votes))
-    return f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+    told = f"{new:,} votes added, {changed:,} changed; {votes.answers - new - changed:,} already existed."
+    note(connection, by, f"Imported {Path(name).name}: {told}")
+    return told
 
 
 def _read_votes(name: str, content: bytes, roster: Roster) -> Votes:
@@ -411,9 +420,9 @@ def _add_votes(connection: Connection, roster: Roster, votes: Votes, ids: list[i
         member: Member = roster.voters[int(expert)]
         choice = NONE if label < 0 else roster.voting_classes[int(label)].id
         before = said.get((int(item_id), member.id))
-        if before is not None and roster.stands_for.get(before, before) == choice:
+        if before is not None and roster.canonical_class.get(before, before) == choice:
             continue
-        check_choice(member, choice, roster.answer_name(choice))
+        check_choice(member, choice, member.known, roster.answer_name(choice))
         answers.append(
             {"item_id": int(item_id), "person_id": member.id, **said_columns(choice), "key": f"{batch}-{n}",
              "options_id": member.options_id, "via": "import", "at": now}

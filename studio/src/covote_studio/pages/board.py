@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
@@ -14,14 +13,12 @@ from covote_studio.pages.rendering import (
     Form,
     Owner,
     Project,
-    back_to,
     fragment,
     page,
     sentence_of,
     text_field,
     whole_fields,
 )
-from covote_studio.people import managing
 from covote_studio.people.roster import Roster, recovered
 from covote_studio.rules import Refused
 
@@ -32,45 +29,13 @@ _LISTED = 60
 @router.get("/board")
 def show_board(request: Request, studio: Project, who: Owner) -> Response:
     """Show the board."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     board = roster.coverage if roster.classes else None
     return page(request, "board.html", who, board=board, roster=roster)
 
 
-@router.get("/board/live")
-def live(request: Request, studio: Project, who: Owner, version: int = 0) -> Response:
-    """Return the board again if it has changed."""
-    _, roster = studio.look()
-    if roster.version == version or not roster.classes:
-        return Response(status_code=204)
-    return fragment(request, "_board.html", board=roster.coverage)
-
-
-@router.get("/board/class")
-def one_class(request: Request, studio: Project, who: Owner, name: str = "") -> Response:
-    """List, for one class, how many people know it together with each other class."""
-    _, roster = studio.look()
-    found = roster.class_by_name.get(name.strip())
-    if found is None:
-        raise Refused(f"There is no class “{name[:100]}”; type a class as it is listed.", 404)
-    row = roster.pair_counts[roster.column[found.id]]
-    order = np.argsort(row, kind="stable")
-    pairs = [(roster.classes[k].name, int(row[k])) for k in order if roster.classes[k].id != found.id]
-    known = [one.name for one in roster.active if found.id in one.known]
-    return fragment(
-        request, "_class.html", name=found.name, pairs=pairs[:_LISTED], more=len(pairs) - _LISTED, known=known
-    )
-
-
-@router.get("/board/picture.png")
-def picture(studio: Project, who: Owner) -> Response:
-    """Draw the board, one point per pair."""
-    _, roster = studio.look()
-    return Response(roster.picture, media_type="image/png")
-
-
 def _active(studio: Project) -> tuple[Panel, Roster]:
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     if roster.active_panel is None:
         raise Refused("There are no classes yet; add them under Settings.", 409)
     return roster.active_panel, roster
@@ -93,35 +58,6 @@ def suggest(request: Request, studio: Project, who: Owner, form: Form) -> Respon
         return {"kind": "complete", "new": list(zip(new, ids, strict=True))}
 
     return _told(request, studio, studio.jobs.start(work))
-
-
-@router.post("/board/select")
-def cheapest(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Find the cheapest people who still cover every pair."""
-    panel, _ = _active(studio)
-    (times,) = whole_fields([text_field(form, "times", "1")])
-
-    def work() -> dict[str, Any]:
-        from covote.covers import select
-
-        part = select(panel, redundancy=times, effort="fast")
-        return {
-            "kind": "select", "chosen": [str(name) for name in part.names], "all": len(panel),
-            "cost": float(part.cost.sum()), "before": float(panel.cost.sum()),
-        }  # fmt: skip
-
-    return _told(request, studio, studio.jobs.start(work))
-
-
-@router.post("/board/choose")
-def choose(studio: Project, who: Owner, form: Form) -> Response:
-    """Ask only these people from now on."""
-    names = [str(name) for name in form.getlist("name")]
-    with studio.database.write() as connection:
-        setup, _ = studio.now(connection)
-        managing.choose(connection, names)
-        managing.change_project(connection, setup.name, setup.instructions, "cover")
-    return back_to("/board", f"From now on {len(names)} people are asked about every item.")
 
 
 @router.post("/board/outage")

@@ -6,10 +6,12 @@ project accepts only links, and redirects to the server's for everything else.
 
 from __future__ import annotations
 
+import time
+
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from covote_studio.context import Studio
 from covote_studio.editing.record import note
@@ -25,7 +27,7 @@ from covote_studio.pages.rendering import (
     root_of,
     text_field,
 )
-from covote_studio.people import doors, managing, passwords
+from covote_studio.people import credentials, managing, passwords
 from covote_studio.projects import Projects, join
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import person
@@ -44,7 +46,7 @@ def _project_of_several(request: Request) -> Projects | None:
 def show_invitation(request: Request, studio: Project, secret: str) -> Response:
     """Greet the person whose link this is; only the button signs in, so that link previews do not."""
     with studio.database.read() as connection:
-        name = doors.open_link(connection, secret, "enter", "once").person_name
+        name = credentials.open_link(connection, secret, "enter", "once").person_name
     several = _project_of_several(request)
     account = several.account_of(request) if several else None
     return page(request, "enter.html", name=name, secret=secret, account=account)
@@ -56,14 +58,15 @@ def use_invitation(request: Request, studio: Project, secret: str) -> Response:
     several = _project_of_several(request)
     account = several.account_of(request) if several else None
     with studio.database.write() as connection:
-        entering = doors.open_link(connection, secret, "enter", "once")
+        entering = credentials.open_link(connection, secret, "enter", "once")
         if several and account:
             with several.accounts.database.write() as accounts:
                 join(accounts, account.person_id, studio.uid, entering.person_id)
-        doors.forget(connection, secret)
+        credentials.forget(connection, secret)
+        mark_entered(connection, entering.person_id)
         if account:
             return back_to("/", "The project has been added to your projects.")
-        session = doors.new_secret(connection, "session", entering.person_id)
+        session = credentials.new_secret(connection, "session", entering.person_id)
     return signed_in(request, studio, session)
 
 
@@ -83,7 +86,7 @@ def show_login(request: Request, studio: Project, project: str = "") -> Response
     if not name:
         return page(request, "login.html", project=project)
     with studio.database.write() as connection:
-        session = doors.new_secret(connection, "session", _known_to_proxy(request, connection, name))
+        session = credentials.new_secret(connection, "session", _known_to_proxy(request, connection, name))
     return signed_in(request, studio, session, project)
 
 
@@ -91,7 +94,9 @@ def _known_to_proxy(request: Request, connection: Connection, name: str) -> int:
     """Return the id of someone signed in by a trusted proxy; a server creates the account."""
     row = connection.execute(select(person.c.id, person.c.active).where(person.c.name == name)).one_or_none()
     if row is None and projects_of(request):
-        return managing.add_person(connection, name, "expert")
+        account_id = managing.add_person(connection, name, "expert")
+        note(connection, account_id, "Created the account, signed in by the proxy.")
+        return account_id
     if row is None or not row.active:
         raise Refused(f"You are signed in as {name[:200]}, who is not in this project; ask its owner.")
     return int(row.id)
@@ -127,7 +132,7 @@ def _login(request: Request, studio: Studio, form: Form) -> Response:
     except Refused as refused:
         return page(request, "login.html", problem=str(refused), status=refused.status, project=project)
     with studio.database.write() as connection:
-        session = doors.new_secret(connection, "session", person_id)
+        session = credentials.new_secret(connection, "session", person_id)
     return signed_in(request, studio, session, project)
 
 
@@ -137,7 +142,7 @@ def signed_in(request: Request, studio: Studio, session: str, project: str = "")
     known = several is not None and project in several.open
     answer = RedirectResponse(f"/p/{project}/" if known else "/", 303)
     answer.set_cookie(
-        studio.cookie, session, max_age=int(doors.LIFETIME["session"]), httponly=True,
+        studio.cookie, session, max_age=int(credentials.LIFETIME["session"]), httponly=True,
         samesite="lax", secure=base_address(request).startswith("https:"), path="/",
     )  # fmt: skip
     return answer
@@ -151,9 +156,17 @@ def logout(request: Request, studio: Project) -> Response:
     for one in (several.accounts, *several.open.values()) if several else (studio,):
         if secret := request.cookies.get(one.cookie):
             with one.database.write() as connection:
-                doors.forget(connection, secret)
+                credentials.forget(connection, secret)
             answer.delete_cookie(one.cookie, path="/")
     return answer
+
+
+def mark_entered(connection: Connection, person_id: int) -> None:
+    """Note when someone first used an invitation."""
+    first = update(person).where(person.c.id == person_id, person.c.entered.is_(None))
+    if connection.execute(first.values(entered=time.time())).rowcount:
+        name = connection.execute(select(person.c.name).where(person.c.id == person_id)).scalar_one()
+        note(connection, person_id, f"{name} opened the invitation.")
 
 
 def new_password(studio: Studio, form: Form) -> str:
@@ -175,7 +188,8 @@ def change_password(request: Request, studio: Project, who: Who, form: Form) -> 
     hashed = new_password(studio, form)
     with studio.database.write() as connection:
         passwords.store(connection, who.id, hashed)
-        ended = doors.end_other_sessions(connection, who.id, request.cookies.get(studio.cookie, ""))
+        note(connection, who.id, f"{who.name} {'changed the' if before else 'set a'} password.")
+        ended = credentials.end_other_sessions(connection, who.id, request.cookies.get(studio.cookie, ""))
     others = " You are signed out on your other devices." if ended else ""
     return back_to("/me", f"Your password is set; you can now sign in with it.{others}")
 
@@ -198,7 +212,8 @@ def join_account(request: Request, studio: Project, who: Who, form: Form) -> Res
             passwords.store(connection, account_id, hashed)
             note(connection, account_id, f"Created the account, from the project {studio.folder.name}.")
         join(connection, account_id, studio.uid, who.id)
-        session = None if account else doors.new_secret(connection, "session", account_id)
+        note(connection, account_id, f"Joined the project {studio.folder.name} as {who.name}.")
+        session = None if account else credentials.new_secret(connection, "session", account_id)
     if session is None:
         return back_to("/me", "The project has been added to your projects.")
     return signed_in(request, accounts, session)

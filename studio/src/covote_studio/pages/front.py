@@ -6,11 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select, update
 
-from covote_studio.answers.standing import remaining
+from covote_studio.answers.progress import remaining
 from covote_studio.context import Studio
-from covote_studio.editing.record import note
+from covote_studio.editing.record import note, noted
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -23,13 +23,20 @@ from covote_studio.pages.rendering import (
     projects_of,
     text_field,
 )
-from covote_studio.people import doors, managing
-from covote_studio.people.doors import SignInFirst
+from covote_studio.people import credentials, managing
+from covote_studio.people.credentials import NotSignedIn
+from covote_studio.people.roster import touch
 from covote_studio.projects import Projects
-from covote_studio.rules import Member, Refused
+from covote_studio.rules import Member, Refused, require_creator
 from covote_studio.storage.schema import membership, person
 
 router = APIRouter()
+ACCOUNTS = {
+    "expert": "opens its projects",
+    "creator": "may create projects",
+    "owner": "administers the server",
+}
+"""What an account may do, by its role."""
 
 
 def _several(request: Request) -> Projects:
@@ -51,7 +58,7 @@ def mine(request: Request) -> Response:
     """List the projects of whoever is signed in."""
     try:
         who = member_of(request)
-    except SignInFirst:
+    except NotSignedIn:
         return RedirectResponse("/login", 303)
     several = _several(request)
     account = several.account_of(request)
@@ -63,7 +70,7 @@ def mine(request: Request) -> Response:
 def _line(name: str, studio: Studio, member_id: int) -> dict[str, Any]:
     """Describe a project to someone: who they are there, and what is waiting for them."""
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+        setup, roster = studio.snapshot(connection)
         one = roster.member_by_id[member_id]
         done = connection.execute(select(person.c.answers).where(person.c.id == member_id)).scalar_one()
         answers = connection.execute(select(func.sum(person.c.answers))).scalar_one()
@@ -81,8 +88,9 @@ def without_slash(name: str) -> Response:
 
 
 @router.post("/projects")
-def create(request: Request, studio: Project, who: Owner, form: Form) -> Response:
+def create(request: Request, studio: Project, who: Who, form: Form) -> Response:
     """Create a project; its owner is whoever creates it."""
+    require_creator(who)
     several = _several(request)
     name = several.create(text_field(form, "name"), several.account_of(request))
     with studio.database.write() as connection:
@@ -100,7 +108,7 @@ def me(request: Request, studio: Project, who: Who) -> Response:
 
 @router.get("/accounts")
 def accounts(request: Request, studio: Project, who: Owner) -> Response:
-    """List everyone who has an account."""
+    """List everyone who has an account, and what was changed, for administrators."""
     joined = func.count(membership.c.project).label("projects")
     with studio.database.read() as connection:
         rows = connection.execute(
@@ -109,17 +117,20 @@ def accounts(request: Request, studio: Project, who: Owner) -> Response:
             .group_by(person.c.id)
             .order_by(person.c.id)
         ).all()
-    return _page(request, "accounts.html", who, rows=rows)
+        lines = noted(connection)
+    return _page(request, "accounts.html", who, rows=rows, roles=ACCOUNTS, lines=lines)
 
 
 @router.post("/accounts")
 def add_account(request: Request, studio: Project, who: Owner, form: Form) -> Response:
-    """Create an account, and a link that signs its owner in."""
-    name = text_field(form, "name")
-    role = "owner" if "makes" in form else "expert"
+    """Create an account, and a link that signs its owner in; administrators are made from accounts."""
+    name, role = text_field(form, "name"), text_field(form, "role", "expert")
+    if role not in ("expert", "creator"):
+        raise Refused("A new account is not an administrator; change it once its owner has signed in.", 422)
     with studio.database.write() as connection:
-        secret = doors.new_secret(connection, "enter", managing.add_person(connection, name, role))
-        note(connection, who.id, f"Created the account {name}.")
+        account_id = managing.add_person(connection, name, role)
+        secret = credentials.new_secret(connection, "enter", account_id)
+        note(connection, who.id, f"Created the account {name}, which {ACCOUNTS[role]}, and a link for it.")
     return _link(request, who, name, secret)
 
 
@@ -131,24 +142,71 @@ def _link(request: Request, who: Member, name: str, secret: str) -> Response:
 
 
 @router.post("/accounts/{account_id}")
-def change_account(studio: Project, who: Owner, form: Form, account_id: int) -> Response:
-    """Change whether an account may create projects, and whether it may sign in."""
-    one = studio.look()[1].member(account_id)
+def change_account(request: Request, studio: Project, who: Owner, form: Form, account_id: int) -> Response:
+    """Change what an account may do, and whether it may sign in."""
+    one = studio.snapshot()[1].member(account_id)
+    role, active = text_field(form, "role", "expert"), "active" in form
+    if role not in ACCOUNTS:
+        raise Refused(f"There is no role {role[:50]!r}; choose one of the list.", 422)
+    if not active:
+        _require_other_owners(_several(request), account_id)
     with studio.database.write() as connection:
-        managing.change_person(
-            connection, account_id, cost=1.0, active="active" in form, may_tick=False,
-            role="owner" if "makes" in form else "expert",
-        )  # fmt: skip
-        note(connection, who.id, f"Changed the account {one.name}.")
+        if one.is_owner and (role != "owner" or not active):
+            _require_other_administrator(connection, account_id)
+        connection.execute(update(person).where(person.c.id == account_id).values(role=role, active=active))
+        if not active:
+            credentials.revoke(connection, person_id=account_id)
+        if role != one.role:
+            note(connection, who.id, f"The account {one.name} now {ACCOUNTS[role]}.")
+        if active != one.active:
+            note(connection, who.id, f"{'Opened' if active else 'Closed'} the account {one.name}.")
+        touch(connection)
     return back_to("/accounts", f"{one.name} is saved.")
+
+
+def _require_other_administrator(connection: Connection, account_id: int) -> None:
+    others = select(person.c.id).where(
+        person.c.role == "owner", person.c.active.is_(True), person.c.id != account_id
+    )
+    if connection.execute(others.limit(1)).first() is None:
+        raise Refused("This is the only administrator; make another account one first.", 409)
+
+
+def _require_other_owners(several: Projects, account_id: int) -> None:
+    """Reject the end of an account without which a project has no owner who can sign in."""
+    with several.accounts.database.read() as connection:
+        open_accounts = set(
+            connection.execute(
+                select(person.c.id).where(person.c.active.is_(True), person.c.id != account_id)
+            ).scalars()
+        )
+        rows = connection.execute(select(membership)).all()
+    for name, studio in several.open.items():
+        roster = studio.snapshot()[1]
+        owners = {one.id for one in roster.members if one.is_owner}
+        mine = [row for row in rows if row.project == studio.uid and row.member_id in owners]
+        if any(row.person_id == account_id for row in mine) and not any(
+            row.person_id in open_accounts for row in mine
+        ):
+            raise Refused(
+                f"This account is the only owner of the project {name}; make someone else an owner there "
+                "first.",
+                409,
+            )
 
 
 @router.post("/accounts/{account_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, account_id: int) -> Response:
     """Create a link for someone who has forgotten the password; earlier ones no longer work."""
-    one = studio.look()[1].member(account_id)
+    one = studio.snapshot()[1].member(account_id)
     if not one.active:
         raise Refused(f"The account of {one.name} is closed; open it first.", 409)
+    if one.is_owner:
+        raise Refused(
+            f"{one.name} is an administrator: a link comes from the command line only. Whoever runs the "
+            f"server starts it with --link “{one.name}”.",
+        )
     with studio.database.write() as connection:
-        secret = doors.replace_secret(connection, "enter", account_id)
+        secret = credentials.replace_secret(connection, "enter", account_id)
+        note(connection, who.id, f"Created a link that signs {one.name} in.")
     return _link(request, who, one.name, secret)

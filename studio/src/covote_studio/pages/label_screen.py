@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from covote_studio.answers.assignments import Lease, Said
-from covote_studio.answers.standing import remaining
+from covote_studio.answers.assignments import Lease, NewAnswer
+from covote_studio.answers.progress import remaining
 from covote_studio.editing import items
 from covote_studio.editing.guide import examples_of
 from covote_studio.pages.rendering import (
@@ -24,7 +24,7 @@ from covote_studio.pages.rendering import (
     Project,
     Who,
     back_to,
-    door_of,
+    credentials_of,
     fragment,
     page,
     studio_at,
@@ -52,6 +52,10 @@ class Sent(BaseModel):
     token: str = Field(max_length=64)
     key: str = Field(min_length=8, max_length=64)
     choice: int
+    shown: int
+    """The list of classes that was on the screen."""
+    screen: str = Field(default="", max_length=32)
+    """A digest of what the answer buttons showed."""
     unsent: int = Field(default=0, ge=0, le=1000)
     want: int = Field(default=AHEAD, ge=0, le=AHEAD)
 
@@ -61,6 +65,12 @@ class Flagged(BaseModel):
 
     item: int = Field(ge=1, le=2**31 - 1)
     comment: str = Field(min_length=1, max_length=2000)
+
+
+class Wanted(BaseModel):
+    """What the page that asks for items shows."""
+
+    screen: str = Field(default="", max_length=32)
 
 
 class Undone(BaseModel):
@@ -75,7 +85,7 @@ def ahead(setup: Any, roster: Roster) -> int:
     >>> from types import SimpleNamespace
     >>> ahead(SimpleNamespace(ask="everybody", size=40), SimpleNamespace(active=range(5)))
     20
-    >>> ahead(SimpleNamespace(ask="vote", size=40), SimpleNamespace(active=range(5)))
+    >>> ahead(SimpleNamespace(ask="posterior", size=40), SimpleNamespace(active=range(5)))
     3
     """
     if setup.ask not in ADAPTIVE:
@@ -92,17 +102,20 @@ def lease_dict(lease: Lease) -> dict[str, Any]:
 @router.get("/label")
 def label(request: Request, studio: Project, who: Who, again: int | None = None) -> Response:
     """Show the next item, or one that was answered before."""
-    leases, reason = studio.lease(who.id, ahead(*studio.look()))
+    leases, reason = studio.lease(who.id, ahead(*studio.snapshot()))
     if again is not None:
         reopened = studio.reopen(who.id, again)
         if reopened is not None:
             leases = [reopened, *leases]
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+        setup, roster = studio.snapshot(connection)
         done = connection.execute(select(person.c.answers).where(person.c.id == who.id)).scalar_one()
+    who = roster.member(who.id)
     known = [one for one in roster.classes if one.id in who.known]
     keys = [_LETTERS[n] if n < len(_LETTERS) else "" for n in range(len(known))]
     data = {
+        "shown": who.options_id or 0,
+        "screen": roster.screen(who),
         "leases": [lease_dict(one) for one in leases],
         "store": f"covote:{setup.uid}:{who.id}:",
         "left": remaining(setup, who, done),
@@ -118,10 +131,11 @@ def label(request: Request, studio: Project, who: Who, again: int | None = None)
 
 
 @router.post("/label")
-def answer_form(studio: Project, door: Brought, form: Form) -> Response:
+def answer_form(studio: Project, credentials: Brought, form: Form) -> Response:
     """Take an answer from a browser without JavaScript."""
-    item_id, choice = whole_fields([form.get("item"), form.get("choice")])
-    studio.record(door, Said(item_id, text_field(form, "token"), choice, text_field(form, "key")))
+    item_id, choice, shown = whole_fields([form.get("item"), form.get("choice"), form.get("shown")])
+    token, key = text_field(form, "token"), text_field(form, "key")
+    studio.record(credentials, NewAnswer(item_id, token, choice, key, shown))
     return back_to("/label")
 
 
@@ -144,20 +158,23 @@ def _answer(request: Request, body: bytes) -> Response:
         sent = Sent.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from error
-    said = Said(sent.item, sent.token, sent.choice, sent.key)
-    done = studio.record(door_of(request), said, sent.want + sent.unsent if sent.want else 0)
+    said = NewAnswer(sent.item, sent.token, sent.choice, sent.key, sent.shown)
+    done = studio.record(credentials_of(request), said, sent.want + sent.unsent if sent.want else 0)
     given = [lease_dict(one) for one in done.leases]
     return JSONResponse(
         {"kept": True, "before": not done.new, "replaced": done.replaced, "leases": given,
-         "reason": done.reason, "right": done.right}
+         "reason": done.reason, "right": done.right, "done": done.done, "left": done.left,
+         "reload": sent.screen not in ("", done.screen)}
     )  # fmt: skip
 
 
 @router.post("/label/next")
-def give(studio: Project, who: Who) -> Response:
-    """Return the next items."""
-    leases, reason = studio.lease(who.id, ahead(*studio.look()))
-    return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": reason})
+def give(studio: Project, who: Who, wanted: Wanted | None = None) -> Response:
+    """Return the next items, and whether the page that asks is out of date."""
+    leases, reason = studio.lease(who.id, ahead(*studio.snapshot()))
+    _, roster = studio.snapshot()
+    old = wanted is not None and wanted.screen not in ("", roster.screen(roster.member(who.id)))
+    return JSONResponse({"leases": [lease_dict(one) for one in leases], "reason": reason, "reload": old})
 
 
 @router.post("/label/undo")
@@ -177,7 +194,7 @@ def flag(studio: Project, who: Who, flagged: Flagged) -> Response:
 @router.get("/label/guide")
 def guide(request: Request, studio: Project, who: Who) -> Response:
     """Explain the classes that a person knows: what they are, examples, near misses."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     with studio.database.read() as connection:
         shown = examples_of(connection)
     known = [one for one in roster.classes if one.id in who.known]

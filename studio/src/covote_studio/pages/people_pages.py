@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 
+from covote_studio.editing.record import note
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -21,8 +22,8 @@ from covote_studio.pages.rendering import (
     projects_of,
     text_field,
 )
-from covote_studio.people import doors, managing
-from covote_studio.people.doors import SignInFirst
+from covote_studio.people import credentials, managing
+from covote_studio.people.credentials import NotSignedIn
 from covote_studio.people.roster import asked_again, set_known
 from covote_studio.projects import leave
 from covote_studio.rules import Member, Refused, require_owner
@@ -40,7 +41,7 @@ def home(request: Request) -> Response:
     """Redirect everyone to their own first page."""
     try:
         member = member_of(request)
-    except SignInFirst:
+    except NotSignedIn:
         return RedirectResponse("/login", 303)
     return RedirectResponse("/progress" if member.reviews else "/label", 303)
 
@@ -49,7 +50,7 @@ def home(request: Request) -> Response:
 def me(request: Request, studio: Project, who: Who) -> Response:
     """Show what a person knows and answered."""
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         recent = connection.execute(
             select(answer.c.item_id, CHOICE, answer.c.at, item.c.key, item.c.kind, item.c.content)
             .join(item, item.c.id == answer.c.item_id)
@@ -75,8 +76,8 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
     if not who.ticks:
         raise Refused("Only the owner of the project can change what you know; ask them.")
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
-        again = set_known(connection, who.id, class_ids(form, roster.class_by_id))
+        _, roster = studio.snapshot(connection)
+        again = set_known(connection, who.id, class_ids(form, roster.class_by_id), who.id)
     asked = f" You are asked about {again} items again, with all your classes." if again else ""
     return back_to("/me", f"Saved.{asked}")
 
@@ -85,7 +86,7 @@ def tick(studio: Project, who: Who, form: Form) -> Response:
 def people(request: Request, studio: Project, who: Owner) -> Response:
     """List everyone."""
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         answers = {row.id: row.answers for row in connection.execute(select(person.c.id, person.c.answers))}
     first_known = {one.id: roster.names_of(one.known, _NAMED) for one in roster.members}
     return page(
@@ -103,11 +104,11 @@ def _wanted(request: Request) -> set[int]:
 def invite(request: Request, studio: Project, who: Owner, form: Form) -> Response:
     """Invite someone: the link is shown once."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         name = text_field(form, "name")
         _, secret = managing.invite(
             connection, name, class_ids(form, roster.class_by_id), number_field(form, "cost"),
-            "may_tick" in form,
+            "may_tick" in form, who.id,
         )  # fmt: skip
     return _invitation(request, who, name, secret)
 
@@ -121,7 +122,7 @@ def _invitation(request: Request, who: Member, name: str, secret: str) -> Respon
 def one_person(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Show a person, to be changed."""
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
         row = connection.execute(select(person).where(person.c.id == person_id)).one()
     return page(request, "person.html", who, one=one, row=row, classes=roster.classes)
@@ -131,14 +132,14 @@ def one_person(request: Request, studio: Project, who: Owner, person_id: int) ->
 def change(studio: Project, who: Owner, form: Form, person_id: int) -> Response:
     """Change what a person knows and costs."""
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         one = roster.member(person_id)
         managing.change_person(
             connection, person_id, cost=number_field(form, "cost"), active="active" in form,
-            may_tick="may_tick" in form, role=text_field(form, "role", "expert"),
+            may_tick="may_tick" in form, role=text_field(form, "role", "expert"), by=who.id,
         )  # fmt: skip
         ticked = class_ids(form, roster.class_by_id)
-        again = set_known(connection, person_id, ticked) if set(ticked) != one.known else 0
+        again = set_known(connection, person_id, ticked, who.id) if set(ticked) != one.known else 0
     asked = f" {again:,} items are asked about again, now with more classes." if again else ""
     return back_to("/people", f"{one.name} is saved.{asked}")
 
@@ -157,30 +158,46 @@ def again(request: Request, studio: Project, who: Who, person_id: int) -> Respon
 @router.post("/people/{person_id}/link")
 def new_link(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Create a new link; earlier ones no longer work."""
-    one = studio.look()[1].member(person_id)
+    one = studio.snapshot()[1].member(person_id)
     with studio.database.write() as connection:
-        secret = doors.replace_secret(connection, "enter", person_id)
+        secret = credentials.replace_secret(connection, "enter", person_id)
+        note(connection, who.id, f"Created an invitation link for {one.name}; earlier ones no longer work.")
     return _invitation(request, who, one.name, secret)
 
 
 @router.post("/people/{person_id}/token")
 def new_token(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
     """Create a token for programs that act as this person."""
-    one = studio.look()[1].member(person_id)
+    one = studio.snapshot()[1].member(person_id)
     with studio.database.write() as connection:
-        secret = doors.replace_secret(connection, "api", person_id)
+        secret = credentials.replace_secret(connection, "api", person_id)
+        note(connection, who.id, f"Created a token for the programs of {one.name}.")
     return page(request, "token.html", who, name=one.name, secret=secret, base=base_address(request))
+
+
+@router.get("/people/{person_id}/close")
+def ask_to_close(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
+    """Ask whether a person is to be signed out everywhere."""
+    one = studio.snapshot()[1].member(person_id)
+    return page(request, "close.html", who, one=one, several=projects_of(request) is not None)
 
 
 @router.post("/people/{person_id}/close")
 def close(request: Request, studio: Project, who: Owner, person_id: int) -> Response:
-    """Revoke every link, session and token of a person."""
-    one = studio.look()[1].member(person_id)
+    """Revoke every link, session and token of a person; owners keep the session in which they ask for it."""
+    one = studio.snapshot()[1].member(person_id)
+    myself = person_id == who.id
     with studio.database.write() as connection:
-        doors.revoke(connection, person_id=person_id)
-    if several := projects_of(request):
+        kept = request.cookies.get(studio.cookie, "") if myself else ""
+        credentials.revoke(connection, person_id=person_id, but=kept)
+        note(
+            connection, who.id, f"Signed {one.name} out everywhere; earlier links and tokens no longer work."
+        )
+    several = projects_of(request)
+    if several and not myself:
         with several.accounts.database.write() as connection:
             leave(connection, studio.uid, person_id)
+    here = " You stay signed in here." if myself else ""
     return back_to(
-        "/people", f"{one.name} is signed out everywhere, and earlier links and tokens no longer work."
+        "/people", f"{one.name} is signed out everywhere; earlier links and tokens no longer work.{here}"
     )

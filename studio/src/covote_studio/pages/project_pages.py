@@ -7,12 +7,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from covote_studio.answers.inquiry import gold_answers
 from covote_studio.editing import classes
 from covote_studio.editing.guide import add_example, examples_of, remove_example
-from covote_studio.editing.record import note
+from covote_studio.editing.hooks import hook_state
 from covote_studio.exchange import importing, table_files
 from covote_studio.exchange.exporting import export_response
 from covote_studio.exchange.importing import Columns
@@ -28,10 +28,9 @@ from covote_studio.pages.rendering import (
     whole_fields,
 )
 from covote_studio.people import managing
-from covote_studio.people.roster import touch
 from covote_studio.rules import Refused
 from covote_studio.storage import media
-from covote_studio.storage.schema import class_, item
+from covote_studio.storage.schema import item
 
 router = APIRouter()
 _SHOWN = 50
@@ -48,13 +47,6 @@ _WAYS = (
      "Fewest answers, but one wrong answer can mislead."),
     ("posterior", "Until 99% sure", "People are asked one after another until one class is 99% probable, "
      "judging by how they answered gold items."),
-)  # fmt: skip
-_MORE_WAYS = (
-    ("cover", "A cover", "The people chosen under Coverage are asked about every item."),
-    ("repair", "Few, with one mistake allowed", "People are asked one after another until one class is left "
-     "even if one answer is wrong (rule “repair” of covote.asking)."),
-    ("vote", "Until the vote is decided", "People are asked one after another until no further answer "
-     "could change the vote (rule “vote” of covote.asking)."),
 )  # fmt: skip
 ENOUGH_GOLD = 30
 """Answers to gold items needed before asking until 99% sure is recommended."""
@@ -78,12 +70,12 @@ def _advice(answers: int, people: int) -> tuple[str, str]:
 def settings(request: Request, studio: Project, who: Owner) -> Response:
     """Show name, instructions, classes and the way of asking."""
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+        setup, roster = studio.snapshot(connection)
         advised, advice = _advice(len(gold_answers(connection)), len(roster.active))
         shown = examples_of(connection)
     return page(
         request, "settings.html", who, setup=setup, roster=roster, classes=roster.classes, ways=_WAYS,
-        more_ways=_MORE_WAYS, advised=advised, advice=advice, examples=shown,
+        advised=advised, advice=advice, examples=shown,
     )  # fmt: skip
 
 
@@ -92,12 +84,15 @@ def change(studio: Project, who: Owner, form: Form) -> Response:
     """Change name, instructions and the way of asking."""
     ask = text_field(form, "ask")
     with studio.database.write() as connection:
-        managing.change_project(connection, text_field(form, "name"), text_field(form, "instructions"), ask)
+        managing.change_project(
+            connection, text_field(form, "name"), text_field(form, "instructions"), ask, who.id
+        )
         if "trial" in form:
             (count,) = whole_fields([text_field(form, "trial") or "0"])
             first = text_field(form, "trial_first", "yes") == "yes"
-            managing.set_trial(connection, count, first=first, feedback="feedback" in form)
+            managing.set_trial(connection, count, first=first, feedback="feedback" in form, by=who.id)
         unknown = ask == "posterior" and not len(gold_answers(connection))
+    studio.reassess()
     return back_to("/settings", "Saved. " + NO_GOLD if unknown else "Saved.")
 
 
@@ -177,8 +172,7 @@ def add_picture(studio: Project, who: Owner, form: Form) -> Response:
         place = _sent_picture(connection, studio, form)
         if place is None:
             raise Refused("No picture was chosen; choose one and send it again.", 422)
-        connection.execute(update(class_).where(class_.c.id == _one_class(form)).values(picture=place))
-        touch(connection)
+        classes.set_picture(connection, _one_class(form), place, who.id)
     return back_to("/settings", "The class is shown with this picture from now on.")
 
 
@@ -205,7 +199,7 @@ def drop_example(studio: Project, who: Owner, form: Form) -> Response:
 def items(request: Request, studio: Project, who: Owner, after: int = 0, key: str = "") -> Response:
     """List items, a page at a time, and offer to add more."""
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
+        setup, roster = studio.snapshot(connection)
         wanted = select(item).order_by(item.c.position).limit(_SHOWN)
         wanted = wanted.where(item.c.key == key) if key else wanted.where(item.c.position > after)
         rows = connection.execute(wanted).all()
@@ -233,18 +227,11 @@ def add_items(studio: Project, who: Owner, form: Form) -> Response:
             name, content = sheets[0]
             table_files.read_table(name, content)  # reject at once what cannot be read
             return back_to(f"/items/import/{keep_table(studio.folder, name, content, stored)}")
-        done = importing.import_media(studio.database, stored)
+        done = importing.import_media(studio.database, stored, who.id)
     elif typed:
-        done = importing.add_items(studio.database, importing.typed_rows(typed))
+        done = importing.add_items(studio.database, importing.typed_rows(typed), who.id)
     else:
         raise Refused("Choose a file or a folder, or type items, one per line.", 422)
-    return _items_added(studio, who, done)
-
-
-def _items_added(studio: Project, who: Owner, done: importing.Imported) -> Response:
-    if done.added:
-        with studio.database.write() as connection:
-            note(connection, who.id, str(done))
     return back_to("/items", str(done))
 
 
@@ -261,7 +248,7 @@ def _chosen_columns(values: Mapping[str, Any]) -> Columns | None:
 @router.get("/items/import/{token}")
 def preview(request: Request, studio: Project, who: Owner, token: str) -> Response:
     """Show what a table would add, and everything that is wrong with it."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     shown = look_at(studio.folder, token, roster, _chosen_columns(request.query_params))
     return page(request, "preview.html", who, shown=shown)
 
@@ -269,21 +256,23 @@ def preview(request: Request, studio: Project, who: Owner, token: str) -> Respon
 @router.post("/items/import/{token}")
 def take_table(studio: Project, who: Owner, form: Form, token: str) -> Response:
     """Add the items of a table that was looked at."""
-    _, roster = studio.look()
+    _, roster = studio.snapshot()
     shown = look_at(studio.folder, token, roster, _chosen_columns(form))
     if shown.examined is None:
         raise Refused("Choose the column that people should see.", 422)
     if "leave_out" not in form:
         shown.examined.refuse()
-    done = importing.add_items(studio.database, shown.examined.items)
+    done = importing.add_items(studio.database, shown.examined.items, who.id)
     forget(studio.folder, token)
-    return _items_added(studio, who, done)
+    return back_to("/items", str(done))
 
 
 @router.get("/export")
 def offer(request: Request, studio: Project, who: Owner) -> Response:
-    """Show the files to download."""
-    return page(request, "export.html", who)
+    """Show the files to download, and whether programs hear of settled items."""
+    with studio.database.read() as connection:
+        hook = hook_state(connection)
+    return page(request, "export.html", who, hook=hook)
 
 
 @router.get("/export/{name}")
@@ -299,12 +288,12 @@ def take_in(studio: Project, who: Owner, form: Form) -> Response:
     for name, sent in files_of(form, "panel"):
         panel = importing.read_panel(name, sent.read())
         with studio.database.write() as connection:
-            managing.adopt_panel(connection, panel)
+            managing.adopt_panel(connection, panel, by=who.id)
         done.append(f"{len(panel)} experts and {len(panel.classes)} classes were read from the panel file.")
     for name, sent in files_of(form, "votes"):
         with studio.database.write() as connection:
-            _, roster = studio.now(connection)
-            done.append(importing.import_votes(connection, roster, name, sent.read()))
+            _, roster = studio.snapshot(connection)
+            done.append(importing.import_votes(connection, roster, name, sent.read(), who.id))
     if not done:
         raise Refused("No file was chosen; choose a panel file, a file of votes, or both.", 422)
     return back_to("/export", " ".join(done))

@@ -18,11 +18,11 @@ from starlette.datastructures import FormData, UploadFile
 from covote.errors import CovoteError
 from covote.labels import MEANINGS
 from covote_studio.context import Studio
-from covote_studio.people import doors
-from covote_studio.people.doors import Door
+from covote_studio.people import credentials
+from covote_studio.people.credentials import Credentials
 from covote_studio.people.roster import project_row
 from covote_studio.projects import Projects
-from covote_studio.rules import OFF, Member, Refused, require_owner, require_reviewer, sentence
+from covote_studio.rules import Member, Refused, require_owner, require_reviewer, sentence
 
 _FOLDER = Path(__file__).parents[1]
 MOST_FIELDS = 30_000
@@ -116,17 +116,17 @@ def path_of(request: Request) -> str:
     return request.url.path.removeprefix(root_of(request))
 
 
-def door_of(request: Request) -> Door:
+def credentials_of(request: Request) -> Credentials:
     """Return the credentials of a request: a token, an account of the server, or a session cookie."""
     bearer = request.headers.get("authorization", "")
     if bearer.lower().startswith("bearer "):
-        return Door("api", bearer[7:].strip())
+        return Credentials("api", bearer[7:].strip())
     studio, several = studio_at(request), projects_of(request)
     if several and root_of(request):
         member_id = several.member_id(several.account_of(request), studio)
         if member_id is not None:
-            return Door("account", "", person_id=member_id)
-    return Door("session", request.cookies.get(studio.cookie, ""), proxy_name(request))
+            return Credentials("account", "", person_id=member_id)
+    return Credentials("session", request.cookies.get(studio.cookie, ""), proxy_name(request))
 
 
 def proxy_name(request: Request) -> str | None:
@@ -141,10 +141,10 @@ def member_of(request: Request) -> Member:
     """Return who sends a request."""
     studio = studio_at(request)
     with studio.database.read() as connection:
-        setup = doors.open_with(connection, door_of(request))
+        setup = credentials.open_with(connection, credentials_of(request))
         member = studio.rosters.get(connection, setup.panel_version).member_by_id[setup.person_id]
-    if not member.active:
-        raise Refused(OFF)
+    if not member.active and projects_of(request) and not root_of(request):
+        raise Refused("This account is closed; ask an administrator of the server.")
     request.state.project_name = setup.name
     return member
 
@@ -169,7 +169,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         yield form
 
 
-Brought = Annotated[Door, Depends(door_of)]
+Brought = Annotated[Credentials, Depends(credentials_of)]
 Who = Annotated[Member, Depends(member_of)]
 Owner = Annotated[Member, Depends(owner_of)]
 Reviewer = Annotated[Member, Depends(reviewer_of)]
@@ -202,7 +202,7 @@ def link_page(
 ) -> HTMLResponse:
     """Show the link of a new door (purpose and secret), which cannot be shown again."""
     purpose, secret = door
-    days = doors.LIFETIME[purpose] / doors.DAY
+    days = credentials.LIFETIME[purpose] / credentials.DAY
     address = f"{base_address(request)}/{'shared' if purpose == 'share' else purpose}/{secret}"
     text = f"{text} The link is shown only once and works for {days:.0f} days."
     return page(request, "invited.html", member, title=title, text=text, address=address, **values)

@@ -10,14 +10,14 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from numpy.typing import NDArray
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from covote.labels import STATUSES
+from covote_studio.answers.progress import ProjectProgress, measure_progress, seconds_per_answer
 from covote_studio.answers.results import Results, opinions
-from covote_studio.answers.standing import Standing, seconds_per_answer, standing
 from covote_studio.context import Studio
 from covote_studio.editing import items
-from covote_studio.editing.record import noted
+from covote_studio.editing.record import note, noted
 from covote_studio.pages.rendering import (
     Form,
     Owner,
@@ -29,9 +29,8 @@ from covote_studio.pages.rendering import (
     text_field,
     whole_fields,
 )
-from covote_studio.people import doors, managing
+from covote_studio.people import credentials, managing
 from covote_studio.people.managing import decisions
-from covote_studio.people.roster import Roster
 from covote_studio.rules import Refused
 from covote_studio.storage.schema import CHOICE, answer, item, options, person
 
@@ -43,56 +42,47 @@ _SHOWN = 30
 def _values(studio: Studio) -> dict[str, Any]:
     results, newer = studio.results.get()
     with studio.database.read() as connection:
-        setup, roster = studio.now(connection)
-        now = standing(connection, setup, roster, results)
-    steps = _steps(setup, roster)
+        setup, roster = studio.snapshot(connection)
+        now = measure_progress(connection, setup, roster, results)
+        wanted = select(person.c.name, person.c.note).where(person.c.note != "", person.c.active.is_(True))
+        failing = [f"{row.name}: {row.note}" for row in connection.execute(wanted)]
+    if studio.worker.trouble and roster.models:
+        failing.append(f"Models are not answering: {studio.worker.trouble}.")
     return {
         "now": now, "setup": setup, "newer": newer, "project_name": setup.name,
-        "chart": _chart(now.curve), "sentence": _sentence(now),
-        "finished": time.time() + 3600 * now.hours_left if now.hours_left else None,
-        "board": roster.coverage if roster.classes else None,
-        "steps": steps, "next_step": next((n for n, (done, *_) in enumerate(steps) if not done), None),
+        "bars": _bars(now.days), "sentence": _sentence(now), "due": _due(now), "failing": failing,
+        "board": roster.coverage if roster.classes else None, "begun": bool(now.answers),
+        "has_costs": roster.has_costs,
     }  # fmt: skip
 
 
-def _steps(setup: Row[Any], roster: Roster) -> list[tuple[bool, str, str, str]]:
-    """Return an owner's first steps: (whether done, page, name, explanation); empty once all are done."""
-    covered = bool(roster.classes) and not roster.coverage["missing"]
-    steps = [
-        (bool(roster.classes), "/settings", "Add classes", "what an item can be."),
-        (bool(setup.size), "/items", "Add items", "texts, pictures or sounds."),
-        (bool(roster.voters), "/people", "Invite people", "and say what each of them knows."),
-        (covered, "/board", "Check the coverage", "every pair of classes needs someone who knows both."),
-    ]
-    return [] if all(done for done, *_ in steps[:3]) else steps
-
-
-WIDE, TALL = 600, 180
+WIDE, TALL = 600, 150
 """The size of the chart, without its labels."""
 
 
-def _chart(curve: list[tuple[float, int]]) -> dict[str, Any] | None:
-    """Return the chart of answers over time: points, and the ticks of both axes; None without a curve.
+def _bars(days: list[tuple[float, int]]) -> dict[str, Any] | None:
+    """Return the chart of answers a day: bars (x, y, width, height, day, count), and labels of both axes.
 
-    >>> chart = _chart([(0.0, 0), (7200.0, 10)])
-    >>> chart["points"], [text for _, text in chart["up"]], [text for _, text in chart["along"]]
-    ('0.0,180.0 600.0,0.0', ['0', '5', '10'], ['00:00', '01:00', '02:00'])
+    >>> chart = _bars([(0.0, 5), (86400.0, 10)])
+    >>> chart["bars"][1][1:5], chart["top"], [text for _, text in chart["along"]]
+    ((0.0, 294.0, 150.0, '2 Jan'), 10, ['1 Jan', '2 Jan'])
     """
-    if not curve:
+    if not days:
         return None
-    start, stop = curve[0][0], curve[-1][0]
-    top = _round_up(max(1, curve[-1][1]))
-    points = (
-        f"{WIDE * (moment - start) / (stop - start):.1f},{TALL - TALL * count / top:.1f}"
-        for moment, count in curve
-    )
-    shape = "%H:%M" if stop - start < 86_400 else "%-d %b"
-    moments = [start + (stop - start) * part / 2 for part in range(3)]
-    return {
-        "points": " ".join(points),
-        "up": [(TALL - TALL * part / 2, f"{top * part / 2:,.0f}") for part in range(3)],
-        "along": [(WIDE * n / 2, time.strftime(shape, time.gmtime(one))) for n, one in enumerate(moments)],
-    }
+    top = _round_up(max(count for _, count in days))
+    step = WIDE / max(len(days), 2)
+    bars = [
+        (round(n * step + 3, 1), round(TALL - TALL * count / top, 1), round(step - 6, 1),
+         round(TALL * count / top, 1), _short(day), count)
+        for n, (day, count) in enumerate(days)
+    ]  # fmt: skip
+    ends = [0] if len(days) == 1 else [0, len(days) - 1]
+    return {"bars": bars, "top": top, "along": [(round((n + 0.5) * step, 1), bars[n][4]) for n in ends]}
+
+
+def _short(day: float) -> str:
+    moment = time.gmtime(day)
+    return f"{moment.tm_mday} {time.strftime('%b', moment)}"
 
 
 def _round_up(count: int) -> int:
@@ -106,31 +96,30 @@ def _round_up(count: int) -> int:
     return rounded if rounded % 2 == 0 else rounded + unit
 
 
-def _sentence(now: Standing) -> str:
-    """Summarise the progress in one sentence."""
+def _sentence(now: ProjectProgress) -> str:
+    """Say in one sentence how much is done."""
     if not now.items:
         return "There are no items yet."
-    settled = f"{now.settled:,} of {now.items:,} items {'is' if now.settled == 1 else 'are'} settled"
     if now.settled >= now.items:
-        return f"All {now.items:,} items are settled, after {now.answers:,} answers."
-    if now.needed is None:
-        return f"{settled}; an estimate of the answers still needed appears with the first settled items."
-    if not now.hours_left:
-        return f"{settled}; about {now.needed:,} answers are left."
-    return f"{settled}; about {now.needed:,} answers are left ({_duration(now.hours_left)} at this rate)."
+        return f"All {now.items:,} items are settled."
+    return f"{now.settled:,} of {now.items:,} items {'is' if now.settled == 1 else 'are'} settled."
 
 
-def _duration(hours: float) -> str:
-    """Return a time as people say it.
-
-    >>> [_duration(one) for one in (0.2, 1.2, 30, 80)]
-    ['12 minutes', '1 hour', '30 hours', '3 days']
-    """
-    for count, unit in ((hours / 24, "day"), (hours, "hour"), (hours * 60, "minute")):
-        if count >= (2 if unit == "day" else 1) or unit == "minute":
-            whole = max(1, round(count))
-            return f"{whole:,} {unit}{'' if whole == 1 else 's'}"
-    raise AssertionError
+def _due(now: ProjectProgress) -> str:
+    """Say how much is still to come, from whom, and when it is due."""
+    if not now.items or now.needed is None or not now.answers:
+        return ""
+    if not now.needed:
+        return "Everyone has answered everything." if now.answers else ""
+    left = f"About {now.needed:,} answer{'' if now.needed == 1 else 's'} can still come"
+    if now.late:
+        names = ", ".join(now.late[:2]) + (f" and {len(now.late) - 2} more" if len(now.late) > 2 else "")
+        left += f", from {names}"
+    if now.days_left is None:
+        return f"{left}. A date appears after the first day."
+    day = time.gmtime(time.time() + 86_400 * now.days_left)
+    when = f"{time.strftime('%A', day)}, {day.tm_mday} {time.strftime('%B', day)}"
+    return f"{left}. At {now.per_day:,.0f} answers a day, the last one is due on {when}."
 
 
 @router.get("/progress")
@@ -143,8 +132,9 @@ def progress(request: Request, studio: Project, who: Reviewer) -> Response:
 def share(request: Request, studio: Project, who: Owner) -> Response:
     """Create a read-only link to the report; an earlier one no longer works."""
     with studio.database.write() as connection:
-        doors.revoke(connection, purpose="share")
-        secret = doors.new_secret(connection, "share", who.id)
+        credentials.revoke(connection, purpose="share")
+        secret = credentials.new_secret(connection, "share", who.id)
+        note(connection, who.id, "Created a read-only link to the report; an earlier one no longer works.")
     text = "Anyone who has this link sees the report and nothing else. An earlier link no longer works."
     return link_page(request, who, ("share", secret), "A link to the report", text, back="/progress")
 
@@ -153,7 +143,8 @@ def share(request: Request, studio: Project, who: Owner) -> Response:
 def unshare(studio: Project, who: Owner) -> Response:
     """Close the read-only link."""
     with studio.database.write() as connection:
-        doors.revoke(connection, purpose="share")
+        if credentials.revoke(connection, purpose="share"):
+            note(connection, who.id, "Withdrew the read-only link to the report.")
     return back_to("/progress", "The link to the report no longer works.")
 
 
@@ -161,7 +152,7 @@ def unshare(studio: Project, who: Owner) -> Response:
 def shared(request: Request, studio: Project, secret: str) -> Response:
     """Show the report to anyone with the link; they cannot change anything and see no items."""
     with studio.database.read() as connection:
-        doors.open_link(connection, secret, "share")
+        credentials.open_link(connection, secret, "share")
     return page(request, "progress.html", None, shared=True, **_values(studio))
 
 
@@ -170,7 +161,7 @@ def review(request: Request, studio: Project, who: Reviewer, status: str = "", s
     """List items, the most doubtful first, or those that someone flagged."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         flagged = items.flagged_items(connection)
         ids = flagged if status == "flagged" else _by_doubt(results, status)
         start = max(0, min(start, len(ids)))
@@ -213,7 +204,7 @@ def one_item(request: Request, studio: Project, who: Reviewer, item_id: int) -> 
     """Show one item: who said what, and why it has its label."""
     results, newer = studio.results.get()
     with studio.database.read() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         row = items.item_row(connection, item_id)
         history = connection.execute(
             select(CHOICE, answer.c.at, answer.c.via, person.c.name, options.c.classes)
@@ -249,7 +240,7 @@ def decide(studio: Project, who: Reviewer, form: Form, item_id: int) -> Response
         raise Refused("No class was chosen; choose the one that the item is.", 422)
     (chosen,) = whole_fields([form.get("class")])
     with studio.database.write() as connection:
-        _, roster = studio.now(connection)
+        _, roster = studio.snapshot(connection)
         items.item_row(connection, item_id)
         if chosen and chosen not in roster.class_by_id:
             raise Refused("That class is no longer there; reload the page.", 409)

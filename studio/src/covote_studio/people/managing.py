@@ -8,17 +8,16 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from covote.panel import Panel
 from covote_studio.editing.classes import NewClass, add_classes
-from covote_studio.people import doors
+from covote_studio.editing.record import note
+from covote_studio.people import credentials
 from covote_studio.people.roster import set_known, touch
-from covote_studio.rules import ADAPTIVE, Refused, check_ask, check_cost, check_name, check_text
+from covote_studio.rules import Refused, check_ask, check_cost, check_name, check_text
 from covote_studio.storage.schema import (
     BEGUN,
-    DONE,
-    FRESH,
     adjudication,
     assignment,
     class_,
@@ -27,6 +26,8 @@ from covote_studio.storage.schema import (
     project,
 )
 
+ASKED = {"everybody": "everyone", "elimination": "as few as needed", "posterior": "until 99% sure"}
+"""The ways of asking, as pages call them."""
 MOST_TRIAL = 50
 """Most gold items of each class in a qualification round."""
 
@@ -42,31 +43,49 @@ def create_project(connection: Connection, name: str, owner: str = "owner") -> i
     return add_person(connection, owner, "owner")
 
 
-def set_trial(connection: Connection, count: int, *, first: bool, feedback: bool) -> None:
+def set_trial(
+    connection: Connection, count: int, *, first: bool, feedback: bool, by: int | None = None
+) -> None:
     """Set how many gold items of each class people answer in the qualification round, and when."""
     if not 0 <= count <= MOST_TRIAL:
         raise Refused(f"A qualification round has 0 to {MOST_TRIAL} gold items per class, not {count}.", 422)
+    before = connection.execute(select(project.c.trial, project.c.trial_first, project.c.feedback)).one()
     connection.execute(update(project).values(trial=count, trial_first=first, feedback=feedback))
+    if tuple(before) != (count, first, feedback):
+        when = "before" if first else "among"
+        told = "see the right class" if feedback else "do not see the right class"
+        note(
+            connection, by,
+            f"Qualification round: {count} gold items per class, {when} the other items; people {told}.",
+        )  # fmt: skip
 
 
-def change_project(connection: Connection, name: str, instructions: str, ask: str) -> None:
+def change_project(
+    connection: Connection, name: str, instructions: str, ask: str, by: int | None = None
+) -> None:
     """Change the name, the instructions, and the way of asking."""
-    before = connection.execute(select(project.c.ask)).scalar_one()
-    connection.execute(
-        update(project).values(
-            name=check_name(name, "The project"),
-            instructions=check_text(instructions, "The instructions", 20_000),
-            ask=check_ask(ask),
-        )
-    )
-    if ask in ADAPTIVE and before != ask:
-        # Items that were begun in another way continue where they are.
+    before = connection.execute(select(project.c.name, project.c.instructions, project.c.ask)).one()
+    new = {
+        "name": check_name(name, "The project"),
+        "instructions": check_text(instructions, "The instructions", 20_000),
+        "ask": check_ask(ask),
+    }
+    connection.execute(update(project).values(new))
+    if new["name"] != before.name:
+        note(connection, by, f"Renamed the project {before.name} to {new['name']}.")
+    if new["instructions"] != before.instructions:
+        note(connection, by, "Changed the instructions.")
+    if ask != before.ask:
+        note(connection, by, f"Changed who is asked from “{ASKED[before.ask]}” to “{ASKED[ask]}”.")
+        # Items that were begun in another way continue where they are; see assignments.reassess.
         begun = select(assignment.c.item_id)
-        connection.execute(update(item).values(state=FRESH, held_until=0.0).where(item.c.state == DONE))
         connection.execute(update(item).where(item.c.id.in_(begun)).values(state=BEGUN, held_until=0.0))
+        touch(connection)
 
 
-def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None) -> int:
+def add_person(
+    connection: Connection, name: str, role: str, cost: float = 1.0, model: Any = None, by: int | None = None
+) -> int:
     """Add someone, who knows nothing yet; return the id."""
     checked = check_name(name, "A person")
     taken = connection.execute(select(person.c.id).where(person.c.name == checked)).one_or_none()
@@ -75,68 +94,78 @@ def add_person(connection: Connection, name: str, role: str, cost: float = 1.0, 
     row = connection.execute(
         insert(person)
         .values(
-            name=checked, role=role, cost=check_cost(cost), active=True, chosen=True, may_tick=False,
+            name=checked, role=role, cost=check_cost(cost), active=True, may_tick=False,
             model=None if model is None else json.dumps(model), cursor=0, answers=0, note="",
             created=time.time(),
         )
         .returning(person.c.id)
     )  # fmt: skip
+    person_id = int(row.scalar_one())
+    if by is not None:
+        note(connection, by, f"Added {checked}.")
     touch(connection)
-    return int(row.scalar_one())
+    return person_id
 
 
 def invite(
-    connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False
-) -> tuple[int, str]:
+    connection: Connection, name: str, classes: Iterable[int], cost: float = 1.0, may_tick: bool = False,
+    by: int | None = None,
+) -> tuple[int, str]:  # fmt: skip
     """Add an expert, and return the id and the secret of the link that lets the person in."""
-    person_id = add_person(connection, name, "expert", cost)
+    person_id = add_person(connection, name, "expert", cost, by=by)
     connection.execute(update(person).where(person.c.id == person_id).values(may_tick=may_tick))
-    set_known(connection, person_id, classes)
-    return person_id, doors.new_secret(connection, "enter", person_id)
+    set_known(connection, person_id, classes, by)
+    return person_id, credentials.new_secret(connection, "enter", person_id)
+
+
+ROLES = {"expert": "an expert", "reviewer": "a reviewer", "owner": "an owner"}
 
 
 def change_person(
-    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str
-) -> None:
-    """Change a person; at least one owner must remain."""
-    row = connection.execute(select(person.c.role).where(person.c.id == person_id)).one()
+    connection: Connection, person_id: int, *, cost: float, active: bool, may_tick: bool, role: str,
+    by: int | None = None,
+) -> None:  # fmt: skip
+    """Change a person; at least one owner must remain. Someone who is away can still sign in."""
+    row = connection.execute(select(person).where(person.c.id == person_id)).one()
     if row.role == "model":
         role = "model"
-    elif role not in ("expert", "reviewer", "owner"):
+    elif role not in ROLES:
         raise Refused(f"There is no role {role[:50]!r}; choose expert, reviewer or owner.", 422)
-    if row.role == "owner" and (role != "owner" or not active):
-        others = connection.execute(
-            select(func.count())
-            .select_from(person)
-            .where(person.c.role == "owner", person.c.active.is_(True), person.c.id != person_id)
-        ).scalar_one()
-        if not others:
-            raise Refused("This is the only owner; make someone else an owner first.", 409)
-    connection.execute(
-        update(person)
-        .where(person.c.id == person_id)
-        .values(cost=check_cost(cost), active=active, may_tick=may_tick, role=role)
-    )
-    if not active:
-        doors.revoke(connection, person_id=person_id)
+    if row.role == "owner" and role != "owner":
+        require_other_owner(connection, person_id)
+    new = {"cost": check_cost(cost), "active": active, "may_tick": may_tick, "role": role}
+    connection.execute(update(person).where(person.c.id == person_id).values(new))
+    told = [
+        words
+        for changed, words in (
+            (role != row.role, f"is now {ROLES.get(role, role)}"),
+            (active != row.active, "is back" if active else "is away"),
+            (may_tick != row.may_tick, f"may {'' if may_tick else 'not '}change their own classes"),
+            (cost != row.cost, f"costs {cost:g} per answer"),
+        )
+        if changed
+    ]
+    if told:
+        note(connection, by, f"{row.name} {', '.join(told)}.")
     touch(connection)
 
 
-def choose(connection: Connection, names: Iterable[str]) -> None:
-    """Choose the people of the cover."""
-    chosen = list(names)
-    connection.execute(update(person).values(chosen=False))
-    connection.execute(update(person).where(person.c.name.in_(chosen)).values(chosen=True))
-    touch(connection)
+def require_other_owner(connection: Connection, person_id: int) -> None:
+    """Reject a change after which no owner would be left."""
+    others = select(person.c.id).where(person.c.role == "owner", person.c.id != person_id)
+    if connection.execute(others.limit(1)).first() is None:
+        raise Refused("This is the only owner; make someone else an owner first.", 409)
 
 
-def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None:
+def adopt_panel(connection: Connection, panel: Panel, folder: str = ".", by: int | None = None) -> None:
     """Take classes, experts, costs and models from a panel; it replaces what existing people know.
 
     Relative paths of models start at `folder`.
     """
-    add_classes(connection, [NewClass(str(name)) for name in panel.classes])
-    live = select(class_.c.id, class_.c.name).where(class_.c.retired.is_(False))
+    add_classes(connection, [NewClass(str(name)) for name in panel.classes], by)
+    live = select(class_.c.id, class_.c.name).where(
+        class_.c.retired.is_(False), class_.c.merged_into.is_(None)
+    )
     ids = {row.name: row.id for row in connection.execute(live)}
     here = {row.name: row.id for row in connection.execute(select(person.c.id, person.c.name))}
     for name, block, cost, model in zip(panel.names, panel.blocks(), panel.cost, panel.models, strict=True):
@@ -144,10 +173,11 @@ def adopt_panel(connection: Connection, panel: Panel, folder: str = ".") -> None
         if person_id is None:
             role = "expert" if model is None else "model"
             place = None if model is None else {"model": model, "folder": folder}
-            person_id = add_person(connection, str(name), role, float(cost), place)
+            person_id = add_person(connection, str(name), role, float(cost), place, by)
         else:
             connection.execute(update(person).where(person.c.id == person_id).values(cost=float(cost)))
-        set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block])
+        set_known(connection, person_id, [ids[check_name(str(one), "A class")] for one in block], by)
+    note(connection, by, f"Imported a panel of {len(panel)} experts and {len(panel.classes)} classes.")
 
 
 def adjudicate(
@@ -162,6 +192,11 @@ def adjudicate(
             item_id=item_id, class_id=class_id, person_id=person_id, reason=told, at=time.time()
         )
     )
+    key = connection.execute(select(item.c.key).where(item.c.id == item_id)).scalar_one()
+    named = select(class_.c.name).where(class_.c.id == class_id)
+    name = None if class_id is None else connection.execute(named).scalar_one()
+    words = f"Withdrew the decision about {key}." if name is None else f"Decided that {key} is {name}: {told}"
+    note(connection, person_id, words, item_id)
 
 
 def decisions(connection: Connection, item_ids: list[int] | None = None) -> dict[int, Any]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from sqlalchemy import Connection, Row, func, select, update
 
 from covote.bounds import worst_case_accuracy
 from covote.panel import Panel
+from covote_studio.editing.record import note
 from covote_studio.rules import Member, Refused
 from covote_studio.storage.database import insert_if_new
 from covote_studio.storage.schema import (
@@ -31,6 +30,7 @@ from covote_studio.storage.schema import (
     class_,
     item,
     knows,
+    offered,
     options,
     person,
     project,
@@ -40,11 +40,7 @@ if TYPE_CHECKING:
     from covote_studio.answers.inquiry import Inquiry
 
 LARGEST_TABLE = 80
-"""Most classes whose pairs are shown as a table; with more, they are drawn as a picture."""
-LARGEST_PICTURE = 500
-"""Pixels of the picture in each direction."""
-COLOURS = bytes((201, 66, 53, 226, 164, 66, 93, 158, 110, 35, 108, 62))
-"""Red, amber, light and dark green of the picture of all pairs."""
+"""Most classes whose pairs are shown as a table; with more, the weakest are listed."""
 LISTED = 60
 """Uncovered pairs that are listed."""
 
@@ -58,7 +54,10 @@ class Class:
     description: str
     picture: str | None
     retired: bool = False
+    """Whether it is no longer offered: retired, or merged into another class."""
     merged_into: int | None = None
+    voted: bool = False
+    """Whether votes for it count although it is retired."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +83,10 @@ class Roster:
         return (*self.classes, *(one for one in self.every_class if one.id in kept))
 
     @cached_property
-    def stands_for(self) -> dict[int, int]:
+    def canonical_class(self) -> dict[int, int]:
         """The class that answers naming a class count for, by ids: itself, or what it was merged into."""
         merged = {one.id: one.merged_into for one in self.every_class}
-        return {one: _end_of(one, merged) for one in merged}
+        return {one: end_of(one, merged) for one in merged}
 
     @cached_property
     def class_by_id(self) -> dict[int, Class]:
@@ -100,9 +99,14 @@ class Roster:
         return {one.name: one for one in self.classes}
 
     @cached_property
-    def class_ever(self) -> dict[int, Class]:
+    def classes_by_id(self) -> dict[int, Class]:
         """Every class that ever existed by its id."""
         return {one.id: one for one in self.every_class}
+
+    @cached_property
+    def has_costs(self) -> bool:
+        """Whether answers cost differently; otherwise pages do not speak of costs."""
+        return len({one.cost for one in self.members}) > 1
 
     @cached_property
     def column(self) -> dict[int, int]:
@@ -168,19 +172,21 @@ class Roster:
         return [self.classes[k].name for k in sorted(self.column[one] for one in known)[:most]]
 
     @cached_property
-    def picture(self) -> bytes:
-        """The board as a PNG file: red uncovered, amber one person, green more.
+    def _screens(self) -> dict[frozenset[int], str]:
+        return {}
 
-        A pixel is a pair, or the weakest of several pairs if there are more than a screen shows.
-        """
-        counts = self.pair_counts
-        starts = np.arange(0, len(counts), -(-len(counts) // LARGEST_PICTURE))
-        for axis in (0, 1):
-            counts = np.minimum.reduceat(counts, starts, axis=axis)
-        drawn, packed = Image.fromarray(np.minimum(counts, 3).astype(np.uint8)), io.BytesIO()
-        drawn.putpalette(COLOURS)
-        drawn.save(packed, "PNG", bits=2)
-        return packed.getvalue()
+    def screen(self, member: Member) -> str:
+        """Return a digest of what a person's answer buttons show; a page with another one is out of date."""
+        found = self._screens.get(member.known)
+        if found is None:
+            shown = [
+                (one.id, one.name, one.description, one.picture)
+                for one in self.classes
+                if one.id in member.known
+            ]
+            found = hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:16]
+            self._screens[member.known] = found
+        return found
 
     def answer_name(self, class_id: int) -> str:
         """Return an answer as people read it."""
@@ -188,23 +194,17 @@ class Roster:
             return "none of mine"
         if class_id == UNSURE:
             return "not sure"
-        found = self.class_ever.get(class_id)
+        found = self.classes_by_id.get(class_id)
         if found is None:
             return "a class that is not in this project"
         if found.merged_into is not None:
-            return f"{found.name} (now {self.class_ever[self.stands_for[class_id]].name})"
+            return f"{found.name} (now {self.classes_by_id[self.canonical_class[class_id]].name})"
         return f"{found.name} (retired)" if found.retired else found.name
 
     def vote_name(self, class_id: int) -> str:
         """Return the name of what an answer counts for, as in files."""
-        counted = self.stands_for.get(class_id)
-        return self.answer_name(class_id) if counted is None else self.class_ever[counted].name
-
-    @cached_property
-    def pair_counts(self) -> NDArray[np.int32]:
-        """How many of those who can be asked know both classes of each pair."""
-        active = self._matrix(self.active, self.classes).astype(np.float32)
-        return (active.T @ active).astype(np.int32)
+        counted = self.canonical_class.get(class_id)
+        return self.answer_name(class_id) if counted is None else self.classes_by_id[counted].name
 
     def member(self, person_id: int) -> Member:
         """Return the person with an id, or reject it."""
@@ -215,43 +215,38 @@ class Roster:
     @cached_property
     def coverage(self) -> dict[str, Any]:
         """What the coverage board shows: pairs that no one knows, and those that depend on one person."""
-        counts, names = self.pair_counts, [one.name for one in self.classes]
-        upper = np.triu(np.ones_like(counts, dtype=bool), 1)
-        missing = np.argwhere((counts == 0) & upper)
+        panel = self.active_panel
+        assert panel is not None  # there are classes
+        count, missing = len(panel.classes), panel.count_uncovered()
         return {
-            "names": names,
-            "table": counts.tolist() if len(names) <= LARGEST_TABLE else None,
-            "pairs": int(upper.sum()),
-            "uncovered": [(names[a], names[b]) for a, b in missing[:LISTED]],
-            "missing": len(missing),
-            "single": int(((counts == 1) & upper).sum()),
-            "fewest": int(counts[upper].min()) if upper.any() else 0,
-            "people": len(self.active),
-            "critical": self._critical() if not len(missing) else [],
-            "version": self.version,
-            "advice": self._advice(missing),
-            "recovered": recovered(self.active_panel),
+            "names": list(panel.classes),
+            "table": panel.pair_counts().tolist() if count <= LARGEST_TABLE else None,
+            "pairs": count * (count - 1) // 2,
+            "uncovered": panel.uncovered(most=LISTED),
+            "missing": missing,
+            "single": panel.count_uncovered(2) - missing,
+            "people": len(panel),
+            "critical": [] if missing else [str(name) for name, _ in panel.survives().critical],
+            "advice": _advice(panel, missing),
+            "recovered": recovered(panel),
         }
 
-    def _advice(self, missing: NDArray[np.int64]) -> str:
-        """Suggest in one sentence what to do about the pairs that no one knows."""
-        if len(self.classes) < 2:
-            return "Coverage begins with the second class."
-        if not len(missing):
-            return "Every two classes share someone who can tell them apart."
-        first = int(missing[0, 0])
-        knows_also = [int(b) for a, b in missing.tolist() if a == first][:3]
-        names = [self.classes[k].name for k in (first, *knows_also)]
-        told = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
-        left = int((~np.isin(missing, [first, *knows_also]).all(axis=1)).sum())
-        more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
-        return f"{told}{more if left else ''}."
 
-    def _critical(self) -> list[str]:
-        """Return the people without whom some pair would be uncovered."""
-        lonely = np.triu(self.pair_counts == 1, 1)
-        known = zip(self.active, self._matrix(self.active, self.classes), strict=True)
-        return [one.name for one, mine in known if lonely[np.ix_(mine, mine)].any()]
+def _advice(panel: Panel, missing: int) -> str:
+    """Suggest in one sentence what to do about the pairs that no one knows."""
+    if len(panel.classes) < 2:
+        return "Coverage begins with the second class."
+    if not missing:
+        return "Every two classes share someone who can tell them apart."
+    pairs = panel.uncovered(most=LISTED)
+    wanted = [pairs[0][0], *(b for a, b in pairs if a == pairs[0][0])][:4]
+    columns = panel.knows[:, [panel.class_index(one) for one in wanted]].astype(np.int64)
+    covered = int((np.triu(columns.T @ columns == 0, 1)).sum())
+    names = [str(one) for one in wanted]
+    told = f"Add one person who knows {', '.join(names[:-1])} and {names[-1]}"
+    left = missing - covered
+    more = f"; {left:,} more pair{'' if left == 1 else 's'} would be left"
+    return f"{told}{more if left else ''}."
 
 
 def recovered(panel: Panel | None) -> str:
@@ -272,9 +267,11 @@ def recovered(panel: Panel | None) -> str:
     )
 
 
-def _end_of(class_id: int, merged: dict[int, int | None]) -> int:
-    following = merged[class_id]
-    return class_id if following is None else _end_of(following, merged)
+def end_of(class_id: int, merged: Mapping[int, int | None]) -> int:
+    """Return the class that answers naming a class count for: itself, or what it was merged into."""
+    while (following := merged[class_id]) is not None:
+        class_id = following
+    return class_id
 
 
 def project_row(connection: Connection, *, locked: bool = False) -> Row[Any]:
@@ -287,20 +284,29 @@ def read_roster(connection: Connection, version: int) -> Roster:
     """Read classes and people."""
     classes = connection.execute(select(class_).order_by(class_.c.position)).all()
     people = connection.execute(select(person).order_by(person.c.id)).all()
+    merged = {row.id: row.merged_into for row in classes}
+    live = {row.id for row in classes if not row.retired and row.merged_into is None}
+    voted = {row.id for row in classes if row.retired and row.voted and row.merged_into is None}
     known: dict[int, set[int]] = {row.id: set() for row in people}
     former: dict[int, set[int]] = {row.id: set() for row in people}
-    gone = {row.id for row in classes if row.retired}
     for person_id, class_id in connection.execute(select(knows)):
-        (former if class_id in gone else known)[person_id].add(class_id)
+        now = end_of(class_id, merged)
+        if now in live:
+            known[person_id].add(now)
+        elif now in voted:
+            former[person_id].add(now)
     return Roster(
         version,
         tuple(
-            Class(row.id, row.name, row.description, row.picture, row.retired, row.merged_into)
+            Class(
+                row.id, row.name, row.description, row.picture, row.id not in live, row.merged_into,
+                row.id in voted,
+            )
             for row in classes
         ),
         tuple(
             Member(
-                row.id, row.name, row.role, row.active, row.chosen, row.may_tick, row.cost, row.answers,
+                row.id, row.name, row.role, row.active, row.may_tick, row.cost, row.answers,
                 frozenset(known[row.id]), row.options_id, frozenset(former[row.id]),
             )
             for row in people
@@ -341,14 +347,50 @@ def options_of(connection: Connection, classes: Iterable[int]) -> int:
     return int(connection.execute(select(options.c.id).where(options.c.digest == digest)).scalar_one())
 
 
-def set_known(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
+def set_known(connection: Connection, person_id: int, classes: Iterable[int], by: int | None = None) -> int:
     """Set what a person knows, and return how many of their items must be asked about again."""
-    now = set(classes)
-    live = select(class_.c.id).where(class_.c.retired.is_(False))
-    connection.execute(knows.delete().where(knows.c.person_id == person_id, knows.c.class_id.in_(live)))
-    if now:
-        connection.execute(knows.insert(), [{"person_id": person_id, "class_id": one} for one in sorted(now)])
+    now, merged = set(classes), merges(connection)
+    live = _offered(connection)
+    before = known_now(connection, person_id)
+    mine = select(knows.c.class_id).where(knows.c.person_id == person_id)
+    # Someone who knows a class that was merged still knows it if the merge is undone.
+    gone = [
+        one
+        for one in connection.execute(mine).scalars()
+        if (end := end_of(one, merged)) in live and end not in now
+    ]
+    if gone:
+        connection.execute(knows.delete().where(knows.c.person_id == person_id, knows.c.class_id.in_(gone)))
+    if now - before:
+        connection.execute(
+            knows.insert(),
+            [{"person_id": person_id, "class_id": one} for one in sorted(now - before)],
+        )
+    if now != before:
+        note(connection, by, _changed_ticks(connection, person_id, now - before, before - now))
     return refresh_options(connection, person_id)
+
+
+def _changed_ticks(connection: Connection, person_id: int, more: set[int], less: set[int]) -> str:
+    """Describe a change of what someone knows."""
+    named = {row.id: row.name for row in connection.execute(select(class_.c.id, class_.c.name))}
+    who = connection.execute(select(person.c.name).where(person.c.id == person_id)).scalar_one()
+    parts = [
+        f"{verb} {', '.join(named[one] for one in sorted(some))}"
+        for verb, some in (("knows", more), ("does not know", less))
+        if some
+    ]
+    return f"{who} {' and '.join(parts)}."
+
+
+def merges(connection: Connection) -> dict[int, int | None]:
+    """Return, for every class, the class that it was merged into, or None."""
+    return {row.id: row.merged_into for row in connection.execute(select(class_.c.id, class_.c.merged_into))}
+
+
+def _offered(connection: Connection) -> set[int]:
+    wanted = select(class_.c.id).where(class_.c.retired.is_(False), class_.c.merged_into.is_(None))
+    return set(connection.execute(wanted).scalars())
 
 
 def refresh_options(connection: Connection, person_id: int) -> int:
@@ -358,9 +400,9 @@ def refresh_options(connection: Connection, person_id: int) -> int:
     for a class that is no longer offered count as answered again.
     """
     now = known_now(connection, person_id)
-    connection.execute(
-        update(person).where(person.c.id == person_id).values(options_id=options_of(connection, now))
-    )
+    listed = options_of(connection, now)
+    connection.execute(update(person).where(person.c.id == person_id).values(options_id=listed))
+    insert_if_new(connection, offered, {"person_id": person_id, "options_id": listed})
     touch(connection)
     narrow, wide = _last_views(connection, person_id, now)
     mine = assignment.c.person_id == person_id
@@ -386,13 +428,9 @@ def refresh_options(connection: Connection, person_id: int) -> int:
 
 def known_now(connection: Connection, person_id: int) -> set[int]:
     """Return the classes that a person knows and that can be chosen."""
-    return set(
-        connection.execute(
-            select(knows.c.class_id)
-            .join(class_, class_.c.id == knows.c.class_id)
-            .where(knows.c.person_id == person_id, class_.c.retired.is_(False))
-        ).scalars()
-    )
+    merged, offered_now = merges(connection), _offered(connection)
+    mine = connection.execute(select(knows.c.class_id).where(knows.c.person_id == person_id)).scalars()
+    return {end for one in mine if (end := end_of(one, merged)) in offered_now}
 
 
 def asked_again(connection: Connection, person_id: int, classes: Iterable[int]) -> int:
@@ -414,9 +452,7 @@ def asked_again(connection: Connection, person_id: int, classes: Iterable[int]) 
 def _last_views(connection: Connection, person_id: int, known: set[int]) -> tuple[Any, Any]:
     """Return queries for the items whose last answer by a person was given without, and with, all of `known`
     in view; retired items are in neither."""
-    merged = {
-        row.id: row.merged_into for row in connection.execute(select(class_.c.id, class_.c.merged_into))
-    }
+    merged = merges(connection)
     used = connection.execute(
         select(options.c.id, options.c.classes).where(
             options.c.id.in_(select(answer.c.options_id).where(answer.c.person_id == person_id))
@@ -425,7 +461,7 @@ def _last_views(connection: Connection, person_id: int, known: set[int]) -> tupl
     too_narrow = [
         row.id
         for row in used
-        if not known <= {_end_of(one, merged) for one in json.loads(row.classes) if one in merged}
+        if not known <= {end_of(one, merged) for one in json.loads(row.classes) if one in merged}
     ]
     last = select(func.max(answer.c.id)).where(answer.c.person_id == person_id).group_by(answer.c.item_id)
     answered = (

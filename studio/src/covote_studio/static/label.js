@@ -11,7 +11,7 @@
   const DOUBLE = 500; // milliseconds within which the second half of a double tap comes
   let queue = data.leases, done = data.done, left = data.left, why = at("reason").textContent;
   let sending = false, connected = true, wait = 1000, timer = 0, keysOn = true;
-  let ready = Infinity, readyTimer = 0, chosenAt = -Infinity, broken = false;
+  let ready = Infinity, readyTimer = 0, chosenAt = -Infinity, broken = false, stale = false;
 
   // What is not sent yet: one entry of localStorage per answer, so that two tabs never overwrite each other.
   const memory = new Map();
@@ -94,16 +94,21 @@
     arm();
   }
 
+  function counters() {
+    at("counted").textContent = left === null ? `${done.toLocaleString()} answered` : `${done.toLocaleString()} answered, ${left.toLocaleString()} to go`;
+    const bar = at("bar");
+    if (left !== null) { bar.max = Math.max(1, done + left); bar.value = done; } else bar.hidden = true;
+  }
+
   function show() {
     const lease = queue[0];
     at("working").hidden = !lease;
     at("nothing").hidden = Boolean(lease);
-    at("counted").textContent = left === null ? `${done.toLocaleString()} answered` : `${done.toLocaleString()} answered, ${left.toLocaleString()} to go`;
-    const bar = at("bar");
-    if (left !== null) { bar.max = Math.max(1, done + left); bar.value = done; } else bar.hidden = true;
+    counters();
     if (!lease) { disarm(); nothing(); return; }
     content(lease);
-    for (const name of ["item", "token"]) at("f-" + name).value = name === "item" ? lease.item_id : lease.token;
+    at("f-item").value = lease.item_id;
+    at("f-token").value = lease.token;
     at("f-key").value = lease.answer_key;
     at("trial").hidden = !lease.trial;
     marked(lease);
@@ -148,7 +153,7 @@
     if (!lease || now < ready || document.hidden) return;
     if (broken && Number(button.value) !== data.unsure) { say("The picture was not loaded: choose “not sure”, or try again.", true); return; }
     chosenAt = now;
-    outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), at: Date.now(), change: lease.chosen !== null });
+    outbox.put({ item: lease.item_id, token: lease.token, key: lease.answer_key, choice: Number(button.value), shown: data.shown, screen: data.screen, at: Date.now(), change: lease.chosen !== null });
     if (lease.chosen === null) { done += 1; if (left !== null) left = Math.max(0, left - 1); }
     queue = queue.filter((one) => one.item_id !== lease.item_id && one.chosen === null);
     say("");
@@ -180,7 +185,7 @@
         const waiting = outbox.all().length - 1;
         const wanted = queue.length > data.ahead / 2 ? 0 : data.ahead;
         const answer = entry.comment === undefined
-          ? await post("/label/answer", { item: entry.item, token: entry.token, key: entry.key, choice: entry.choice, unsent: waiting, want: wanted })
+          ? await post("/label/answer", { item: entry.item, token: entry.token, key: entry.key, choice: entry.choice, shown: entry.shown, screen: data.screen, unsent: waiting, want: wanted })
           : await post("/label/flag", { item: entry.item, comment: entry.comment });
         if (answer.status >= 500 || answer.status === 429) throw new Error("later");
         if (answer.status === 401) { offline("You have been signed out. Your answers are kept on this device; sign in again in this browser."); return; }
@@ -189,9 +194,14 @@
         wait = 1000;
         connected = true;
         offline("");
-        if (!answer.ok) { say(told.detail, true); await refill(); } else heard(told, entry);
+        if (!answer.ok) {
+          if (entry.comment === undefined && !entry.change) { done -= 1; if (left !== null) left += 1; }
+          say(told.detail, true);
+          await refill();
+        } else heard(told, entry);
       }
       if (!queue.length) await refill();
+      if (stale) renew();
     } catch {
       const count = outbox.all().length;
       connected = false;
@@ -204,7 +214,21 @@
     }
   }
 
+  // The classes have changed: when everything is sent, the page is loaded again, and says what it said here.
+  function renew() {
+    if (document.querySelector("dialog[open]") || outbox.all().length) return;
+    try { sessionStorage.setItem(store + "said", at("said").textContent.trim() || "Your classes have changed."); } catch { /* unsaid */ }
+    location.reload();
+  }
+
   function heard(told, entry) {
+    if (told.reload) stale = true;
+    if (told.done !== undefined) {
+      const more = outbox.all().filter((one) => one.comment === undefined && !one.change).length;
+      done = told.done + more;
+      left = told.left === null ? null : Math.max(0, told.left - more);
+      counters();
+    }
     if (told.leases) merge(told.leases);
     reason(told.reason);
     if (told.flagged) say("Thank you. The owner will see your comment.");
@@ -215,9 +239,10 @@
   }
 
   async function refill() {
-    const answer = await post("/label/next", {});
+    const answer = await post("/label/next", { screen: data.screen });
     if (!answer.ok) return;
     const told = await answer.json();
+    if (told.reload) { stale = true; renew(); }
     merge(told.leases);
     reason(told.reason);
     if (!queue.length) show();
@@ -322,7 +347,12 @@
   });
   addEventListener("online", flush);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && ready < Infinity) arm(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    if (ready < Infinity) arm();
+    if (!sending && !outbox.all().length) refill().catch(() => {});
+  });
+  document.addEventListener("close", () => { if (stale) renew(); }, true); // of a dialog
 
   // An item that another tab answers is not asked again here; if it is in view, it shows that answer.
   addEventListener("storage", (event) => {
@@ -337,7 +367,16 @@
   });
 
   // Unsent answers of an earlier visit go first; their items are not shown again.
-  const unsent = new Set(outbox.all().filter((one) => one.comment === undefined).map((one) => one.item));
+  const waiting = outbox.all().filter((one) => one.comment === undefined);
+  const unsent = new Set(waiting.map((one) => one.item));
+  const counted = waiting.filter((one) => !one.change).length;
+  done += counted;
+  if (left !== null) left = Math.max(0, left - counted);
+  try {
+    const before = sessionStorage.getItem(store + "said");
+    sessionStorage.removeItem(store + "said");
+    if (before) say(before);
+  } catch { /* nothing to say */ }
   queue = queue.filter((one) => !unsent.has(one.item_id) || one.chosen !== null);
   show();
   if (outbox.all().length || !queue.length) flush();

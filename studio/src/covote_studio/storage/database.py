@@ -1,4 +1,4 @@
-"""Connections and transactions: SQLite with one writer, or PostgreSQL; migrations at the start."""
+"""Connections and transactions: SQLite with one writer, or PostgreSQL; tables are made at the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, func, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -23,9 +23,7 @@ from sqlalchemy.schema import CreateSchema
 
 from covote import atomic
 from covote.errors import FileError, InputError
-
-HEAD = "0003"
-"""The newest migration; a start with an older database brings it up to date."""
+from covote_studio.storage import schema
 
 CONNECTIONS = 45
 """Connections in the pool: one for each of the 40 threads that serve requests, and some for the background.
@@ -33,8 +31,6 @@ Any beyond these would be opened and closed for every request."""
 FEW_CONNECTIONS = 5
 """Connections that each of several projects in one PostgreSQL database keeps."""
 TIDY_SECONDS = 5.0
-
-MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class Database:
@@ -44,9 +40,9 @@ class Database:
     committed completely or not at all. With SQLite, writers wait for each other here, not in the file.
     """
 
-    def __init__(self, url: str, schema: str | None = None) -> None:
-        self.url, self._schema = url, schema
-        self.engine = _engine(url, schema)
+    def __init__(self, url: str, schema_name: str | None = None) -> None:
+        self.url, self._schema = url, schema_name
+        self.engine = _engine(url, schema_name)
         self.is_postgres = self.engine.dialect.name == "postgresql"
         self._one_writer = threading.Lock()
 
@@ -76,33 +72,21 @@ class Database:
                 raise
             connection.commit()
 
-    def migrate(self) -> None:
-        """Bring the tables up to date, completely or not at all."""
-        version = self._version()
-        if version == HEAD:
+    def make_tables(self) -> None:
+        """Make the tables, completely or not at all, unless they are there."""
+        number = self._version()
+        if number == schema.VERSION:
             return
-        if version is not None and version > HEAD:
+        if number is not None:
             raise FileError(
-                f"{self.shown} was made by a newer version of covote (its tables have version {version}, "
-                f"this program knows {HEAD}); update covote with: pip install --upgrade covote"
+                f"{self.shown} was made by a newer version of covote (its tables have version {number}, "
+                f"this program knows {schema.VERSION}); update it with: pip install --upgrade covote-studio"
             )
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        with self.engine.connect() as connection:
-            if not self.is_postgres:
-                # Tables that others refer to are rebuilt, which SQLite allows only in this state.
-                connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-            if not self.is_postgres and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                raise FileError(f"{self.shown} is damaged: some of its rows refer to missing ones")
-            connection.commit()
-            if not self.is_postgres:
-                connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+        with self.write() as connection:
+            if self.is_postgres:  # two servers may start at once
+                connection.execute(text("SELECT pg_advisory_xact_lock(20050108)"))
+            schema.metadata.create_all(connection)
+            insert_if_new(connection, schema.version, {"number": schema.VERSION})
 
     @property
     def shown(self) -> str:
@@ -113,7 +97,7 @@ class Database:
             else str(self.engine.url.database)
         )
 
-    def _version(self) -> str | None:
+    def _version(self) -> int | None:
         """Return the version of the tables; None where there are none. Reject what is not a project."""
         try:
             if self.is_postgres and self._schema:
@@ -121,8 +105,8 @@ class Database:
                     connection.execute(CreateSchema(self._schema, if_not_exists=True))
             with self.engine.connect() as connection:
                 names = set(inspect(connection).get_table_names())
-                if "alembic_version" in names and "panel_version" in _columns(connection, "project", names):
-                    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
+                if {"version", "project", "answer"} <= names:
+                    return int(connection.execute(select(func.max(schema.version.c.number))).scalar_one())
         except SQLAlchemyError as error:
             if self.is_postgres:
                 raise FileError(
@@ -231,15 +215,11 @@ def _insert(dialect: str, table: Table) -> postgresql.Insert | sqlite.Insert:
     return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
 
 
-def _columns(connection: Connection, table: str, there: set[str]) -> set[str]:
-    return {one["name"] for one in inspect(connection).get_columns(table)} if table in there else set()
-
-
 def _first_line(error: Exception) -> str:
     return str(getattr(error, "orig", error)).strip().splitlines()[0]
 
 
-def _engine(url: str, schema: str | None) -> Engine:
+def _engine(url: str, schema_name: str | None) -> Engine:
     """Return the engine of a database, or of one schema of a PostgreSQL database."""
     if url.startswith("sqlite:///"):
         engine = create_engine(url, pool_size=CONNECTIONS, connect_args={"check_same_thread": False})
@@ -252,10 +232,10 @@ def _engine(url: str, schema: str | None) -> Engine:
         )
     driver = _driver(url)
     try:
-        if schema is None:
+        if schema_name is None:
             return create_engine(driver, pool_size=CONNECTIONS, pool_recycle=600)
         # Many projects share a server with perhaps a hundred connections, so idle ones are returned.
-        where = {"options": f'-csearch_path="{schema}"'}
+        where = {"options": f'-csearch_path="{schema_name}"'}
         return create_engine(
             driver, pool_size=FEW_CONNECTIONS, max_overflow=CONNECTIONS, pool_recycle=600, connect_args=where
         )

@@ -34,6 +34,10 @@ metadata = MetaData(
 )
 _Big = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only with INTEGER
 
+version = Table("version", metadata, Column("number", Integer, primary_key=True))
+"""The version of these tables."""
+VERSION = 1
+
 project = Table(
     "project",
     metadata,
@@ -63,11 +67,13 @@ class_ = Table(
     Column("description", Text, nullable=False, default=""),
     Column("picture", Text, nullable=True),
     Column("retired", Boolean, nullable=False, default=False),
+    Column("voted", Boolean, nullable=False, default=False),
     Column("merged_into", ForeignKey("class.id"), nullable=True),
     sqlite_autoincrement=True,
 )
-"""A retired class is no longer offered, but votes for it count; the answers of one that was merged count
-for the other. No id is ever reused, so an answer always names the same class."""
+"""A retired class is no longer offered, but votes for it count: `voted` says whether there are any. The
+answers of a class that was merged count for the other, until the merge is undone. No id is ever reused, so an
+answer always names the same class."""
 
 example = Table(
     "example",
@@ -88,7 +94,6 @@ person = Table(
     Column("role", String(8), nullable=False),
     Column("cost", Double, nullable=False, default=1.0),
     Column("active", Boolean, nullable=False, default=True),
-    Column("chosen", Boolean, nullable=False, default=True),
     Column("may_tick", Boolean, nullable=False, default=False),
     Column("password", Text, nullable=True),
     Column("model", Text, nullable=True),
@@ -97,10 +102,14 @@ person = Table(
     Column("options_id", ForeignKey("options.id"), nullable=True),
     Column("note", Text, nullable=False, default=""),
     Column("created", Double, nullable=False),
+    Column("entered", Double, nullable=True),
 )
-"""Roles are owner, reviewer, expert and model. `chosen` says who is asked where a cover is asked; `cursor` is
-the position up to which this person has been given items; `answers` counts the items answered, `options_id`
-is the list of the classes that this person knows now."""
+"""Roles are owner, reviewer, expert and model. `active` is false while a person is away. `cursor` is the
+position up to which this person has been given items; `answers` counts the items answered, `options_id` is
+the list of the classes that this person knows now, `entered` is when an invitation was first used.
+
+In the database of accounts a person is an account: an owner administers the server, a creator may create
+projects, an expert may do neither."""
 
 knows = Table(
     "knows",
@@ -108,6 +117,7 @@ knows = Table(
     Column("person_id", ForeignKey("person.id"), primary_key=True),
     Column("class_id", ForeignKey("class.id"), primary_key=True),
 )
+"""Who knows what. Someone who knows a class that was merged knows the other."""
 
 link = Table(
     "link",
@@ -120,7 +130,7 @@ link = Table(
     Column("expires", Double, nullable=False),
     Column("revoked", Boolean, nullable=False, default=False),
 )
-"""Everything that opens a door: purposes are enter (an invitation), once (the owner's, which works one time),
+"""Every secret: purposes are enter (an invitation), once (the owner's, which works one time),
 session, api and share."""
 
 membership = Table(
@@ -154,11 +164,13 @@ item = Table(
     Column("gold", ForeignKey("class.id"), nullable=True),
     Column("state", Integer, nullable=False, default=0),
     Column("held_until", Double, nullable=False, default=0.0),
+    Column("version", Integer, nullable=False, default=0),
     Column("retired", Boolean, nullable=False, default=False),
     Column("announced", Boolean, nullable=False, default=False),
 )
 """`content` is the text itself, or the address of a picture or a sound: https://... or /media/SHA256. `state`
-and `held_until` serve adaptive asking: no one else is asked while someone has the item in hand. A retired
+and `held_until` serve adaptive asking: no one else is asked while someone has the item in hand; `version` is
+the version of the panel for which the state was found, with a newer one it is found again. A retired
 item is not asked and has no label; what was said about it is kept. `announced` says that programs were told
 that the item is settled."""
 FRESH, BEGUN, DONE = range(3)
@@ -180,6 +192,14 @@ options = Table(
     Column("classes", Text, nullable=False),
 )
 """Lists of classes that were shown together with an item, as JSON lists of class ids."""
+
+offered = Table(
+    "offered",
+    metadata,
+    Column("person_id", ForeignKey("person.id"), primary_key=True),
+    Column("options_id", ForeignKey("options.id"), primary_key=True),
+)
+"""Every list that a person was ever offered: an open page may answer with one of them."""
 
 assignment = Table(
     "assignment",
@@ -282,6 +302,7 @@ delivery = Table(
     Column("tries", Integer, nullable=False, default=0),
     Column("due", Double, nullable=False),
     Column("outcome", Text, nullable=False, default=""),
+    Column("tried", Double, nullable=True),
     Column("done", Boolean, nullable=False, default=False),
 )
 """Where a program wants to hear that items are settled, and what is sent there until it is taken."""

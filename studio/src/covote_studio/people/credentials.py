@@ -1,4 +1,4 @@
-"""Doors: invitation links, sessions, program tokens and share links.
+"""Credentials: invitation links, sessions, program tokens and share links.
 
 A secret leaves the server once, in a link or a cookie; the database keeps its SHA-256 only. Secrets have 256
 random bits, so a plain hash is enough; passwords, which people choose, get argon2 in ``passwords``.
@@ -22,7 +22,7 @@ LIFETIME = {"enter": 14 * DAY, "once": DAY, "session": 30 * DAY, "api": 365 * DA
 """Seconds that each kind of secret is good for."""
 
 
-class SignInFirst(Refused):
+class NotSignedIn(Refused):
     """No one is signed in."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ def new_secret(connection: Connection, purpose: str, person_id: int) -> str:
 
 
 @dataclass(frozen=True)
-class Door:
+class Credentials:
     """Credentials: a secret, and the purpose that it was created for."""
 
     purpose: str
@@ -59,6 +59,7 @@ _BEHIND = select(
     project.c.name, project.c.ask, project.c.lease_seconds, project.c.panel_version, project.c.size,
     project.c.trial, project.c.trial_first, project.c.feedback,
     person.c.id.label("person_id"), person.c.name.label("person_name"), person.c.cursor, person.c.options_id,
+    person.c.answers,
 )  # fmt: skip
 _BY_SECRET = _BEHIND.select_from(
     project.join(link, true()).join(person, person.c.id == link.c.person_id)
@@ -74,30 +75,30 @@ _OPEN: dict[tuple[bool, bool], Select[Any]] = {
     for by_account, one in ((False, _BY_SECRET), (True, _BY_ACCOUNT))
     for locks in (False, True)
 }
-"""The statements that open a door: by account or by a secret, with or without a lock on the person."""
+"""The statements that find a session: by account or by a secret, with or without a lock on the person."""
 
 
-def look_behind(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any] | None:
+def find_session(connection: Connection, credentials: Credentials, *, lock: bool = False) -> Row[Any] | None:
     """Return the project, with `person_id`, `person_name`, `cursor` and `options_id` of who has this secret.
 
     None if the secret is unknown, has another purpose, has expired or is revoked. One statement does this and
     can also lock the person until the end of the transaction.
     """
-    by_account = door.person_id is not None
+    by_account = credentials.person_id is not None
     brought = (
-        {"person": door.person_id}
+        {"person": credentials.person_id}
         if by_account
-        else {"secret": digest_of(door.secret), "for": door.purpose, "now": time.time()}
+        else {"secret": digest_of(credentials.secret), "for": credentials.purpose, "now": time.time()}
     )
     found = connection.execute(_OPEN[by_account, lock], brought).one_or_none()
-    return None if found is not None and door.named not in (None, found.person_name) else found
+    return None if found is not None and credentials.named not in (None, found.person_name) else found
 
 
 def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
     """Return what a link for one of some purposes opens, or reject it."""
     found = None
     for purpose in purposes:
-        found = found or look_behind(connection, Door(purpose, secret))
+        found = found or find_session(connection, Credentials(purpose, secret))
     if found is None:
         raise Refused(
             "This link is no longer valid: it has expired, was replaced, or is incomplete. Ask for a new "
@@ -107,21 +108,25 @@ def open_link(connection: Connection, secret: str, *purposes: str) -> Row[Any]:
     return found
 
 
-def open_with(connection: Connection, door: Door, *, lock: bool = False) -> Row[Any]:
+def open_with(connection: Connection, credentials: Credentials, *, lock: bool = False) -> Row[Any]:
     """Return what a session or a token opens, or ask to sign in."""
-    found = look_behind(connection, door, lock=lock)
+    found = find_session(connection, credentials, lock=lock)
     if found is None:
-        raise SignInFirst
+        raise NotSignedIn
     return found
 
 
-def revoke(connection: Connection, *, person_id: int | None = None, purpose: str | None = None) -> int:
-    """Revoke secrets: all of a person, of a purpose, or of both."""
+def revoke(
+    connection: Connection, *, person_id: int | None = None, purpose: str | None = None, but: str = ""
+) -> int:
+    """Revoke secrets: all of a person, of a purpose, or of both; but not one that is named."""
     closed = update(link).where(link.c.revoked.is_(False)).values(revoked=True)
     if person_id is not None:
         closed = closed.where(link.c.person_id == person_id)
     if purpose is not None:
         closed = closed.where(link.c.purpose == purpose)
+    if but:
+        closed = closed.where(link.c.digest != digest_of(but))
     return int(connection.execute(closed).rowcount)
 
 

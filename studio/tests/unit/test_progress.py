@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from covote_studio.answers.standing import seconds_per_answer, standing
+from covote_studio.answers.progress import measure_progress, seconds_per_answer
 from covote_studio.exchange import importing
 from covote_studio.people import managing
-from covote_studio.storage.schema import answer
+from covote_studio.storage.schema import DONE, LEASED, WAITING, answer, assignment, item
+from studio.tests.unit.conftest import KNOWN
 
 
 def now(rig):
     results, _ = rig.studio.results.get()
     with rig.studio.database.read() as connection:
-        return standing(connection, *rig.studio.now(connection), results)
+        return measure_progress(connection, *rig.studio.snapshot(connection), results)
 
 
-@pytest.mark.parametrize("rule", ["elimination", "vote", "posterior"])
+@pytest.mark.parametrize("rule", ["elimination", "posterior"])
 def test_answers_still_needed_never_exceed_what_can_be_asked(rig, rule):
     importing.add_items(rig.studio.database, [(f"j{n}", "text", f"more {n}", None) for n in range(20)])
     with rig.studio.database.write() as connection:
@@ -33,28 +34,86 @@ def test_answers_still_needed_never_exceed_what_can_be_asked(rig, rule):
         told = now(rig)
         assert told.needed is None or 0 <= told.needed <= 26 * 3 - told.answers
         assert 0 <= told.settled <= told.items == 26
-    assert told.settled > 0
+
+
+def agree(rig):
+    """Let everyone say that all items are cats."""
+    for name, known in KNOWN.items():
+        rig.label_all(name, lambda _key, known=known: "cat" if "cat" in known else "none")
 
 
 def test_where_everybody_is_asked_what_is_needed_is_what_is_left(rig):
     assert now(rig).needed == 18
     rig.label_all("ann", lambda _key: "cat")
     told = now(rig)
-    assert (told.answers, told.needed, told.settled) == (6, 12, 0)
+    assert (told.answers, told.needed, told.settled) == (6, 12, 0)  # no one else who knows cats has spoken
     rig.label_all("bob", lambda _key: "none")
     rig.label_all("cyd", lambda _key: "cat")
     told = now(rig)
     assert (told.answers, told.needed, told.settled) == (18, 0, 6)
 
 
-def test_the_rate_of_a_project_of_days_has_its_pauses(rig):
+def test_one_more_person_does_not_unsettle_what_is_agreed(rig):
+    agree(rig)
+    assert now(rig).settled == 6
+    rig.invite("dan", "cat", "dog", "fox")
+    told = now(rig)
+    assert (told.settled, told.needed, told.late) == (6, 6, ["dan"])
+    page = rig.browser("owner").get("/progress", headers={"Accept": "text/html"}).text
+    assert "All 6 items are settled." in page
+    assert "About 6 answers can still come, from dan" in page
+
+
+def test_a_decision_settles_a_doubtful_item(rig):
+    for name, said in {"ann": "cat", "bob": "dog", "cyd": "fox"}.items():
+        rig.label_all(name, lambda _key, said=said: said)
+    told = now(rig)
+    assert told.settled == 0
+    assert told.doubtful == 6
+    owner = rig.browser("owner")
+    owner.post("/review/1", data={"class": rig.classes["cat"], "reason": "whiskers"})
+    told = now(rig)
+    assert (told.settled, told.doubtful) == (1, 5)
+    assert told.statuses["decided"] == 1
+
+
+@pytest.mark.parametrize("way", ["elimination", "posterior"])
+def test_items_that_everybody_answered_are_settled_after_a_change_of_the_way_of_asking(rig, way):
+    agree(rig)
+    owner = rig.browser("owner")
+    owner.post("/settings", data={"name": "p", "instructions": "", "ask": way})
+    assert {row.state for row in rig.rows(item)} == {DONE}
+    assert now(rig).settled == 6
+    assert now(rig).needed == 0
+
+
+def test_an_item_that_waits_for_someone_who_leaves_is_given_to_another(rig):
+    owner = rig.browser("owner")
+    owner.post("/settings", data={"name": "p", "instructions": "", "ask": "elimination"})
+    held = rig.browser("ann").post("/label/next").json()["leases"]
+    assert held
+    owner.post(f"/people/{rig.people['ann']}", data={"cost": "1", "class": [1, 2]})  # "available" unticked
+    rig.studio.reassess()
+    there = {row.person_id for row in rig.rows(assignment) if row.state in (WAITING, LEASED)}
+    assert rig.people["ann"] not in there
+    got = [
+        one["item_id"]
+        for name in ("bob", "cyd")
+        for one in rig.browser(name).post("/label/next").json()["leases"]
+    ]
+    assert {one["item_id"] for one in held} <= set(got)
+
+
+def test_the_rate_is_in_days_and_has_its_pauses(rig):
     rig.label_all("ann", lambda _key: "cat")
     rig.label_all("bob", lambda _key: "none")
-    assert now(rig).per_hour > 12 * 30  # within a minute
+    assert now(rig).per_day is None  # a burst says nothing about a week
     with rig.studio.database.write() as connection:
         connection.exec_driver_sql("UPDATE answer SET at = at - 172800 WHERE id <= 6")
-    assert now(rig).per_hour == pytest.approx(12 / 48, rel=0.01)
-    assert now(rig).hours_left == pytest.approx(6 / (12 / 48), rel=0.01)
+    told = now(rig)
+    assert told.per_day == pytest.approx(6, rel=0.01)
+    assert told.days_left == pytest.approx(1, rel=0.01)
+    assert [count for _, count in told.days] == [6, 0, 6]
 
 
 def test_agreement_is_that_of_the_others_who_know_the_class_that_was_named(rig):
