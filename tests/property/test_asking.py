@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from covote import Panel, compiled
 from covote.asking import Asker, Posterior, Repair
+from tests.plain_asking import coin_table
 
 
 @st.composite
@@ -76,7 +77,7 @@ def test_the_posterior_is_that_of_bayes(data):
     prior /= prior.sum()
     said = answers_of(data.draw, panel, 0, wrong=2)
     with compiled.running("plain"):
-        asker = Asker(panel, 1, Posterior(error=1e-9, accuracy=accuracy, prior=prior))
+        asker = Asker(panel, 1, Posterior(coin_table(panel, accuracy, (0, 0)), 1e-9, prior))
         settle(asker, said)
         asked = asker.votes().ragged.expert.tolist()
         confidence = float(asker.labels().confidence[0])

@@ -117,7 +117,7 @@ class Log:
     def append_all(self, item: Array, expert: Array, answer: Array) -> None:
         """Append all questions in the order in which they were asked, several per item."""
         order = np.argsort(item, kind="stable")
-        follows = np.append(False, item[order][1:] == item[order][:-1])
+        follows = np.diff(item[order], prepend=-1) == 0
         previous = np.full(len(item), -1, dtype=np.int64)
         previous[order[follows]] = order[np.flatnonzero(follows) - 1]
         values = (item, expert, answer, previous)

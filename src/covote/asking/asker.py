@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +16,11 @@ from covote.asking.answers import NO_ANSWER, WAITING, Flags, Ints, Log
 from covote.asking.asker_arguments import (
     check_promise,
     checked_costs,
-    checked_limits,
     checked_money,
 )
-from covote.asking.choosing import Judge, Offer, Rule, Turns, Verdict, choose
-from covote.asking.counting import Elimination, Repair, Vote
-from covote.asking.posterior import Posterior
+from covote.asking.choosing import Decision, PanelRule, Rule, TieOrder, choose
 from covote.asking.questions import ItemIds, Question, Questions
+from covote.asking.rules import rule_of
 from covote.errors import InputError
 from covote.labels import AGREED, CONFLICT, INCOMPLETE, TIED, Evidence, Labels, Ties
 from covote.panel import Name, Panel
@@ -31,28 +28,9 @@ from covote.votes import NONE_OF_MINE, Votes
 
 Array = NDArray[Any]
 
-RULES: dict[str, Any] = {
-    "elimination": Elimination,
-    "repair": Repair,
-    "vote": Vote,
-    "posterior": Posterior,
-}
-"""Every rule by name. A new rule is one new class and one line here."""
-
 NONE_TEXT = "none of mine"
 PIECE = 1 << 18
 """Cells (items x classes, items x experts) to process at once."""
-
-
-class Unreachable(NamedTuple):
-    """Items that cannot be settled, and the pairs of classes that remain possible.
-
-    `items` are their ids. `pairs` lists (class, class, number of items for which both are possible), most
-    items first.
-    """
-
-    items: NDArray[Any]
-    pairs: list[tuple[Name, Name, int]]
 
 
 class Asker:
@@ -65,7 +43,7 @@ class Asker:
     items
         The number of items, or their ids.
     rule
-        ``"elimination"``, ``"repair"``, ``"vote"``, ``"posterior"``, or a rule with options such as
+        ``"elimination"``, ``"repair"``, ``"vote"``, or a rule with options such as
         ``Repair(wrong=2)`` or ``Posterior.learned(votes, truth, error=0.01)``.
     cost
         The cost of an answer from each expert (default: as in the panel).
@@ -73,13 +51,11 @@ class Asker:
         The most that an item may cost.
     total
         The most that all items together may cost.
-    limit
-        The most answers that an expert gives: one number, one per expert, or by name.
     away
-        Experts who cannot be asked; see also :meth:`leave` and :meth:`return_`.
+        Experts who cannot be asked; see also :meth:`leave`.
     partial
-        Whether to start with a panel that cannot support the guarantee of the rule. :meth:`unreachable` then
-        lists the items that stay open.
+        Whether to start with a panel that cannot support the guarantee of the rule. Items that it cannot
+        settle are then :attr:`stuck`.
     seed
         Decides among equally good experts. The same seed and answers give the same questions.
 
@@ -100,13 +76,12 @@ class Asker:
         cost: Any = None,
         budget: float | None = None,
         total: float | None = None,
-        limit: Any = None,
         away: Name | Iterable[Name] = (),
         partial: bool = False,
         seed: int = 0,
     ) -> None:
         self.panel = panel
-        self.rule = _rule(rule)
+        self.rule = rule_of(rule)
         self._ids = ItemIds(items)
         size = len(self._ids)
         self._cost = checked_costs(panel, cost)
@@ -114,32 +89,25 @@ class Asker:
         self._away[[panel.expert_index(name) for name in _names(away)]] = True
         self._budget = checked_money(budget, "budget", self._cost[~self._away])
         self._total = checked_money(total, "total", self._cost[~self._away])
-        self._limit = checked_limits(panel, limit)
         self._seed = check_count(seed, "seed", 0)
         if not partial:
             check_promise(panel, self.rule, self._away)
-        self._judge: Judge = self.rule.judge(panel)
-        self._turns = Turns(panel)
+        self._panel_rule: PanelRule = self.rule.for_panel(panel)
+        self._order = TieOrder(panel)
         self._log = Log(size)
         self._settled = np.full(size, len(panel.classes) == 1)
         self._stuck = np.zeros(size, dtype=np.bool_)
         self._waiting = np.zeros(size, dtype=np.int32)
         self._spent = np.zeros(size)
-        self._asked = np.zeros(len(panel), dtype=np.int64)  # questions per expert, except unanswered ones
 
     def _pieces(self, rows: Array) -> Iterator[Array]:
         step = max(1, PIECE // max(len(self.panel), len(self.panel.classes)))
         for begin in range(0, len(rows), step):
             yield rows[begin : begin + step]
 
-    def _standing(self, rows: Array) -> Any:
+    def _state(self, rows: Array) -> Any:
         """Return the rule's view of the answers about some items."""
-        return self._judge.standing(self._log.about(rows), self._may_answer())
-
-    def _may_answer(self) -> Flags:
-        """Return the experts who can still be asked."""
-        free: Flags = ~self._away & (self._limit > self._asked)
-        return free
+        return self._panel_rule.state(self._log.about(rows), ~self._away)
 
     # Asking
 
@@ -153,15 +121,13 @@ class Asker:
 
         An empty result means that there is nothing left to ask, at least until the next answer.
         """
-        offer = Offer(self._cost, np.where(self._away, 0, self._limit - self._asked))
         item, expert = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for rows in self._pieces(self._rows(which)):
-            found = self._chosen(rows, offer)
+            found = self._chosen(rows)
             rows, found = rows[found >= 0], found[found >= 0]
             self._log.append(rows, found)
             self._waiting[rows] += 1
             self._spent[rows] += self._cost[found]
-            self._asked += np.bincount(found, minlength=len(self.panel))
             item.append(rows)
             expert.append(found)
         return self._questions(np.concatenate(item), np.concatenate(expert))
@@ -178,17 +144,17 @@ class Asker:
         open_: Ints = chosen[free[chosen]]
         return open_
 
-    def _chosen(self, rows: Array, offer: Offer) -> Ints:
+    def _chosen(self, rows: Array) -> Ints:
         """Return the expert to ask about each item, -1 for none; items without one are settled or stuck."""
         answers = self._log.about(rows)
-        standing = self._judge.standing(answers, self._may_answer())
-        free = ~answers.asked(len(self.panel)) & (offer.left > 0)
+        state = self._panel_rule.state(answers, ~self._away)
+        free = ~answers.asked(len(self.panel)) & ~self._away
         money = self._budget - self._spent[rows]
-        turns = self._turns.of(rows, self._seed)
-        found = self._affordable(choose(self._judge, standing, free, offer, money, turns))
+        order = self._order.of(rows, self._seed)
+        found = self._affordable(choose(self._panel_rule, state, free, self._cost, money, order))
         none = found < 0
         if none.any():
-            settled = self._judge.settled(standing)
+            settled = self._panel_rule.settled(state)
             self._settled[rows[none & settled]] = True
             self._stuck[rows[none & ~settled]] = True
         return found
@@ -220,7 +186,7 @@ class Asker:
         i = self.panel.expert_index(expert)
         if answer is None:
             code = NO_ANSWER
-        elif answer == NONE_TEXT and NONE_TEXT not in self.panel.classes:
+        elif isinstance(answer, str) and answer == NONE_TEXT and NONE_TEXT not in self.panel.classes:
             code = NONE_OF_MINE
         else:
             code = self.panel.class_index(answer)
@@ -253,7 +219,6 @@ class Asker:
         silent = codes == NO_ANSWER
         if silent.any():
             np.subtract.at(self._spent, rows[silent], self._cost[experts[silent]])
-            np.subtract.at(self._asked, experts[silent], 1)
         self._settle(touched)
 
     def _check_places(self, rows: Array, experts: Array) -> None:
@@ -303,7 +268,7 @@ class Asker:
     def _settle(self, rows: Array) -> None:
         """Update which items are settled; the others are open."""
         for some in self._pieces(rows if len(self.panel.classes) > 1 else rows[:0]):
-            self._settled[some] = self._judge.settled(self._standing(some))
+            self._settled[some] = self._panel_rule.settled(self._state(some))
             self._stuck[some] = False
 
     def undo(self) -> Question:
@@ -313,7 +278,6 @@ class Asker:
         n, i, answer = self._log.remove_last()
         self._waiting[n] -= answer == WAITING
         if answer != NO_ANSWER:
-            self._asked[i] -= 1
             self._spent[n] -= self._cost[i]
         self._settle(np.array([n]))
         return next(iter(self._questions(np.array([n]), np.array([i]))))
@@ -323,11 +287,6 @@ class Asker:
     def leave(self, *experts: Name) -> None:
         """Stop asking these experts; they may still answer earlier questions."""
         self._away[[self.panel.expert_index(name) for name in experts]] = True
-
-    def return_(self, *experts: Name) -> None:
-        """Ask these experts again, even about items that could not be settled without them."""
-        self._away[[self.panel.expert_index(name) for name in experts]] = False
-        self._stuck[:] = False
 
     # Results
 
@@ -357,25 +316,8 @@ class Asker:
 
     def possible(self, item: Any) -> tuple[Name, ...]:
         """Return the classes of an item that are not ruled out."""
-        found = self._judge.possible(self._standing(self._ids.positions([item])))[0]
+        found = self._panel_rule.possible(self._state(self._ids.positions([item])))[0]
         return tuple(self.panel.classes[k] for k in np.flatnonzero(found))
-
-    def unreachable(self) -> Unreachable:
-        """Return the items that cannot be settled, and the pairs of classes that remain possible."""
-        rows = np.flatnonzero(self._stuck)
-        together = np.zeros((len(self.panel.classes),) * 2, dtype=np.int64)
-        for some in self._pieces(rows):
-            possible = self._judge.possible(self._standing(some)).astype(np.float32)
-            together += np.rint(possible.T @ possible).astype(np.int64)
-        first, second = np.nonzero(np.triu(together, 1))
-        amount = together[first, second]
-        classes = self.panel.classes
-        pairs = [
-            (classes[first[p]], classes[second[p]], int(amount[p]))
-            for p in np.argsort(-amount, kind="stable")
-        ]
-        ids = self._ids.array
-        return Unreachable(rows if ids is None else ids[rows], pairs)
 
     def labels(self) -> Labels:
         """Return the labels of the items that are settled, or that cannot be settled.
@@ -385,20 +327,20 @@ class Asker:
         """
         verdicts, sizes, classes = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for rows in self._pieces(np.arange(len(self))) if len(self) else [np.arange(0)]:
-            standing = self._standing(rows)
-            verdicts.append(self._judge.verdict(standing))
-            possible = self._judge.possible(standing)[self._stuck[rows] & verdicts[-1].tied]
+            state = self._state(rows)
+            verdicts.append(self._panel_rule.decision(state))
+            possible = self._panel_rule.possible(state)[self._stuck[rows] & verdicts[-1].tied]
             sizes.append(possible.sum(axis=1))
             classes.append(np.nonzero(possible)[1])
-        verdict = Verdict(*(np.concatenate(column) for column in zip(*verdicts, strict=True)))
+        decision = Decision(*(np.concatenate(column) for column in zip(*verdicts, strict=True)))
         still_open = ~self._settled & ~self._stuck
-        tied = self._stuck & verdict.tied
-        status = np.where(verdict.violations > 0, CONFLICT, AGREED).astype(np.uint8)
+        tied = self._stuck & decision.tied
+        status = np.where(decision.violations > 0, CONFLICT, AGREED).astype(np.uint8)
         status[tied] = TIED
         status[still_open] = INCOMPLETE
-        index = np.where(still_open, -1, verdict.label)
+        index = np.where(still_open, -1, decision.label)
         nothing = np.full(len(self), np.nan, dtype=np.float32)
-        evidence = Evidence(verdict.confidence, nothing, np.full(len(self), -1), verdict.violations, status)
+        evidence = Evidence(decision.confidence, nothing, np.full(len(self), -1), decision.violations, status)
         ties = Ties(np.cumsum(np.concatenate(sizes)), np.concatenate(classes))
         return Labels(self.panel, index, tied, ties, evidence, self._ids.array)
 
@@ -416,79 +358,25 @@ class Asker:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state atomically to an ``.npz`` file."""
-        made: Any = self.rule
-        if type(made) is not RULES.get(made.name):
-            raise InputError(f"the rule {made.name!r} is not one of covote's, so its state cannot be saved")
-        rule = {one.name: getattr(made, one.name) for one in fields(made)}
-        arrays = {name: value for name, value in rule.items() if isinstance(value, np.ndarray)}
-        ids = self._ids.array
-        listed = ids is not None and ids.dtype == object
-        head = {
-            "panel": self.panel.to_dict(),
-            "rule": self.rule.name,
-            "options": {name: value for name, value in rule.items() if name not in arrays},
-            "budget": None if math.isinf(self._budget) else self._budget,
-            "total": None if math.isinf(self._total) else self._total,
-            "seed": self._seed,
-            "ids": ids.tolist() if ids is not None and listed else None,
-        }
-        more = {f"rule_{name}": array for name, array in arrays.items()}
-        more |= {"item": self._log.item, "expert": self._log.expert, "answer": self._log.answer}
-        more |= {"cost": self._cost, "limit": self._limit, "away": self._away, "stuck": self._stuck}
-        if ids is not None and not listed:
-            more["ids"] = ids
-        saved.write(path, head, more)
+        saved.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Asker:
         """Read a state that :meth:`save` wrote, to continue from it."""
-        with saved.reading(path) as (head, arrays):
-            panel = Panel.from_dict(head["panel"])
-            own = {name[5:]: array for name, array in arrays.items() if name.startswith("rule_")}
-            stuck = saved.flags(arrays["stuck"])
-            ids = arrays["ids"] if "ids" in arrays else head["ids"]
-            rule = RULES[head["rule"]](**head["options"], **own)
-            asker = cls(
-                panel, len(stuck) if ids is None else ids, rule,
-                cost=arrays["cost"], limit=arrays["limit"], budget=head["budget"], total=head["total"],
-                seed=head["seed"], partial=True,
-            )  # fmt: skip
-            asker._away[:] = saved.flags(arrays["away"], len(panel))
-            asker._restore(arrays["item"], arrays["expert"], arrays["answer"])
-            asker._stuck[:] = saved.flags(stuck, len(asker)) & ~asker._settled
-        return asker
+        return saved.load(path, cls)
 
     def _restore(self, item: Array, expert: Array, answer: Array) -> None:
-        """Restore questions and answers in the order in which they were asked, if they fit the panel."""
-        columns = [saved.integers(column) for column in (item, expert, answer)]
-        if len({len(column) for column in columns}) > 1:
-            raise ValueError("questions and answers differ in number")
-        item, expert, answer = columns
-        known = (answer < 0) | self.panel.knows[expert, np.maximum(answer, 0)]
-        if not ((item >= 0) & (expert >= 0) & (answer >= WAITING) & known).all():
-            raise ValueError("answers that the experts cannot give")
-        if len(np.unique(item * np.int64(len(self.panel)) + expert)) < len(item):
-            raise ValueError("an expert who was asked twice")
+        """Take questions and answers in the order in which they were asked."""
         self._log.append_all(item, expert, answer)
         paid = answer != NO_ANSWER
         np.add.at(self._waiting, item, answer == WAITING)
         np.add.at(self._spent, item[paid], self._cost[expert[paid]])
-        self._asked += np.bincount(expert[paid], minlength=len(self.panel))
         self._settle(np.arange(len(self)))
 
     def __repr__(self) -> str:
         settled, stuck = int(self._settled.sum()), int(self._stuck.sum())
         counts = f"{len(self)} items, {settled} settled, {stuck} stuck, {self.answers} answers"
         return f"Asker({counts}, {self.rule.name})"
-
-
-def _rule(rule: str | Rule) -> Rule:
-    if not isinstance(rule, str):
-        return rule
-    if rule not in RULES:
-        raise InputError(f"rule {rule!r} is unknown; use one of {', '.join(RULES)}")
-    made: Rule = RULES[rule]()
-    return made
 
 
 def _names(away: Name | Iterable[Name]) -> list[Name]:

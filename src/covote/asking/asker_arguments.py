@@ -39,17 +39,6 @@ def checked_money(amount: float | None, what: str, cost: Array) -> float:
     return float(amount)
 
 
-def checked_limits(panel: Panel, limit: Any) -> NDArray[np.int64]:
-    """Return the most answers that each expert may give (default: any number)."""
-    if limit is None:
-        return np.full(len(panel), 1 << 53)  # beyond any number of items, and exact as a float
-    limits = per_name(limit, panel.names, panel.expert_index, "limit", "expert")
-    for name, value in zip(panel.names, limits, strict=True):
-        if not (math.isfinite(value) and value >= 0 and value == int(value)):
-            raise InputError(f"limit {value} of expert {name!r} must be a whole number, 0 or more")
-    return limits.astype(np.int64)
-
-
 def check_promise(panel: Panel, rule: Rule, away: NDArray[np.bool_]) -> None:
     """Reject a rule whose guarantee needs more experts than there are."""
     if not rule.redundancy:

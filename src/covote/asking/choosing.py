@@ -19,7 +19,7 @@ _EVEN = 1e-9
 """Experts whose values differ by less than this share count as equally good."""
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """What the answers imply about some items.
 
     Attributes
@@ -40,26 +40,26 @@ class Verdict(NamedTuple):
     confidence: NDArray[np.float32]
 
 
-class Judge(Protocol):
+class PanelRule(Protocol):
     """A rule for one panel: a pure function of the answers.
 
-    A `standing` is the rule's view of the answers about some items; `may_answer` flags the experts who may
+    A `state` is the rule's view of the answers about some items; `may_answer` flags the experts who may
     still answer.
     """
 
-    def standing(self, answers: Answers, may_answer: Flags) -> Any:
+    def state(self, answers: Answers, may_answer: Flags) -> Any:
         """Summarise the answers in a few arrays with one row per item."""
 
-    def settled(self, standing: Any) -> Flags:
+    def settled(self, state: Any) -> Flags:
         """Return which items are settled."""
 
-    def worth(self, standing: Any, wanted: Flags) -> NDArray[np.float64]:
+    def value(self, state: Any, wanted: Flags) -> NDArray[np.float64]:
         """Return the value of each `wanted` answer (items x experts); 0 if it does not help."""
 
-    def verdict(self, standing: Any) -> Verdict:
+    def decision(self, state: Any) -> Decision:
         """Return the labels."""
 
-    def possible(self, standing: Any) -> Flags:
+    def possible(self, state: Any) -> Flags:
         """Return which classes are not ruled out (items x classes)."""
 
 
@@ -74,18 +74,11 @@ class Rule(Protocol):
     def redundancy(self) -> int:
         """How many common experts every pair of classes needs for the rule's guarantee; 0: none."""
 
-    def judge(self, panel: Panel) -> Judge:
+    def for_panel(self, panel: Panel) -> PanelRule:
         """Return the rule for a panel."""
 
 
-class Offer(NamedTuple):
-    """The cost of an answer from each expert, and how many more answers each can give."""
-
-    cost: NDArray[np.float64]
-    left: Ints
-
-
-class Turns:
+class TieOrder:
     """The order among equally good experts: group by group, and within a group one after another.
 
     Experts in one group have no class in common, so asking one of them leaves the others as good as before.
@@ -124,8 +117,8 @@ class Turns:
         drawn = _mixed(seed, items)
         which, row = np.unique(drawn % (full * largest), return_inverse=True)
         first, shift = which[:, None] % full, which[:, None] // full
-        turns = (group - first) % len(sizes) * len(group) + (place + shift) % largest
-        return turns[row]
+        order = (group - first) % len(sizes) * len(group) + (place + shift) % largest
+        return order[row]
 
 
 def _mixed(seed: int, items: Ints) -> Ints:
@@ -136,45 +129,25 @@ def _mixed(seed: int, items: Ints) -> Ints:
     return x
 
 
-def choose(judge: Judge, standing: Any, free: Flags, offer: Offer, money: Array, turns: Ints) -> Ints:
+def choose(panel_rule: PanelRule, state: Any, free: Flags, cost: Array, money: Array, order: Ints) -> Ints:
     """Choose the next expert to ask about each item; -1 if there is no one left to ask.
 
     Parameters
     ----------
-    judge, standing
+    panel_rule, state
         The rule, and its view of the answers.
     free
         Who can be asked (items x experts).
-    offer
-        The cost of an answer, and how many answers each expert has left, from which the chosen ones are
-        subtracted. If an expert has fewer left than there are items, the first items get them.
+    cost
+        The cost of an answer from each expert.
     money
         The money left for each item.
-    turns
+    order
         The order among equally good experts (items x experts).
     """
-    wanted = free & (offer.left > 0) & (offer.cost <= money[:, None])
-    value = np.where(wanted, judge.worth(standing, wanted), 0.0) / np.maximum(offer.cost, _FREE)
-    expert = _first_best(value, turns)
-    while (over := _beyond(expert, offer.left)).any():
-        value[over, expert[over]] = 0.0
-        expert[over] = _first_best(value[over], turns[over])
-    np.subtract.at(offer.left, expert[expert >= 0], 1)
-    return expert
-
-
-def _first_best(value: Array, turns: Ints) -> Ints:
-    """Return the expert with the greatest value in each row, the first in turn; -1 if all values are 0."""
+    wanted = free & (cost <= money[:, None])
+    value = np.where(wanted, panel_rule.value(state, wanted), 0.0) / np.maximum(cost, _FREE)
     most = value.max(axis=1, initial=0.0, keepdims=True)
-    late = np.iinfo(turns.dtype).max
-    best = np.where(value >= most * (1 - _EVEN), turns, late).argmin(axis=1)
+    late = np.iinfo(order.dtype).max
+    best = np.where(value >= most * (1 - _EVEN), order, late).argmin(axis=1)
     return np.where(most[:, 0] > 0, best, -1)
-
-
-def _beyond(expert: Ints, left: Ints) -> Flags:
-    """Return the rows whose expert has no answer left after the rows before them."""
-    over = np.zeros(len(expert), dtype=np.bool_)
-    asked = np.bincount(expert[expert >= 0], minlength=len(left))
-    for i in np.flatnonzero(asked > left):
-        over[np.flatnonzero(expert == i)[left[i] :]] = True
-    return over

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covote.arguments import check_count
 from covote.asking.answers import WAITING, Answers, Flags, Ints, spread
-from covote.asking.choosing import Verdict
+from covote.asking.choosing import Decision
 from covote.panel import Panel
 
 Array = NDArray[Any]
@@ -36,9 +36,9 @@ class Elimination:
     name: ClassVar[str] = "elimination"
     redundancy: ClassVar[int] = 1
 
-    def judge(self, panel: Panel) -> Counting:
+    def for_panel(self, panel: Panel) -> CountingOnPanel:
         """Return the rule for a panel."""
-        return Counting(panel)
+        return CountingOnPanel(panel)
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Repair:
         """Every pair of classes needs 2 wrong + 1 common experts."""
         return 2 * self.wrong + 1
 
-    def judge(self, panel: Panel) -> Counting:
+    def for_panel(self, panel: Panel) -> CountingOnPanel:
         """Return the rule for a panel."""
-        return Counting(panel, self.wrong)
+        return CountingOnPanel(panel, self.wrong)
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class Vote:
     name: ClassVar[str] = "vote"
     redundancy: ClassVar[int] = 0  # the vote exists on every panel
 
-    def judge(self, panel: Panel) -> FullVote:
+    def for_panel(self, panel: Panel) -> VoteOnPanel:
         """Return the rule for a panel."""
-        return FullVote(panel)
+        return VoteOnPanel(panel)
 
 
 @dataclass(frozen=True)
-class Standing:
+class CountingState:
     """Counts (items x classes).
 
     Attributes
@@ -135,18 +135,18 @@ def _lead(first: Array, second: Array) -> Array:
     return lead
 
 
-class Counting:
+class CountingOnPanel:
     """Elimination and repair for one panel; `wrong` answers about an item may be wrong."""
 
     def __init__(self, panel: Panel, wrong: int = 0) -> None:
         self.panel, self.wrong = panel, wrong
         self._knows = panel.knows.astype(np.float32)
 
-    def standing(self, answers: Answers, may_answer: Flags) -> Standing:
+    def state(self, answers: Answers, may_answer: Flags) -> CountingState:
         """Count votes and contradictions: fewest contradictions lead, then most votes."""
         against, votes = self.counts(answers)
         possible = against <= np.maximum(against.min(axis=1, keepdims=True), self.wrong)
-        return Standing(against, votes, -against, votes, possible)
+        return CountingState(against, votes, -against, votes, possible)
 
     def counts(self, answers: Answers) -> tuple[Array, Array]:
         """Return contradictions and votes (items x classes)."""
@@ -157,16 +157,16 @@ class Counting:
         votes = np.bincount(cell, minlength=answers.size * classes).reshape(-1, classes)
         return asked - votes, votes
 
-    def settled(self, standing: Standing) -> Flags:
+    def settled(self, state: CountingState) -> Flags:
         """Return which items have no rival left."""
-        settled: Flags = np.count_nonzero(standing.possible, axis=1) <= 1
+        settled: Flags = np.count_nonzero(state.possible, axis=1) <= 1
         return settled
 
-    def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
+    def value(self, state: CountingState, wanted: Flags) -> NDArray[np.float64]:
         """Return how many classes each expert tells apart: one fewer than the possible classes they know."""
-        found = self._known_weight(standing.possible.astype(np.float32)) - 1.0
+        found = self._known_weight(state.possible.astype(np.float32)) - 1.0
         found[found < _LEAST] = 0.0
-        found[self.settled(standing)] = 0.0
+        found[self.settled(state)] = 0.0
         return found
 
     def _known_weight(self, weight: Array) -> NDArray[np.float64]:
@@ -177,23 +177,23 @@ class Counting:
         found: Array = weight @ self._knows.T
         return found.astype(np.float64)
 
-    def verdict(self, standing: Standing) -> Verdict:
+    def decision(self, state: CountingState) -> Decision:
         """Return the leading classes."""
-        rows = np.arange(len(standing.best))
-        label = np.where(standing.leads.sum(axis=1) > 1, -1, standing.best)
-        against = standing.against[rows, standing.best].astype(np.int32)
+        rows = np.arange(len(state.best))
+        label = np.where(state.leads.sum(axis=1) > 1, -1, state.best)
+        against = state.against[rows, state.best].astype(np.int32)
         unknown = np.full(len(rows), np.nan, dtype=np.float32)
-        return Verdict(label, ~self.settled(standing), against, unknown)
+        return Decision(label, ~self.settled(state), against, unknown)
 
-    def possible(self, standing: Standing) -> Flags:
+    def possible(self, state: CountingState) -> Flags:
         """Return which classes are not ruled out (items x classes)."""
-        return standing.possible
+        return state.possible
 
 
-class FullVote(Counting):
+class VoteOnPanel(CountingOnPanel):
     """The vote of all experts of one panel, while some of their answers are missing."""
 
-    def standing(self, answers: Answers, may_answer: Flags) -> Standing:
+    def state(self, answers: Answers, may_answer: Flags) -> CountingState:
         """Compare shares of authorities: first the share that a class can still reach, then the one it has.
 
         Ratios of small integers are equal as floats exactly if they are equal.
@@ -210,15 +210,15 @@ class FullVote(Counting):
         there = total > 0
         share, reach = (np.where(there, n / np.maximum(total, 1), -1.0) for n in (votes, votes + unheard))
         possible = there & (reach >= _lead(reach, share))
-        return Standing(against, votes, reach, share, possible)
+        return CountingState(against, votes, reach, share, possible)
 
-    def worth(self, standing: Standing, wanted: Flags) -> NDArray[np.float64]:
+    def value(self, state: CountingState, wanted: Flags) -> NDArray[np.float64]:
         """Return how many possible classes each expert knows.
 
         The leading class counts as all classes together: its own authorities settle the vote.
         """
-        weight = standing.possible.astype(np.float32)
-        weight[np.arange(len(weight)), standing.best] = weight.shape[1]
+        weight = state.possible.astype(np.float32)
+        weight[np.arange(len(weight)), state.best] = weight.shape[1]
         found = self._known_weight(weight)
-        found[self.settled(standing)] = 0.0
+        found[self.settled(state)] = 0.0
         return found

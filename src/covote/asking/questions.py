@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ class ItemIds:
         return self._size
 
     @cached_property
-    def _position(self) -> dict[Any, int]:
+    def _positions(self) -> dict[Any, int]:
         assert self.array is not None
         return {name: n for n, name in enumerate(self.array.tolist())}
 
@@ -46,35 +46,56 @@ class ItemIds:
         """Return the id of an item."""
         return n if self.array is None else _plain(self.array[n])
 
-    def positions(self, items: Sequence[Any] | Array) -> Ints:
+    def positions(self, items: Iterable[Any]) -> Ints:
         """Return the positions of these ids; raise an error for an unknown id."""
+        if self.array is None and isinstance(items, np.ndarray) and items.dtype.kind in "iu":
+            found: Ints = items.astype(np.int64)
+            if ((found >= 0) & (found < len(self))).all():
+                return found
+        return np.array([self._position_of(_plain(name)) for name in items], dtype=np.int64)
+
+    def _position_of(self, name: Any) -> int:
         if self.array is None:
-            given = np.asarray(items)
-            if given.dtype.kind in "iu" or not len(given):
-                wrong = (given < 0) | (given >= len(self))
-                if not wrong.any():
-                    return given.astype(np.int64)
-                given = given[wrong]
-            raise UnknownNameError(f"no item {_plain(given[0])!r}; items are 0 to {len(self) - 1}")
+            if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(self):
+                return name
+            known = f"items are 0 to {len(self) - 1}" if len(self) else "there are no items"
+            raise UnknownNameError(f"no item {name!r}; {known}")
         try:
-            return np.array([self._position[_plain(item)] for item in items], dtype=np.int64)
-        except (KeyError, TypeError) as error:
-            raise UnknownNameError(
-                f"no item {error.args[0]!r}; use the ids that the Asker was given"
-            ) from None
+            return self._positions[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError(f"no item {name!r}; use the ids that the Asker was given") from None
 
 
-def _checked(items: Sequence[Any] | Array) -> Array:
-    """Return ids as an array; raise an error for a repeated id."""
+def _checked(items: Iterable[Any]) -> Array:
+    """Return ids as an array; raise an error for a repeated id, or one that cannot be looked up."""
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InputError(f"items are a number of items or their ids, not {items!r}")
     given = list(items) if not isinstance(items, np.ndarray) else items
-    ids = np.asarray(given)
-    if ids.ndim != 1 or (ids.dtype.kind == "U" and not all(isinstance(name, str) for name in given)):
+    plain = not isinstance(given, np.ndarray) and all(type(name) is str for name in given)
+    plain = plain or (not isinstance(given, np.ndarray) and all(type(name) is int for name in given))
+    if isinstance(given, np.ndarray) or plain:
+        ids = np.asarray(given)
+    else:  # as they are: numpy would turn [1, "1"] into two equal strings
         ids = np.empty(len(given), dtype=object)
-        ids[:] = given
+        ids[:] = [_plain(name) for name in given]
+    if ids.ndim != 1:
+        raise InputError(f"ids of shape {ids.shape}; give a list with one id per item")
+    for name in ids.tolist():
+        if not _is_id(name):
+            raise InputError(f"{name!r} is not an id of an item; use text or numbers")
     if len(set(ids.tolist())) < len(ids):
         twice = Counter(ids.tolist()).most_common(1)[0][0]
         raise InputError(f"item {twice!r} is listed twice; give every item its own id")
     return ids
+
+
+def _is_id(name: Any) -> bool:
+    """Whether an id can be looked up: None, NaN, lists and the like cannot."""
+    try:
+        hash(name)
+        return name is not None and bool(name == name)
+    except (TypeError, ValueError):
+        return False
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from covote.panel import Panel
 from covote.tables import Reading
 
 if TYPE_CHECKING:
+    from covote.asking.replay import Replay
     from covote.votes import Votes
 
 _HELP = "a class, 'none' (none of mine), 'skip' (no answer), 'undo' or 'quit'"
@@ -71,7 +72,7 @@ def ask(
 
 
 def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: bool) -> None:
-    from covote.simulation.replay import replay
+    from covote.asking.replay import replay
 
     found = replay(votes, gold)
     if report is not None:
@@ -81,14 +82,34 @@ def _replay(votes: Votes, source: str, gold: Any, report: Path | None, as_json: 
     if as_json:
         output.say_json(found.to_dict())
         return
-    output.say(f"{found.items:,} items, {found.everyone:.1f} answers each. These would have been enough:")
-    for name, one in found.rules.items():
-        right = "" if one.accuracy is None else f", {one.accuracy:.2%} right (all: {one.accuracy_all:.2%})"
-        output.say(
-            f"  {name:<12} {one.answers_per_item:.2f} answers, cost {one.cost_per_item:.2f}, "
-            f"{one.agreement:.2%} same label as with all answers{right}"
-        )
+    output.say(_would_have_needed(found))
+    if found.gold:
+        everyone = next(iter(found.rules.values())).accuracy_all
+        right = [f"{one.accuracy:.1%} with those of {name}" for name, one in found.rules.items()]
+        output.say(f"Right on gold items: {everyone:.1%} with all answers, {', '.join(right)}.")
     output.say_written(report)
+
+
+def _would_have_needed(found: Replay) -> str:
+    rules = sorted(found.rules.items(), key=lambda rule: (-rule[1].agreement, rule[1].answers_per_item))
+    needed = []
+    for name, one in rules:
+        other = 1 - one.agreement
+        labels = "for the same labels" if other == 0 else f"with {share(other)} other labels"
+        needed.append(f"{one.answers_per_item:.1f} {labels} (rule {name})")
+    return (
+        f"You collected {found.everyone:.1f} answers per item, about {found.items:,} items. Asking one "
+        f"expert at a time would have needed {', or '.join(needed)}."
+    )
+
+
+def share(part: float) -> str:
+    """Return a small share, never as none if there is some.
+
+    >>> share(0.25), share(0.034), share(0.0001)
+    ('25%', '3.4%', 'less than 0.1%')
+    """
+    return "less than 0.1%" if part < 0.001 else f"{part:.1%}" if part < 0.0995 else f"{part:.0%}"
 
 
 def _converse(panel: Panel, rule: str, state: Path | None) -> None:

@@ -11,6 +11,7 @@ import pytest
 from covote import Panel, design, simulate
 from covote.asking import Asker, Posterior, Repair
 from covote.errors import CovoteError
+from tests.plain_asking import coin_table
 
 STATES = int(os.environ.get("COVOTE_STATES", "400"))
 """How many damaged states are tried."""
@@ -18,18 +19,17 @@ STATES = int(os.environ.get("COVOTE_STATES", "400"))
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory):
-    """Return the bytes of some states: rules, ids, limits and questions in flight."""
+    """Return the bytes of some states: rules, ids and questions in flight."""
     folder, found = tmp_path_factory.mktemp("states"), []
     panel = design(8, 4, effort="fast")
     votes = simulate(panel, np.arange(30) % 8, accuracy=0.9, missing=0.1, seed=1)
-    gold = simulate(panel, np.repeat(np.arange(8), 6), seed=2)
     for rule, items in (
         ("elimination", 30),
         ("vote", [f"photo-{n}" for n in range(30)]),
-        (Posterior.learned(gold, np.repeat(np.arange(8), 6)), [*range(29), "last"]),
+        (Posterior(coin_table(panel).astype(np.float32)), [*range(29), "last"]),
         (Repair(wrong=0), 30),
     ):
-        asker = Asker(panel, items, rule, budget=6, total=100, limit=40, away=panel.names[1], partial=True)
+        asker = Asker(panel, items, rule, budget=6, total=100, away=panel.names[1], partial=True)
         for _ in range(3):
             asked = asker.next()
             asker.tell_all(asked, votes.dense[asked.item, asked.expert].astype(int))
@@ -116,7 +116,6 @@ def test_damaged_states_end_in_one_line_or_can_be_used(states, tmp_path):
             asked = asker.next()
             asker.tell_all(asked, asker.panel.knows[asked.expert].argmax(axis=1))
         assert len(asker.labels()) == len(asker) == len(asker.votes())
-        asker.unreachable()
         asker.save(tmp_path / "again.npz")
         again = Asker.load(tmp_path / "again.npz")
         assert (again.done == asker.done).all()
@@ -133,11 +132,11 @@ def test_a_state_that_is_not_damaged_says_so_by_loading(states, tmp_path):
 
 
 def test_columns_of_other_lengths_are_named(tmp_path):
-    asker = Asker(Panel(2, [[1, 1]]), 4, limit=3)
+    asker = Asker(Panel(2, [[1, 1]]), 4)
     asker.save(tmp_path / "state.npz")
     with np.load(tmp_path / "state.npz") as stored:
         arrays = dict(stored)
-    for name in ("cost", "limit", "away", "stuck"):
+    for name in ("cost", "away", "stuck"):
         np.savez(tmp_path / "wrong.npz", **{**arrays, name: np.repeat(arrays[name], 3)[:-1]})
         if name == "stuck":  # it says how many items there are
             continue
@@ -146,3 +145,10 @@ def test_columns_of_other_lengths_are_named(tmp_path):
     np.savez(tmp_path / "wrong.npz", **{**arrays, "ids": np.array([1, 2])})
     with pytest.raises(CovoteError, match="damaged state of an Asker"):
         Asker.load(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("items", [0, 3, ["a", "b"], [1, "1"]])
+def test_a_state_without_questions_is_not_damaged(tmp_path, items):
+    Asker(Panel(2, [[1, 1]]), items).save(tmp_path / "state.npz")
+    again = Asker.load(tmp_path / "state.npz")
+    assert again.next().item.tolist() == list(range(len(again)))

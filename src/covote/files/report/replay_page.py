@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from covote import atomic
+from covote.asking.replay import Replay
 from covote.files.report import charts, html
-from covote.simulation.replay import Replay
 
 
 def write_replay(path: str | os.PathLike[str], replay: Replay, source: str) -> None:

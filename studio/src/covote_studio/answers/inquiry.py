@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from covote import compiled
-from covote.asking import RULES, Answers, Offer, Posterior, Turns, choose
+from covote.asking import RULES, Answers, Posterior, TieOrder, Vote, choose
 from covote.asking.choosing import Rule
-from covote.errors import TooLargeError
+from covote.errors import InputError, TooLargeError
 from covote.votes import NONE_OF_MINE
 from covote_studio.answers.results import shown_lists, votes_of
 from covote_studio.people.roster import Roster
 from covote_studio.storage.schema import CHOICE, NONE, answer, item
 
-LEARNED_SECONDS = 60.0
+LEARNED_SECONDS = 600.0
 """Seconds after which the rule ``posterior`` learns again how people answer gold items."""
 LEARNED_FROM = 50_000
 """Most answers to gold items from which it learns: the last ones."""
-SUPPOSED = Posterior(accuracy=0.95, none=(0.02, 0.9))
-"""How people are assumed to answer before anyone has answered a gold item: 95% right about what they know,
-and "none of mine" for 90% of what they do not know."""
+UNSUPPORTED = Vote()
+"""The rule while the gold items do not support the promise that at most 1% of the labels are wrong."""
 
 
 def inquiry_of(connection: Connection, roster: Roster, rule: str) -> Inquiry:
@@ -50,19 +49,19 @@ def gold_answers(connection: Connection) -> NDArray[np.int64]:
     return np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 6)
 
 
-def learned(connection: Connection, roster: Roster) -> Posterior:
-    """Return the rule ``posterior``, learned from the answers to gold items."""
+def learned(connection: Connection, roster: Roster) -> Rule:
+    """Return the rule ``posterior``, learned from the answers to gold items, if these support its promise."""
     rows = gold_answers(connection)
     column = [roster.column.get(roster.canonical_class[gold], -1) for gold in rows[:, 5].tolist()]
     right = {item_id: k for item_id, k in zip(rows[:, 1].tolist(), column, strict=True) if k >= 0}
     rows = rows[np.isin(rows[:, 1], list(right))]
     votes = votes_of(rows[:, :5], roster, shown_lists(connection, roster))
     if votes is None:
-        return SUPPOSED
+        return UNSUPPORTED
     try:
         return Posterior.learned(votes, np.array([right[int(one)] for one in votes.items]))
-    except TooLargeError:  # too many people and classes to count every answer
-        return SUPPOSED
+    except (InputError, TooLargeError):  # too few gold items, or too many people and classes
+        return UNSUPPORTED
 
 
 class Inquiry:
@@ -77,7 +76,7 @@ class Inquiry:
         assert panel is not None  # there are classes and people before anyone is asked
         self._roster, self._panel = roster, panel
         self.made = time.monotonic()
-        self._judge, self._turns = rule.judge(panel), Turns(panel)
+        self._panel_rule, self._order = rule.for_panel(panel), TieOrder(panel)
         asked = {one.id for one in roster.active if one.role != "model"}
         self._people = np.array([one.id in asked for one in roster.voters], dtype=np.bool_)
 
@@ -86,7 +85,7 @@ class Inquiry:
 
         "None of mine" from the others is not a vote for the class that is left.
         """
-        return self._unsaid(self._standing(answers), answers) == ()
+        return self._unsaid(self._state(answers), answers) == ()
 
     def next_person(
         self, answers: Mapping[int, int], asked: Collection[int], item_id: int, only: int | None = None
@@ -101,18 +100,17 @@ class Inquiry:
             among[:] = False
             among[self._roster.row[only]] = self._people[self._roster.row[only]]
         among[[self._roster.row[who] for who in {*asked, *answers} if who in self._roster.row]] = False
-        standing = self._standing(answers)
-        unsaid = self._unsaid(standing, answers)
+        state = self._state(answers)
+        unsaid = self._unsaid(state, answers)
         if unsaid is None:
-            offer = Offer(self._panel.cost, np.ones(len(among), dtype=np.int64))
-            turns = self._turns.of(np.zeros(1, dtype=np.int64), item_id)
+            money, order = np.array([np.inf]), self._order.of(np.zeros(1, dtype=np.int64), item_id)
             with compiled.plainly():
-                row = int(choose(self._judge, standing, among[None], offer, np.array([np.inf]), turns)[0])
+                row = int(choose(self._panel_rule, state, among[None], self._panel.cost, money, order)[0])
         else:
             row = self._cheapest(among & self._panel.knows[:, list(unsaid)].any(axis=1), item_id)
         return None if row < 0 else self._roster.voters[row].id
 
-    def _standing(self, answers: Mapping[int, int]) -> Any:
+    def _state(self, answers: Mapping[int, int]) -> Any:
         """Return the state of the rule after the answers about one item."""
         row, column = self._roster.row, self._roster.column
         heard = {
@@ -120,13 +118,13 @@ class Inquiry:
             for who, choice in answers.items()
             if who in row
         }
-        return self._judge.standing(Answers.of_one(heard), self._people)
+        return self._panel_rule.state(Answers.of_one(heard), self._people)
 
-    def _unsaid(self, standing: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
+    def _unsaid(self, state: Any, answers: Mapping[int, int]) -> tuple[int, ...] | None:
         """Return the class that the rule settled on if no one has named it; None if it has not settled."""
-        if not self._judge.settled(standing)[0]:
+        if not self._panel_rule.settled(state)[0]:
             return None
-        best = int(self._judge.verdict(standing).label[0])
+        best = int(self._panel_rule.decision(state).label[0])
         said = {self._roster.column[choice] for choice in answers.values() if choice != NONE}
         return () if best in said else (best,)
 

@@ -36,8 +36,8 @@ router = APIRouter()
 _SHOWN = 50
 """Items of a page."""
 NO_GOLD = (
-    "No one has answered a gold item yet; until then, people are assumed to be right 95% of the time. Add "
-    "items whose class you know (a column “gold”)."
+    "No one has answered a gold item yet; until enough are answered, people are asked until the vote is "
+    "decided. Add items whose class you know (a column “gold”)."
 )
 
 
@@ -45,11 +45,11 @@ _WAYS = (
     ("everybody", "Everyone", "Everyone who knows something is asked about every item."),
     ("elimination", "As few as needed", "People are asked one after another until only one class is left. "
      "Fewest answers, but one wrong answer can mislead."),
-    ("posterior", "Until 99% sure", "People are asked one after another until one class is 99% probable, "
-     "judging by how they answered gold items."),
+    ("posterior", "Until 99% sure", "People are asked one after another until at most 1% of the labels can "
+     "be wrong, as the gold items show; while these are too few for that, until the vote is decided."),
 )  # fmt: skip
-ENOUGH_GOLD = 30
-"""Answers to gold items needed before asking until 99% sure is recommended."""
+ENOUGH_GOLD = 2_000
+"""Answers to gold items needed before asking until 99% sure is recommended: some 500 items."""
 
 
 def _advice(answers: int, people: int) -> tuple[str, str]:
@@ -58,8 +58,8 @@ def _advice(answers: int, people: int) -> tuple[str, str]:
         return "everybody", "With so few people, everyone's answer is needed."
     if answers < ENOUGH_GOLD:
         return "everybody", (
-            f"Start with everyone: {answers} answers to gold items say little about how reliable people are. "
-            f"From {ENOUGH_GOLD} on, “until 99% sure” saves answers without guessing."
+            f"{answers:,} answers to gold items say too little about how often labels would be wrong. "
+            f"From about {ENOUGH_GOLD:,} on, “until 99% sure” can save answers without guessing."
         )
     return "posterior", (
         f"{answers:,} answers to gold items show how reliable people are, so doubt can be measured."
