@@ -47,3 +47,19 @@ def test_every_page_is_in_exactly_one_chapter():
     ]
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
     assert {page: listed.count(page) for page in pages} == dict.fromkeys(pages, 1)
+
+
+def chapters():
+    """Return the pages of each chapter of the side bar."""
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```{toctree}\n:hidden:\n:caption: ([^\n]*)\n\n(.*?)```", index, re.DOTALL)
+    return {caption: pages.split() for caption, pages in blocks}
+
+
+@pytest.mark.parametrize("chapter", ["Start", "Experts", "Labels", "Models", "Understand"])
+def test_a_page_that_people_read_from_start_to_end_is_short(chapter):
+    for page in chapters()[chapter]:
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        words = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).split()
+        assert len(words) <= 1000, (page, len(words))
+        assert text.startswith("# "), page
